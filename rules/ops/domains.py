@@ -1,0 +1,113 @@
+"""Domains: where an op is smooth, with a margin, so that no judgement rests on a kink, a pole or a tie.
+
+`holds` decides whether values that a program computed may enter the op; `fit` moves freely drawn values (multiples of 1/8
+between -4 and 4) into the domain. `holds(fit(x))` is true for every such x. A gradient at a kink is a convention, and is
+reported elsewhere, never judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+MARGIN = 0.05
+"""How far, in absolute terms, values stay from a kink, a pole or a tie: far beyond float32's rounding here."""
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A set of tensors: `holds` is its membership test with margin, `fit` a map into it that keeps the shape."""
+
+    name: str
+    holds: Callable[[Array], bool]
+    fit: Callable[[Array], Array]
+
+
+def _signs(x: Array) -> Array:
+    return np.where(x < 0, -1.0, 1.0)
+
+
+def between(low: float, high: float, name: str) -> Domain:
+    """Values in [low, high]; drawn values of -4 to 4 are spread over the inner part."""
+    inner_low, inner_high = low + (high - low) / 32, high - (high - low) / 32
+    return Domain(
+        name,
+        lambda x: x.size == 0 or (x.min() >= low and x.max() <= high),
+        lambda x: inner_low + (np.clip(x, -4, 4) + 4) / 8 * (inner_high - inner_low),
+    )
+
+
+def off(*kinks: float) -> Domain:
+    """Values at least a margin away from each kink."""
+
+    def holds(x: Array) -> bool:
+        return all(x.size == 0 or np.abs(x - k).min() >= MARGIN for k in kinks)
+
+    def fit(x: Array) -> Array:
+        for k in kinks:
+            x = np.where(np.abs(x - k) < 2 * MARGIN, k + 3 * MARGIN * _signs(x - k), x)
+        return x
+
+    return Domain("off " + ", ".join(f"{k:g}" for k in kinks), holds, fit)
+
+
+def _gap(x: Array) -> float:
+    flat = np.sort(x, axis=None)
+    return float(np.diff(flat).min()) if flat.size > 1 else np.inf
+
+
+def _spread(x: Array) -> Array:
+    """Values with the order of `x` (ties broken by position), a quarter or more apart."""
+    flat = x.reshape(-1)
+    ranks = np.empty(flat.size)
+    ranks[np.argsort(flat, kind="stable")] = np.arange(flat.size)
+    return (np.floor(np.clip(flat, -4, 4)) / 4 + 0.5 * ranks - 0.25 * flat.size + 0.125).reshape(x.shape)
+
+
+ANY = Domain("any", lambda x: True, lambda x: x)
+SMALL = between(-4.0, 4.0, "within 4")
+POSITIVE = Domain("positive", lambda x: x.size == 0 or x.min() >= 0.1, lambda x: np.abs(x) + 0.25)
+NONZERO = Domain("off zero", lambda x: x.size == 0 or np.abs(x).min() >= 0.1, lambda x: x + 0.25 * _signs(x))
+UNIT = between(-0.9, 0.9, "within the unit interval")
+ABOVE_ONE = Domain("above one", lambda x: x.size == 0 or x.min() >= 1.1, lambda x: np.abs(x) + 1.25)
+PROBABILITY = between(0.05, 0.95, "inside (0, 1)")
+DISTINCT = Domain("no ties", lambda x: _gap(x) >= MARGIN, _spread)
+
+
+def _matrices(x: Array) -> Array:
+    return x.reshape(-1, *x.shape[-2:])
+
+
+def _invertible(x: Array) -> bool:
+    return x.size == 0 or bool(np.linalg.svd(_matrices(x), compute_uv=False).min() >= 0.5)
+
+
+def _dominant(x: Array) -> Array:
+    n = x.shape[-1]
+    return np.clip(x, -4, 4) / 4 + (n + 0.5) * np.eye(n)
+
+
+def _positive_definite(x: Array) -> bool:
+    y = _matrices(x)
+    return x.size == 0 or bool(np.array_equal(y, y.swapaxes(-1, -2)) and np.linalg.eigvalsh(y).min() >= 0.25)
+
+
+def _symmetric_spread(x: Array) -> Array:
+    n = x.shape[-1]
+    y = np.clip(x, -4, 4) / 16
+    return (y + y.swapaxes(-1, -2)) / 2 + np.diag(1.0 + 2.0 * np.arange(n))
+
+
+def _split_spectrum(x: Array) -> bool:
+    if not _positive_definite(x):
+        return False
+    return x.size == 0 or all(_gap(np.linalg.eigvalsh(m)) >= 0.25 for m in _matrices(x))
+
+
+INVERTIBLE = Domain("well-conditioned", _invertible, _dominant)
+POSITIVE_DEFINITE = Domain("positive definite", _positive_definite, _symmetric_spread)
+SPLIT_SPECTRUM = Domain("eigenvalues apart", _split_spectrum, _symmetric_spread)

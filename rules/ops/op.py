@@ -1,0 +1,109 @@
+"""One row of the op catalogue: everything that the suite knows of an op, in one place.
+
+A row is read by the strategies (which operands, which attributes, which values), by the tape model (whether the
+derivative needs saved values), by the reference (what it computes) and by everyone who prints a program (how it is written).
+The reference is a function of a namespace `j` that is handed in, so that this table can be read where JAX is not installed:
+`j.np` is jax.numpy, `j.nn` jax.nn, `j.lax` jax.lax, `j.sp` jax.scipy.special, `j.linalg` jax.numpy.linalg.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+from rules.language import Attr, Attrs, Shape
+from rules.ops.domains import ANY, Domain
+
+
+class Saves(Enum):
+    """Whether an op's derivative needs something kept from the forward pass.
+
+    SURELY: it depends on operands or results. PERHAPS: it depends on constants only (a scalar, indices, a mask), which an
+    implementation may keep with the graph or elsewhere. NEVER: it depends on shapes at most.
+    """
+
+    SURELY = "surely"
+    PERHAPS = "perhaps"
+    NEVER = "never"
+
+
+Choices = Sequence[Mapping[str, Attr]]
+
+NO_ATTRIBUTES: Choices = ({},)
+ALONE: tuple[tuple[Shape, ...], ...] = ((),)
+
+POOL: tuple[Shape, ...] = (
+    (3,),
+    (2,),
+    (),
+    (2, 3),
+    (1,),
+    (3, 2),
+    (2, 2),
+    (1, 3),
+    (2, 1),
+    (0,),
+    (3, 3),
+    (2, 2, 3),
+    (2, 1, 3),
+    (0, 3),
+    (1, 2, 1, 2),
+)
+"""The shapes of fresh leaves: few, so that what is computed once per shape is soon known; rank 0 to 4, dimensions 0 and 1."""
+
+LARGEST = 24
+"""The most elements that a value of a drawn program has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A differentiable op.
+
+    `torch` is its code as PyTorch's documentation writes it: ``{0}``, ``{1}`` stand for the operands, ``{dim}`` for the
+    attribute of that name. `accepts` says which shapes the first operand may have, `fresh` which of them a leaf made for it
+    takes; `rest` gives, for a first operand's shape, the shapes that the others may have together; `choices` gives, for all
+    operands' shapes, the attributes to choose from. `domains` holds one domain per operand (the last stands for all that
+    follow); `apart` is a condition on all operands together (such as: no ties between them).
+    """
+
+    name: str
+    torch: str
+    reference: Callable[..., Any]
+    saves: Saves
+    accepts: Callable[[Shape], bool] = lambda shape: True
+    fresh: tuple[Shape, ...] = POOL
+    rest: Callable[[Shape], Sequence[tuple[Shape, ...]]] = lambda shape: ALONE
+    choices: Callable[..., Choices] = lambda *shapes: NO_ATTRIBUTES
+    domains: tuple[Domain, ...] = (ANY,)
+    apart: Callable[..., bool] | None = None
+    family: str = ""
+
+    def domain(self, operand: int) -> Domain:
+        """The domain of one operand."""
+        return self.domains[min(operand, len(self.domains) - 1)]
+
+    def spell(self, template: str, args: Iterable[str], attrs: Attrs) -> str:
+        """An op's code in some framework: `template` with operand names and attribute values filled in."""
+        return template.format(*args, **{name: repr(value) for name, value in attrs})
+
+
+@lru_cache(maxsize=None)
+def rest_of(op: Op, first: Shape) -> tuple[tuple[Shape, ...], ...]:
+    """`op.rest`, remembered."""
+    return tuple(op.rest(first))
+
+
+@lru_cache(maxsize=None)
+def choices_of(op: Op, shapes: tuple[Shape, ...]) -> tuple[Attrs, ...]:
+    """`op.choices` as hashable attributes, remembered."""
+    return tuple(tuple(choice.items()) for choice in op.choices(*shapes))
+
+
+def table(family: str, *rows: Op) -> dict[str, Op]:
+    """The rows of one family by name, each marked with the family."""
+    from dataclasses import replace
+
+    return {row.name: replace(row, family=family) for row in rows}
