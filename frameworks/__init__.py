@@ -1,0 +1,1 @@
+"""What can be tested: adapters, and the runner that drives them."""

@@ -1,0 +1,131 @@
+"""PyTorch, run eagerly: each instruction is one call of its public interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from frameworks.base import Dialect
+from rules.catalogue import Needs
+from rules.language import Attrs
+from rules.observations import Kind
+from rules.ops import OPS
+
+_MESSAGES = (
+    ("Trying to backward through the graph a second time", Kind.GRAPH_FREED),
+    ("does not require grad and does not have a grad_fn", Kind.NO_GRAD),
+    ("grad can be implicitly created only for scalar outputs", Kind.NON_SCALAR_ROOT),
+    ("Mismatch in shape: grad_output", Kind.COTANGENT_SHAPE),
+)
+"""How PyTorch's RuntimeErrors are told apart: by a part of the message that has been stable since 1.5."""
+
+DIALECT = Dialect(
+    prelude="import torch\nimport torch.nn.functional as F\n",
+    leaf="{name} = torch.tensor({data}, dtype=torch.{dtype}{requires_grad})",
+    literal="torch.tensor({data}, dtype=torch.{dtype})",
+    ops={name: op.torch for name, op in OPS.items()},
+    detach="{source}.detach()",
+    backward="{root}.backward({arguments})",
+    backward_many="torch.autograd.backward([{roots}]{arguments})",
+    zero_to_none="{leaf}.grad = None",
+    zero_to_zeros="if {leaf}.grad is not None: {leaf}.grad.zero_()",
+    gradient="{leaf}.grad",
+)
+
+
+@lru_cache(maxsize=None)
+def _code(op: str, attrs: Attrs) -> Callable[..., Any]:
+    row = OPS[op]
+    names = "abcdefgh"
+    return eval(  # noqa: S307 - the code is the catalogue's own
+        f"lambda {', '.join(names[: _arity(row.torch)])}: {row.spell(row.torch, names, attrs)}",
+        {"torch": torch, "F": torch.nn.functional},
+    )
+
+
+def _arity(template: str) -> int:
+    return max(n for n in range(1, 9) if f"{{{n - 1}" in template)
+
+
+class TorchEager:
+    """PyTorch 2 in eager mode on one device."""
+
+    name = "torch"
+    version = torch.__version__
+    claims = frozenset(Needs)
+    ops = frozenset(OPS)
+    dtypes = ("float64", "float32")
+    dialect = DIALECT
+
+    def __init__(self, device: str = "cpu") -> None:
+        torch.set_num_threads(1)  # six elements need no pool, and workers share the cores
+        self.device = torch.device(device)
+        torch.zeros(1, device=self.device)
+
+    def reset(self) -> None:
+        """PyTorch keeps no state between programs."""
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
+        """A tensor from an array of its dtype."""
+        return torch.tensor(data, device=self.device, requires_grad=requires_grad)
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        """All results of an op."""
+        out = _code(op, attrs)(*operands)
+        return (out,) if isinstance(out, torch.Tensor) else out
+
+    def detach(self, value: torch.Tensor) -> torch.Tensor:
+        """The same values without history."""
+        return value.detach()
+
+    def backward(
+        self, roots: Sequence[torch.Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
+    ) -> None:
+        """`Tensor.backward` for one root, `torch.autograd.backward` for several."""
+        given = [None if c is None else torch.tensor(c, device=self.device) for c in cotangents]
+        if len(roots) == 1:
+            roots[0].backward(given[0], retain_graph=retain_graph)
+        else:
+            torch.autograd.backward(list(roots), given, retain_graph=retain_graph)  # type: ignore[arg-type]
+
+    def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
+        """Clear as the optimizers' `zero_grad` does: to None, or in place to zeros where there is a gradient."""
+        for leaf in leaves:
+            if set_to_none:
+                leaf.grad = None
+            elif leaf.grad is not None:
+                leaf.grad.zero_()
+
+    def gradient(self, leaf: torch.Tensor) -> torch.Tensor | None:
+        """What a leaf holds."""
+        return leaf.grad
+
+    def identity(self, gradient: torch.Tensor) -> int:
+        """Where a gradient's memory begins: two gradients that share it are one object."""
+        return gradient.data_ptr()
+
+    def read(self, value: torch.Tensor) -> np.ndarray:
+        """A copy of the values."""
+        return value.detach().cpu().numpy().copy()
+
+    def dtype(self, value: torch.Tensor) -> str:
+        """The dtype's name."""
+        return _DTYPES[value.dtype]
+
+    def requires_grad(self, value: torch.Tensor) -> bool:
+        """Whether the tensor requires grad."""
+        return value.requires_grad
+
+    def classify(self, error: Exception) -> Kind:
+        """The kind of a RuntimeError by its message."""
+        if isinstance(error, RuntimeError):
+            text = str(error)
+            return next((kind for part, kind in _MESSAGES if part in text), Kind.UNKNOWN)
+        return Kind.UNKNOWN
+
+
+_DTYPES = {torch.float32: "float32", torch.float64: "float64"}

@@ -1,0 +1,150 @@
+"""The rule catalogue: every rule once, with its sentence, its level, what it needs of a framework, and its sources.
+
+The suites refer to rules by slug; the tape model names the rule that each allowed outcome rests on; reports print the
+sentence. `ARTICLES` are the documents that the rules are written from (they are sources, not truth: where one of them
+and the official semantics differ, the rule follows the official semantics).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Level(Enum):
+    """How binding a rule is, in the words of RFC 2119; INFO is reported, never judged."""
+
+    MUST = "MUST"
+    SHOULD = "SHOULD"
+    INFO = "INFO"
+
+
+class Needs(Enum):
+    """What a framework may claim that it does; a rule applies only to frameworks that claim all that it needs."""
+
+    IMPERATIVE = "imperative backward that accumulates into leaves"
+    RETAIN = "a flag that keeps the graph"
+    FREES = "frees the graph after a backward that does not keep it"
+    NON_SCALAR_CHECK = "rejects an implicit cotangent for a root of several elements"
+    COTANGENT_CHECK = "rejects a cotangent of another shape"
+    NO_GRAD_CHECK = "rejects a root that requires no grad"
+    DETACH = "detach"
+    ZERO_TO_NONE = "clearing a gradient to none"
+    ZERO_TO_ZEROS = "clearing a gradient to zeros"
+    CONSTANTS = "leaves that require no grad"
+    REQUIRES_GRAD = "tells whether a tensor requires grad"
+    IDENTITY = "gradient objects that can be told apart"
+    MULTIPLE_ROOTS = "one backward call over several roots"
+    COTANGENTS = "explicit cotangents"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a rule comes from: a page of PyTorch's documentation, or an article and its section."""
+
+    title: str
+    where: str
+
+
+BACKWARD = Source("torch.Tensor.backward", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html")
+AUTOGRAD_BACKWARD = Source(
+    "torch.autograd.backward", "https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html"
+)
+MECHANICS = Source("Autograd mechanics", "https://docs.pytorch.org/docs/stable/notes/autograd.html")
+LAYOUTS = Source("Default gradient layouts", "https://docs.pytorch.org/docs/stable/autograd.html#default-gradient-layouts")
+DETACH = Source("torch.Tensor.detach", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html")
+ZERO_GRAD = Source(
+    "Optimizer.zero_grad", "https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html"
+)
+CHAIN_RULE = Source("the chain rule, as computed by JAX", "https://docs.jax.dev/en/latest/_autosummary/jax.vjp.html")
+
+_ARTICLE = "article, 2025-01-30"
+CONTROLS = Source("What does the `retain_graph` parameter control?", f"{_ARTICLE}, section 1 and examples 1 to 3")
+TWO_NETWORKS = Source("Why does calling .backward() on two different networks trigger an error?", f"{_ARTICLE}, examples 1 to 3")
+GRUS = Source("How to resolve the `retain_graph` issue when using GRUs", f"{_ARTICLE}, section 1 and examples 1 to 3")
+BUFFERS = Source("How can I avoid freeing model buffers before a second backward pass", f"{_ARTICLE}, section 1 and examples 1 to 3")
+SECOND_TIME = Source("How to avoid 'Trying to backward through the graph a second time'", f"{_ARTICLE}, sections 1 and 2a to 2c")
+
+ARTICLES = (CONTROLS, TWO_NETWORKS, GRUS, BUFFERS, SECOND_TIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: `slug` is stable, its first part names the family."""
+
+    slug: str
+    level: Level
+    sentence: str
+    sources: tuple[Source, ...]
+    needs: frozenset[Needs] = frozenset()
+
+    @property
+    def family(self) -> str:
+        """The family of rules that it belongs to, which is also the name of its suite."""
+        return self.slug.partition("/")[0]
+
+
+def _must(slug: str, sentence: str, *sources: Source, needs: tuple[Needs, ...] = ()) -> Rule:
+    return Rule(slug, Level.MUST, sentence, sources, frozenset(needs))
+
+
+def _should(slug: str, sentence: str, *sources: Source, needs: tuple[Needs, ...] = ()) -> Rule:
+    return Rule(slug, Level.SHOULD, sentence, sources, frozenset(needs))
+
+
+def _info(slug: str, sentence: str, *sources: Source, needs: tuple[Needs, ...] = ()) -> Rule:
+    return Rule(slug, Level.INFO, sentence, sources, frozenset(needs))
+
+
+_RULES = (
+    # gradients: what the numbers are
+    _must("gradients/forward", "An op's result MUST equal its definition within the rounding of its dtype.", CHAIN_RULE),
+    _must("gradients/op", "The gradient of an op by itself MUST be its vector-Jacobian product.", CHAIN_RULE, MECHANICS),
+    _must("gradients/graph", "A backward call MUST give every leaf that the root depends on the gradient of the computation as it was recorded.", BACKWARD, SECOND_TIME),
+    _must("gradients/fan-out", "A value that is used several times MUST receive the sum of the contributions of all its uses.", MECHANICS),
+    _must("gradients/same-argument", "An op that takes the same value twice MUST count it for each place that it stands in.", MECHANICS),
+    _must("gradients/several-results", "Every result of an op that has several MUST carry its own cotangent back to the operands.", MECHANICS),
+    _must("gradients/several-roots", "One backward call over several roots MUST give the sum of their gradients; a root listed twice counts twice.", AUTOGRAD_BACKWARD, needs=(Needs.MULTIPLE_ROOTS,)),
+    _must("gradients/cotangent", "A cotangent that is given MUST weight the root's elements: the result is the vector-Jacobian product with it.", BACKWARD, needs=(Needs.COTANGENTS,)),
+    _must("gradients/equal-leaves", "Two leaves of equal values MUST each receive their own gradient.", MECHANICS),
+    _must("gradients/form", "A leaf's gradient MUST have the shape and the dtype of the leaf.", LAYOUTS),
+    _must("gradients/requires-grad", "A result MUST require grad if and only if some operand does.", MECHANICS, needs=(Needs.REQUIRES_GRAD,)),
+    # accumulation: what a leaf holds
+    _must("accumulation/first", "A leaf without a gradient MUST hold exactly what the first backward call contributes.", BACKWARD, needs=(Needs.IMPERATIVE,)),
+    _must("accumulation/adds", "A backward call MUST add to the gradient that a leaf holds, never replace it.", BACKWARD, CONTROLS, SECOND_TIME, needs=(Needs.IMPERATIVE,)),
+    _must("accumulation/unreached", "A leaf that the root does not depend on MUST keep the gradient that it had, and none if it had none.", BACKWARD, MECHANICS, needs=(Needs.IMPERATIVE,)),
+    _must("accumulation/constant", "A leaf that does not require grad MUST NOT receive a gradient.", MECHANICS, needs=(Needs.CONSTANTS,)),
+    _must("accumulation/zero-to-none", "After clearing to none a leaf MUST hold no gradient.", ZERO_GRAD, SECOND_TIME, needs=(Needs.ZERO_TO_NONE,)),
+    _must("accumulation/zero-to-zeros", "After clearing to zeros a leaf MUST hold zeros where it held a gradient, and none where it held none.", ZERO_GRAD, CONTROLS, needs=(Needs.ZERO_TO_ZEROS,)),
+    _must("accumulation/own-object", "Two leaves MUST NOT share one gradient object.", LAYOUTS, needs=(Needs.IDENTITY,)),
+    # lifetime: how long a graph can be walked
+    _must("lifetime/same-root-raises", "A second backward call on a root whose saved values the first one freed MUST raise an error that says so.", BACKWARD, SECOND_TIME, BUFFERS, needs=(Needs.FREES,)),
+    _must("lifetime/freed-subgraph-raises", "A backward call from another root that walks into freed saved values MUST raise, however new that root is.", BACKWARD, CONTROLS, needs=(Needs.FREES,)),
+    _must("lifetime/default-frees", "A backward call with retain_graph left out MUST free what it walked.", BACKWARD, CONTROLS, needs=(Needs.FREES,)),
+    _must("lifetime/late-retain-raises", "Asking a later call to retain the graph MUST NOT bring back what an earlier call freed.", BACKWARD, CONTROLS, needs=(Needs.FREES, Needs.RETAIN)),
+    _must("lifetime/last-call-frees", "A graph that was retained MUST be freed by the first call that does not retain it.", BACKWARD, GRUS, needs=(Needs.FREES, Needs.RETAIN)),
+    _must("lifetime/retained-works", "A graph that every call so far retained MUST be walkable again, with the same gradients.", BACKWARD, CONTROLS, GRUS, BUFFERS, needs=(Needs.RETAIN,)),
+    _must("lifetime/walked-only", "A backward call MUST free only what it walked: the rest of the same graph stays walkable.", MECHANICS, needs=()),
+    _must("lifetime/independent", "Freeing one graph MUST NOT affect another that shares only leaves with it.", MECHANICS, TWO_NETWORKS),
+    _must("lifetime/rebuilt", "A graph that is computed anew from its leaves MUST be walkable, whatever was freed before.", MECHANICS, SECOND_TIME),
+    _info("lifetime/nothing-saved", "A second backward call on a graph that saved nothing may raise or may give the right gradient.", MECHANICS, CONTROLS),
+    # detach: where history ends
+    _must("detach/blocks", "No gradient MUST flow through a detached value to what it was made from.", DETACH, TWO_NETWORKS, SECOND_TIME, needs=(Needs.DETACH,)),
+    _must("detach/values", "A detached value MUST have the values of its source and MUST NOT require grad.", DETACH, SECOND_TIME, needs=(Needs.DETACH, Needs.REQUIRES_GRAD)),
+    _must("detach/root-raises", "A backward call on a detached value MUST raise, for it has no history.", DETACH, GRUS, SECOND_TIME, needs=(Needs.DETACH, Needs.NO_GRAD_CHECK)),
+    _must("detach/keeps-source", "Detaching a value MUST leave the graph behind its source walkable.", DETACH, needs=(Needs.DETACH,)),
+    # errors: what is refused, and what a refusal leaves behind
+    _must("errors/no-grad-root", "A backward call on a root that does not require grad MUST raise.", BACKWARD, needs=(Needs.NO_GRAD_CHECK,)),
+    _must("errors/non-scalar-root", "A backward call without cotangent on a root that has not exactly one element MUST raise.", BACKWARD, AUTOGRAD_BACKWARD, needs=(Needs.NON_SCALAR_CHECK,)),
+    _must("errors/cotangent-shape", "A cotangent whose shape is not the root's MUST be refused.", BACKWARD, needs=(Needs.COTANGENT_CHECK,)),
+    _must("errors/legal-returns", "A legal call MUST return.", BACKWARD, MECHANICS),
+    _should("errors/refusal-keeps-gradients", "A call that is refused for its arguments SHOULD leave every gradient as it was.", AUTOGRAD_BACKWARD, needs=(Needs.IMPERATIVE,)),
+    _should("errors/refusal-keeps-graph", "A call that is refused for its arguments SHOULD leave the graph walkable.", AUTOGRAD_BACKWARD),
+    _must("errors/not-torn", "After a backward call that failed on a freed graph each leaf MUST hold its old gradient or the complete new one.", MECHANICS, needs=(Needs.IMPERATIVE, Needs.FREES)),
+)  # fmt: skip
+
+RULES: dict[str, Rule] = {rule.slug: rule for rule in _RULES}
+"""Every rule by its slug."""
+
+FAMILIES: tuple[str, ...] = tuple(dict.fromkeys(rule.family for rule in _RULES))
+"""The families of rules, in the order of reports."""

@@ -1,0 +1,101 @@
+"""How far a right answer may lie from the exact one: a bound from the computation itself.
+
+Every op is assumed to be as accurate as its operands and its result rounded to the dtype (a backward-stable op with a small
+constant). To first order the error of any number that a program computes is then a sum of J_i * delta_i over all those
+roundings. The weights J_i are measured by stochastic arithmetic (Vignes 1978, CESTAC): the whole computation, forward and
+backward, is run with random relative perturbations, and for n independent roundings sum |J_i| is at most sqrt(n) times the root
+of the sum of J_i squared, which is what the spread of the results shows. The factor below covers the constant of the ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rules.language import Apply, Backward, Detach, Leaf, Program, Ref
+from rules.reference.values import Array, Reference, exact_vjp, forward_of, pull
+
+SAMPLES = 12
+STEP = 1e-7  # relative size of a perturbation: far above float64's rounding, far below where curvature counts
+FACTOR = 8.0  # units in the last place that an op may lose
+EPSILON = {"float32": float(np.finfo(np.float32).eps), "float64": float(np.finfo(np.float64).eps)}
+TINY = {"float32": float(np.finfo(np.float32).tiny), "float64": float(np.finfo(np.float64).tiny)}
+
+_CHEAP = {"float32": 16 * EPSILON["float32"], "float64": 16 * EPSILON["float64"]}
+
+
+def close(got: Array, want: Array, dtype: str) -> bool:
+    """The cheap strict comparison, a few units in the last place of the largest element; it decides almost every program."""
+    if got.shape != want.shape:
+        return False
+    if not got.size:
+        return True
+    return bool(np.abs(got - want).max() <= _CHEAP[dtype] * np.abs(want).max())
+
+
+def _perturbed(reference: Reference, seed: int) -> tuple[dict[Ref, Array], Callable[..., tuple[Array, ...]], int]:
+    """All values with every rounding perturbed, a perturbing VJP, and how many roundings there were."""
+    random = np.random.default_rng(seed)
+    count = 0
+
+    def jitter(x: Array) -> Array:
+        nonlocal count
+        count += np.size(x)
+        return x * (1 + STEP * random.choice((-1.0, 1.0), size=np.shape(x)))
+
+    values: dict[Ref, Array] = {}
+    for at, step in enumerate(reference.steps):
+        match step:
+            case Apply(op, args, attrs):
+                operands = [jitter(values[r]) for r in args]
+                made = forward_of(op, attrs, tuple(x.shape for x in operands))(*operands)
+                values.update({Ref(at, k): jitter(y) for k, y in enumerate(made)})
+            case Detach(source):
+                values[Ref(at)] = values[source]
+            case _ if Ref(at) in reference.values:
+                values[Ref(at)] = reference.values[Ref(at)]
+
+    def vjp(at: int, step: Apply, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+        shaken = [jitter(x) for x in operands], [jitter(c) for c in cotangents]
+        return tuple(jitter(g) for g in exact_vjp(at, step, *shaken))
+
+    return values, vjp, count
+
+
+def _spread(reference: Reference, measure: Callable[..., Array], exact: Array) -> Array:
+    squares = np.zeros(np.shape(exact))
+    count = 1
+    for seed in range(SAMPLES):
+        values, vjp, forward = _perturbed(reference, seed)
+        shaken = measure(values, vjp)
+        squares = squares + (shaken - exact) ** 2
+        count = max(count, 2 * forward)
+    return np.sqrt(squares / SAMPLES) / STEP * np.sqrt(count)
+
+
+def _scale(spread: Array, exact: Array, dtype: str) -> Array:
+    return FACTOR * EPSILON[dtype] * (spread + np.abs(exact)) + TINY[dtype]
+
+
+def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Array:
+    """The largest error, element by element, that rounding explains in a value of a program."""
+    exact = reference.values[ref]
+    return _scale(_spread(reference, lambda values, vjp: values[ref], exact), exact, dtype)
+
+
+def gradient_bound(reference: Reference, call: Backward, leaf: Ref, dtype: str) -> Array:
+    """The same for what a backward call contributes to a leaf."""
+    exact = reference.pullback(call)[leaf]
+
+    def measure(values: dict[Ref, Array], vjp: Callable[..., tuple[Array, ...]]) -> Array:
+        return pull(reference.steps, values, reference.requires_grad, call, vjp)[leaf]
+
+    return _scale(_spread(reference, measure, exact), exact, dtype)
+
+
+def working_dtype(program: Program) -> str:
+    """The narrowest dtype that a program computes in, on which its bound rests."""
+    wide = all(s.value.dtype == "float64" for s in program if isinstance(s, Leaf))
+    narrow = any(isinstance(s, Apply) and dict(s.attrs).get("dtype") == "float32" for s in program)
+    return "float64" if wide and not narrow else "float32"

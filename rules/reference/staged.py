@@ -1,0 +1,111 @@
+"""From a JAX function to a NumPy function: JAX traces and differentiates, NumPy runs what JAX wrote.
+
+Compiling with XLA costs about 45 ms for each op, shape and attribute, and running un-jitted about 1 ms per op; the arrays of
+a drawn program have six elements. So a function is traced once with `jax.make_jaxpr` (0.5 ms), and its jaxpr, which is a flat
+list of simple equations, becomes straight-line NumPy source. Differentiation is JAX's own: what is staged for a gradient is
+the jaxpr of `jax.vjp`. `tests/test_reference.py` holds this against JAX running the same functions, and every verdict that
+is not a plain pass is recomputed by JAX itself (`rules.reference.whole`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Literal
+from scipy import special
+
+from rules.reference.primitives import HELPERS, PRIMITIVES
+
+_INLINED = {
+    "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat": "jaxpr",
+    "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr",
+    "checkpoint": "jaxpr",
+}  # fmt: skip
+
+
+def stage(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[..., tuple[np.ndarray, ...]]:
+    """A NumPy function that computes what `function` does on float64 arrays of the given shapes; it returns a tuple."""
+    avals = [jax.ShapeDtypeStruct(s, np.float64) for s in shapes]
+    return _Writer().write(jax.make_jaxpr(function)(*avals))
+
+
+class _Writer:
+    """Writes one function; names are handed out as variables and constants come up."""
+
+    def __init__(self) -> None:
+        self.scope: dict[str, Any] = {"np": np, "special": special, **HELPERS}
+        self.body: list[tuple[list[str], str, list[str]]] = []
+        self.names = 0
+
+    def write(self, closed: ClosedJaxpr) -> Callable[..., tuple[np.ndarray, ...]]:
+        arguments = [self._fresh("x") for _ in closed.jaxpr.invars]
+        results = self._inline(closed, arguments)
+        lines = "".join(f"    {', '.join(made)}{',' if len(made) > 1 else ''} = {code}\n" for made, code in self._live(results))
+        source = f"def staged({', '.join(arguments)}):\n{lines}    return ({''.join(r + ', ' for r in results)})\n"
+        exec(source, self.scope)  # noqa: S102 - the source is made from JAX's own equations
+        return self.scope["staged"]
+
+    def _fresh(self, prefix: str) -> str:
+        self.names += 1
+        return f"{prefix}{self.names}"
+
+    def _constant(self, value: Any) -> str:
+        array = np.asarray(value)
+        if array.ndim == 0 and array.dtype == np.float64 and np.isfinite(array):
+            return f"({float(array)!r})"
+        name = self._fresh("c")
+        self.scope[name] = array[()]
+        return name
+
+    def _inline(self, closed: ClosedJaxpr, arguments: list[str]) -> list[str]:
+        jaxpr = closed.jaxpr
+        name: dict[Any, str] = dict(zip(jaxpr.invars, arguments, strict=True))
+        name.update({v: self._constant(c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)})
+
+        def read(atom: Any) -> str:
+            return self._constant(atom.val) if isinstance(atom, Literal) else name[atom]
+
+        for eqn in jaxpr.eqns:
+            args = [read(a) for a in eqn.invars]
+            made = self._equation(eqn, args)
+            name.update(zip(eqn.outvars, made, strict=True))
+        return [read(v) for v in jaxpr.outvars]
+
+    def _equation(self, eqn: Any, args: list[str]) -> list[str]:
+        primitive = eqn.primitive.name
+        if primitive in _INLINED:
+            inner = eqn.params[_INLINED[primitive]]
+            return self._inline(inner if isinstance(inner, ClosedJaxpr) else ClosedJaxpr(inner, ()), args)
+        if primitive == "iota":
+            return [self._constant(_run(eqn)())]
+        made = [self._fresh("v") for _ in eqn.outvars]
+        if primitive in PRIMITIVES:
+            self.body.append((made, PRIMITIVES[primitive](args, eqn.params, eqn), args))
+        else:
+            run = self._fresh("jax_")
+            self.scope[run] = _run(eqn)
+            self.body.append((made, f"{run}({', '.join(args)})", args))
+        return made
+
+    def _live(self, results: list[str]) -> Iterator[tuple[list[str], str]]:
+        """The lines that the results depend on, in order."""
+        needed, kept = set(results), []
+        for made, code, args in reversed(self.body):
+            if needed.intersection(made):
+                needed.update(args)
+                kept.append((made, code))
+        return reversed(kept)
+
+
+def _run(eqn: Any) -> Callable[..., Any]:
+    """A primitive that NumPy has no expression for, run by JAX."""
+
+    def run(*args: Any) -> Any:
+        typed = [jax.numpy.asarray(a, dtype=v.aval.dtype) for a, v in zip(args, eqn.invars, strict=True)]
+        out = eqn.primitive.bind(*typed, **eqn.params)
+        return [np.asarray(o) for o in out] if eqn.primitive.multiple_results else np.asarray(out)
+
+    return run

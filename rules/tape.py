@@ -1,0 +1,302 @@
+"""A model of the tape: for each instruction, the set of outcomes that the rules allow, each with the rule that it rests on.
+
+The model walks a program beside an observation. `expect` says what may happen at an instruction; `advance` takes what did
+happen and goes on from there, so that a choice that the rules leave open never desynchronises the two.
+
+What it keeps: which values require grad; for each recorded op a `Node` with its operands and whether what it saved has been
+freed, surely or perhaps; and the gradient that each leaf was last seen to hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from rules.language import Apply, Attrs, Backward, Detach, Instruction, Leaf, Ref, ZeroGrad
+from rules.observations import Gradient, Kind, NotRun, Outcome, Raised, Returned, Seen
+from rules.ops import OPS, Saves
+
+
+class Freed(IntEnum):
+    """Whether a node's saved values are gone."""
+
+    NO = 0
+    PERHAPS = 1
+    SURELY = 2
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A recorded op. `walks` counts the backward calls that went through it; `freed_by` is the one that freed it."""
+
+    at: int
+    op: str
+    attrs: Attrs
+    args: tuple[Ref, ...]
+    results: int
+    saves: Saves
+    freed: Freed = Freed.NO
+    freed_by: int | None = None
+    walks: int = 0
+    was_retained: bool = False
+
+    @property
+    def surely_gone(self) -> bool:
+        """Whether walking this node needs something that no longer exists."""
+        return self.freed is Freed.SURELY and self.saves is Saves.SURELY
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What a backward call goes through: its nodes, newest first, and the leaves that it reaches."""
+
+    nodes: tuple[Node, ...] = ()
+    leaves: frozenset[Ref] = frozenset()
+    uses: Mapping[Ref, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What may happen at one instruction.
+
+    `returns` is the rule that lets it return (None: it must not); `raises` the kinds of error that it may raise, each with its
+    rule; `exercises` the rules whose situation this instruction brings about.
+    """
+
+    returns: str | None = "errors/legal-returns"
+    raises: Mapping[Kind, str] = field(default_factory=dict)
+    exercises: tuple[str, ...] = ()
+    walk: Walk = Walk()
+
+
+class Tape:
+    """The model's state; `shapes` gives the shape of every value, `frees` whether the framework claims to free graphs."""
+
+    def __init__(self, shapes: Mapping[Ref, np.ndarray], frees: bool = True) -> None:
+        self.arrays = shapes
+        self.frees = frees
+        self.requires_grad: dict[Ref, bool] = {}
+        self.nodes: dict[int, Node] = {}
+        self.leaves: dict[Ref, Leaf] = {}
+        self.detached: dict[Ref, Ref] = {}
+        self.held: dict[Ref, Gradient | None] = {}
+        self.roots: dict[Ref, int] = {}
+        self.by_default: set[int] = set()
+        self.refused: set[Ref] = set()
+
+    # -- what may happen ------------------------------------------------------------------------------------------
+
+    def expect(self, at: int, step: Instruction) -> Expectation:
+        """The outcomes that the rules allow for instruction `at`."""
+        match step:
+            case Leaf():
+                return Expectation()
+            case Apply():
+                return Expectation(exercises=("gradients/forward", "gradients/requires-grad", "errors/legal-returns"))
+            case Detach():
+                return Expectation(exercises=("detach/values", "errors/legal-returns"))
+            case ZeroGrad(leaves, set_to_none):
+                return Expectation(exercises=self._clearing(leaves, set_to_none))
+            case Backward():
+                return self._backward(at, step)
+
+    def _clearing(self, leaves: Sequence[Ref], set_to_none: bool) -> tuple[str, ...]:
+        if not any(self.held.get(leaf) is not None for leaf in leaves):
+            return ()
+        return ("accumulation/zero-to-none" if set_to_none else "accumulation/zero-to-zeros",)
+
+    def _backward(self, at: int, call: Backward) -> Expectation:
+        walk = self.walk(call.roots)
+        refusals = self._refusals(call)
+        gone = [node for node in walk.nodes if node.surely_gone] if self.frees else []
+        if refusals:
+            raises = dict(refusals)
+            if any(node.freed for node in walk.nodes):
+                raises.setdefault(Kind.GRAPH_FREED, "lifetime/same-root-raises")
+            exercises = tuple(dict.fromkeys(refusals.values())) + self._after_refusal()
+            return Expectation(None, raises, exercises, walk)
+        if gone:
+            rules = self._gone(call, walk, gone)
+            exercises = rules + (("errors/not-torn",) if walk.leaves else ())
+            return Expectation(None, {Kind.GRAPH_FREED: rules[0]}, exercises, walk)
+        raises = {}
+        if any(node.freed for node in walk.nodes):
+            raises[Kind.GRAPH_FREED] = "lifetime/nothing-saved"
+        exercises = self._exercised(call, walk)
+        return Expectation(self._why_returns(exercises), raises, exercises, walk)
+
+    def _refusals(self, call: Backward) -> dict[Kind, str]:
+        """The reasons to refuse a call for its arguments alone. Which of several is named first is not specified."""
+        found: dict[Kind, str] = {}
+        for root, ct in zip(call.roots, call.cotangents, strict=True):
+            shape = np.shape(self.arrays[root])
+            if not self.requires_grad[root]:
+                found[Kind.NO_GRAD] = "detach/root-raises" if root in self.detached else "errors/no-grad-root"
+            if ct is None and np.size(self.arrays[root]) != 1:
+                found[Kind.NON_SCALAR_ROOT] = "errors/non-scalar-root"
+            if ct is not None and ct.shape != shape:
+                found[Kind.COTANGENT_SHAPE] = "errors/cotangent-shape"
+        return found
+
+    def _after_refusal(self) -> tuple[str, ...]:
+        return ("errors/refusal-keeps-gradients",) if any(self.held.values()) else ()
+
+    def _gone(self, call: Backward, walk: Walk, gone: Sequence[Node]) -> tuple[str, ...]:
+        """The rules that make this call raise, the most specific first."""
+        rules = ["lifetime/late-retain-raises"] if call.retain_graph else []
+        if any(node.was_retained for node in gone):
+            rules.append("lifetime/last-call-frees")
+        repeated = any(self.roots.get(root) is not None for root in call.roots)
+        rules.append("lifetime/same-root-raises" if repeated else "lifetime/freed-subgraph-raises")
+        if any(node.freed is Freed.SURELY and self._freed_by_default(node) for node in gone):
+            rules.append("lifetime/default-frees")
+        return tuple(rules)
+
+    def _freed_by_default(self, node: Node) -> bool:
+        return node.freed_by is not None and node.freed_by in self.by_default
+
+    def _why_returns(self, exercises: Sequence[str]) -> str:
+        lifetime = (rule for rule in exercises if rule.startswith("lifetime/") and rule != "lifetime/nothing-saved")
+        return next(lifetime, "errors/refusal-keeps-graph" if "errors/refusal-keeps-graph" in exercises else "errors/legal-returns")
+
+    # -- which rules a call puts to the test ------------------------------------------------------------------------
+
+    def _exercised(self, call: Backward, walk: Walk) -> tuple[str, ...]:
+        rules = ["errors/legal-returns"]
+        if walk.leaves:
+            rules += ["gradients/op" if len(walk.nodes) == 1 else "gradients/graph", "gradients/form"]
+            rules += dict.fromkeys("accumulation/first" if self.held.get(leaf) is None else "accumulation/adds" for leaf in walk.leaves)
+        if len(walk.leaves) > 1:
+            rules.append("accumulation/own-object")
+            values = [self.leaves[leaf].value for leaf in walk.leaves]
+            if len({(v.shape, v.data) for v in values if v.data}) < sum(1 for v in values if v.data):
+                rules.append("gradients/equal-leaves")
+        if any(n > 1 for n in walk.uses.values()):
+            rules.append("gradients/fan-out")
+        for node in walk.nodes:
+            if len(set(node.args)) < len(node.args):
+                rules.append("gradients/same-argument")
+            if node.results > 1:
+                rules.append("gradients/several-results")
+            if any(r in self.leaves and not self.requires_grad[r] for r in node.args):
+                rules.append("accumulation/constant")
+            if any(r in self.detached for r in node.args):
+                rules.append("detach/blocks")
+        if len(call.roots) > 1:
+            rules.append("gradients/several-roots")
+        if any(ct is not None and any(x != 1 for x in ct.data) for ct in call.cotangents):
+            rules.append("gradients/cotangent")
+        if any(self.requires_grad[leaf] and leaf not in walk.leaves for leaf in self.leaves):
+            rules.append("accumulation/unreached")
+        made = {Ref(n.at, k) for n in walk.nodes for k in range(n.results)}
+        if any(source in made for source in self.detached.values()):
+            rules.append("detach/keeps-source")
+        if self.refused & (made | set(call.roots)):
+            rules.append("errors/refusal-keeps-graph")
+        return tuple(dict.fromkeys(rules + self._lifetime(call, walk)))
+
+    def _lifetime(self, call: Backward, walk: Walk) -> list[str]:
+        rules = []
+        if any(node.walks and not node.freed and node.saves is Saves.SURELY for node in walk.nodes):
+            rules.append("lifetime/retained-works")
+        if any(node.freed for node in walk.nodes):
+            return ["lifetime/nothing-saved", *rules]
+        freed = [node for node in self.nodes.values() if node.freed is Freed.SURELY]
+        if freed and walk.nodes:
+            signatures = {self._signature(Ref(n.at)) for n in freed}
+            if any(self._signature(root) in signatures for root in call.roots if root.at in self.nodes):
+                rules.append("lifetime/rebuilt")
+            elif self._joined(walk, freed):
+                rules.append("lifetime/walked-only")
+            elif any(r in walk.leaves for node in freed for r in node.args):
+                rules.append("lifetime/independent")
+        return rules
+
+    def _signature(self, ref: Ref) -> object:
+        node = self.nodes.get(ref.at)
+        return ref if node is None else (node.op, node.attrs, ref.output, *map(self._signature, node.args))
+
+    def _joined(self, walk: Walk, freed: Sequence[Node]) -> bool:
+        """Whether some node depends both on what is walked and on what was freed: the two are parts of one graph."""
+        walked, gone = {n.at for n in walk.nodes}, {n.at for n in freed}
+        reach: dict[int, int] = {}
+        for at, node in self.nodes.items():
+            mask = (1 if at in walked else 0) | (2 if at in gone else 0)
+            for r in node.args:
+                mask |= reach.get(r.at, 0)
+            reach[at] = mask
+            if mask == 3:
+                return True
+        return False
+
+    # -- walking the graph --------------------------------------------------------------------------------------------
+
+    def walk(self, roots: Iterable[Ref]) -> Walk:
+        """Everything that a backward call from `roots` goes through."""
+        uses: dict[Ref, int] = {}
+        leaves: set[Ref] = set()
+        nodes: list[Node] = []
+        pending = {r.at for r in roots if self.requires_grad.get(r) and r.at in self.nodes}
+        leaves.update(r for r in roots if r in self.leaves and self.requires_grad[r])
+        while pending:
+            node = self.nodes[max(pending)]
+            pending.discard(node.at)
+            nodes.append(node)
+            for r in node.args:
+                if not self.requires_grad[r]:
+                    continue
+                uses[r] = uses.get(r, 0) + 1
+                if r.at in self.nodes:
+                    pending.add(r.at)
+                else:
+                    leaves.add(r)
+        return Walk(tuple(nodes), frozenset(leaves), uses)
+
+    # -- what did happen ------------------------------------------------------------------------------------------------
+
+    def advance(self, at: int, step: Instruction, expectation: Expectation, seen: Seen) -> None:
+        """Take the outcome that was observed and go on from there."""
+        returned = isinstance(seen.outcome, Returned)
+        match step:
+            case Leaf(value, requires_grad):
+                self.leaves[Ref(at)] = step
+                self.requires_grad[Ref(at)] = requires_grad
+            case Apply(op, args, attrs, results):
+                requires = any(self.requires_grad.get(r, False) for r in args)
+                if requires and returned:
+                    saves = OPS[op].saves
+                    empty = not any(np.size(self.arrays[Ref(at, k)]) for k in range(results))
+                    if saves is Saves.SURELY and empty:
+                        saves = Saves.PERHAPS  # a derivative without elements needs nothing, whatever is kept
+                    self.nodes[at] = Node(at, op, attrs, args, results, saves)
+                for k in range(results):
+                    self.requires_grad[Ref(at, k)] = requires
+            case Detach(source):
+                self.requires_grad[Ref(at)] = False
+                self.detached[Ref(at)] = source
+            case Backward():
+                self._walked(at, step, expectation, seen.outcome)
+        if isinstance(step, (Backward, ZeroGrad)):
+            self.held = dict(seen.gradients)
+
+    def _walked(self, at: int, call: Backward, expectation: Expectation, outcome: Outcome) -> None:
+        if isinstance(outcome, NotRun):
+            return
+        if isinstance(outcome, Raised) and outcome.kind in expectation.raises and outcome.kind is not Kind.GRAPH_FREED:
+            self.refused.update(call.roots)
+            return
+        for root in call.roots:
+            self.roots[root] = at
+        if call.retain_graph is None:
+            self.by_default.add(at)
+        for node in expectation.walk.nodes:
+            node.walks += 1
+            if call.retain_graph:
+                node.was_retained = True
+            elif isinstance(outcome, Returned) and self.frees:
+                node.freed, node.freed_by = Freed.SURELY, at
+            elif node.freed is Freed.NO:
+                node.freed, node.freed_by = Freed.PERHAPS, at
