@@ -1,0 +1,22 @@
+"""Several runs side by side: the reports of many record files, in the order in which a matrix shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from reports.records import Report
+from reports.stream import read
+
+
+def combine(paths: Iterable[str | Path]) -> list[Report]:
+    """The reports in the files, sorted by framework, its version, and when the run started.
+
+    `InvalidReport` where any file is invalid: a matrix with a column left out would say something untrue.
+    """
+    return sorted((read(path) for path in paths), key=_place)
+
+
+def _place(report: Report) -> tuple[str, str, str]:
+    framework = report.header.framework
+    return framework.name.casefold(), framework.version, report.header.started

@@ -1,0 +1,111 @@
+"""A run as a Markdown page, for people who were not there: committed beside the code, or pasted into a discussion.
+
+The template says what the page shows; the filters here keep what a framework said from being taken for Markdown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+from typing import get_args
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from reports import parts as shown
+from reports.prose import counted, in_units, listed, one_line, printable
+from reports.records import WRONG, Failure, Report
+from reports.summary import (
+    ORDER,
+    THRESHOLD,
+    OpSummary,
+    Verdict,
+    by_attention,
+    complete,
+    cut_short,
+    summarize,
+)
+from reports.text import ballot, listing
+
+
+def render(report: Report) -> str:
+    """The page for a report, in GitHub's Markdown, ending in a line end."""
+    summary = summarize(report)
+    return (
+        _environment()
+        .get_template("report.md.j2")
+        .render(
+            header=report.header,
+            framework=report.header.framework,
+            summary=summary,
+            rules=by_attention(summary.rules),
+            failures=[(failure, _parts(failure)) for failure in report.failures],
+            ops=_grouped(each for each in summary.ops if each.op not in report.header.framework.missing_ops),
+            cut_short=None if complete(report) else cut_short(report),
+            footer=report.footer,
+            threshold=THRESHOLD,
+            wrong=WRONG,
+        )
+    )
+
+
+def prose(text: str) -> str:
+    """The text on one line, with every character escaped that Markdown would read, a table's bar among them."""
+    return re.sub(r"([\\`*_\[\]<>#|~&$])", r"\\\1", one_line(text))
+
+
+def where(text: str) -> str:
+    """A source's place: an address becomes a link, anything else is prose."""
+    return f"<{text}>" if re.fullmatch(r"https?://[^\s<>|]+", text) else prose(text)
+
+
+def code(text: str, cell: bool = False) -> str:
+    """The text on one line as inline code; in a table's cell a bar must be escaped even there."""
+    line = one_line(text)
+    line = line.replace("|", "\\|") if cell else line
+    ticks = "`" * (_longest_run(line) + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}"
+
+
+def fenced(text: str, language: str = "") -> str:
+    """The text as a block of code, behind a fence longer than any run of backticks in it."""
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}{language}\n{printable(text).rstrip()}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
+def _parts(failure: Failure) -> dict[str, shown.Part | None]:
+    known = {type(part): part for part in shown.parts(failure)}
+    return {kind.__name__.lower(): known.get(kind) for kind in get_args(shown.Part)}
+
+
+def _grouped(ops: Iterable[OpSummary]) -> list[tuple[Verdict, list[OpSummary]]]:
+    ordered = sorted(ops, key=lambda each: ORDER.index(each.verdict))
+    return [(verdict, list(group)) for verdict, group in groupby(ordered, key=lambda each: each.verdict)]
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "prose": prose,
+        "code": code,
+        "fenced": fenced,
+        "listing": lambda part: "\n".join(listing(part)),
+        "ballot": ballot,
+        "units": in_units,
+        "listed": listed,
+        "where": where,
+        "counted": counted,
+    }
+    return environment

@@ -1,0 +1,106 @@
+"""What a failure shows, as data: its parts in the one order in which every rendering shows them.
+
+The order is an argument: which rule, what it allows and what happened, in which program, why that program forces the
+expected value, how wrong the value is, what the cause may be, what makes it go away, and how to see it oneself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reports.records import Allowed, Error, Failure, Source, Step, Votes
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The rule that is broken, in its own words, and the test that found it."""
+
+    rule: str
+    level: str
+    verdict: str
+    sentence: str
+    sources: tuple[Source, ...]
+    test: str
+    op: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What the rules allow, each with the rule it rests on, against what was observed."""
+
+    allowed: tuple[Allowed, ...]
+    observed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The shrunk program's lines in the framework's own code; `at` is the failing line, from 1."""
+
+    lines: tuple[str, ...]
+    at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why each step forces the expected value."""
+
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """The error in units of its bound, and the three votes; at least one of them is known."""
+
+    error: Error | None
+    votes: Votes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What the cause may be."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """The nearest variation of the program that passes."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A program for the framework alone that reproduces the failure."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The command that runs the program again under the suite, and the file that holds it, if it has one."""
+
+    command: str
+    path: str | None
+
+
+Part = Claim | Outcomes | Listing | Why | Measure | Diagnosis | Variation | Script | Replay
+
+
+def parts(failure: Failure) -> tuple[Part, ...]:
+    """The parts of a failure in their order, without those that are not known."""
+    f = failure
+    lines = tuple(f.code.rstrip("\n").split("\n"))
+    at = None if f.at is None or f.at >= len(lines) else f.at + 1
+    everything: tuple[Part | None, ...] = (
+        Claim(f.rule, f.level, f.verdict, f.sentence, f.sources, f.test, f.op),
+        Outcomes(f.allowed, f.observed),
+        Listing(lines, at) if f.code.strip() else None,
+        Why(f.why) if f.why else None,
+        Measure(f.error, f.votes) if f.error or f.votes else None,
+        Diagnosis(f.diagnosis) if f.diagnosis else None,
+        Variation(f.variation) if f.variation else None,
+        Script(f.script) if f.script.strip() else None,
+        Replay(f.command, f.replay) if f.command else None,
+    )
+    return tuple(part for part in everything if part is not None)

@@ -1,0 +1,39 @@
+"""Words and numbers: the small decisions about wording that every rendering shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def counted(number: int, noun: str, many: str | None = None) -> str:
+    """A count with its noun: ``1 rule``, ``1,204 rules``; `many` is the plural where it is not the noun with an s."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
+def listed(words: Iterable[str], most: int | None = None) -> str:
+    """The words joined by commas; past the first `most`, only how many more there are."""
+    everything = list(words)
+    shown = everything if most is None else everything[:most]
+    rest = len(everything) - len(shown)
+    return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
+
+
+def printable(text: str) -> str:
+    """The text with control characters written out, so that a framework's message cannot drive a terminal."""
+    return "".join(c if c in "\n\t" or c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def one_line(text: str) -> str:
+    """The text on a single line, printable, with runs of white space collapsed."""
+    return " ".join(printable(text).split())
+
+
+def shortened(text: str, most: int = 160) -> str:
+    """The text on one line of at most `most` characters."""
+    line = one_line(text)
+    return line if len(line) <= most else f"{line[: most - 4].rstrip()} ..."
+
+
+def in_units(units: float) -> str:
+    """An error in units of its bound: ``1.4 times the bound``, ``3.2e+09 times the bound``."""
+    return f"{units:.3g} times the bound"

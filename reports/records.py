@@ -1,0 +1,256 @@
+"""Records: what a run says, one typed value at a time, and the exact JSON form of each.
+
+A run is a stream: one header, the rules that it judges, results and failures in any order, one footer. Everything that
+is published (the terminal's summary, Markdown, the matrix, badges) is made from this stream and from nothing else. The
+JSON Schema beside this file, ``records.schema.json``, is the published truth; `reports.stream` holds files to it.
+
+A JSON form has a field ``record`` that names its type, then every field of the type in order; absent ones are null.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Literal, get_args
+
+VERSION = 1
+"""The version of the record format: written into every header."""
+
+Level = Literal["MUST", "SHOULD", "INFO"]
+Wrong = Literal["fail", "crash", "timeout", "flaky"]
+Outcome = Literal["pass", "fail", "not applicable", "crash", "timeout", "flaky", "error"]
+
+WRONG: tuple[Wrong, ...] = get_args(Wrong)
+"""The verdicts that speak against a framework, worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """The framework under test, with what its adapter claims; `ops` counts the catalogue's ops that it supports."""
+
+    name: str
+    version: str
+    capabilities: tuple[str, ...]
+    ops: int
+    missing_ops: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """The first record: what was tested, with what, and how to do it again.
+
+    `suite` is the suite's version, `started` an ISO 8601 time in UTC, `packages` maps a distribution to its version.
+    """
+
+    version: int = VERSION
+    suite: str
+    framework: Framework
+    seed: int | None
+    profile: str
+    dtypes: tuple[str, ...]
+    device: str
+    started: str
+    python: str
+    platform: str
+    packages: Mapping[str, str]
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a rule comes from: a document's title, and the section or address in it."""
+
+    title: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRecord:
+    """A rule that the run judges; `rule` is its slug, `needs` the capabilities without which it does not apply."""
+
+    rule: str
+    family: str
+    level: Level
+    sentence: str
+    needs: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One test's outcome; `exercised` says how often its programs exercised each rule, whatever rule it is for.
+
+    `verdict` ``error`` means that the adapter or the suite failed: it says nothing about the framework.
+    """
+
+    test: str
+    rule: str
+    op: str | None = None
+    verdict: Outcome
+    programs: int
+    exercised: Mapping[str, int] = field(default_factory=dict)
+    seconds: float
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """An outcome that the rules allow, and the slug of the rule that it rests on."""
+
+    outcome: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of an explanation: what the given line of the code forces (lines count from 1)."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """How far a value is from the right one: the largest absolute error, its bound, and their quotient in `units`."""
+
+    largest: float
+    bound: float
+    units: float
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """The three votes on a value, and what they decide together."""
+
+    framework: str
+    reference: str
+    finite_differences: str
+    decision: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One way in which the framework breaks a rule: the shrunk program and everything that explains it.
+
+    `program` is the program's JSON form and `at` the index of the failing instruction. `code` is the same program in
+    the framework's own code, one line per instruction, so that instruction `at` stands on line ``at + 1``.
+    `variation` is a phrase such as ``passes with retain_graph=True``. `script` reproduces the failure with the
+    framework alone; `replay` is a program file's path and `command` the
+    command that runs it again. What is not known is None, and reports leave it out.
+    """
+
+    verdict: Wrong
+    rule: str
+    level: Level
+    sentence: str
+    sources: tuple[Source, ...] = ()
+    test: str
+    op: str | None = None
+    program: Mapping[str, Any]
+    at: int | None = None
+    observed: str
+    allowed: tuple[Allowed, ...] = ()
+    code: str
+    why: tuple[Step, ...] = ()
+    error: Error | None = None
+    votes: Votes | None = None
+    diagnosis: str | None = None
+    variation: str | None = None
+    script: str
+    replay: str | None = None
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footer:
+    """The last record: the run came to its end, or was interrupted but could still say so."""
+
+    verdict: Literal["complete", "interrupted"]
+    finished: str
+    seconds: float
+    tests: int
+    programs: int
+    exit_code: int
+
+
+Record = Header | RuleRecord | Result | Failure | Footer
+
+NAMES: dict[type[Record], str] = {
+    Header: "header",
+    RuleRecord: "rule",
+    Result: "result",
+    Failure: "failure",
+    Footer: "footer",
+}
+"""The value of the field ``record`` for each type; a rule and a result hold their rule's slug in ``rule``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole run; a footer of None means that the run was cut off before it could write one."""
+
+    header: Header
+    rules: tuple[RuleRecord, ...] = ()
+    results: tuple[Result, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    footer: Footer | None = None
+
+    @property
+    def programs(self) -> int:
+        """How many programs the run's results account for."""
+        return sum(result.programs for result in self.results)
+
+
+def encode(record: Record) -> dict[str, Any]:
+    """The record's JSON form, ready for `json.dumps`; infinities and NaN in an error become strings."""
+    return {"record": NAMES[type(record)], **_plain(record)}
+
+
+def decode(form: Mapping[str, Any]) -> Record:
+    """The record that a JSON form stands for; the form is taken to satisfy the schema."""
+    values = {name: value for name, value in form.items() if name != "record"}
+    match form["record"]:
+        case "header":
+            framework = values["framework"]
+            framework = {**framework, **_tuples(framework, "capabilities", "missing_ops")}
+            return Header(**{**values, **_tuples(values, "dtypes"), "framework": Framework(**framework)})
+        case "rule":
+            return RuleRecord(**{**values, **_tuples(values, "needs"), "sources": _each(Source, values["sources"])})
+        case "result":
+            return Result(**values)
+        case "failure":
+            nested = {
+                "sources": _each(Source, values["sources"]),
+                "allowed": _each(Allowed, values["allowed"]),
+                "why": _each(Step, values["why"]),
+                "error": values["error"] and Error(**{name: float(v) for name, v in values["error"].items()}),
+                "votes": values["votes"] and Votes(**values["votes"]),
+            }
+            return Failure(**{**values, **nested})
+        case "footer":
+            return Footer(**values)
+        case kind:
+            raise ValueError(f"unknown record {kind!r}")
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    match value:
+        case tuple():
+            return [_plain(item) for item in value]
+        case Mapping():
+            return dict(value)  # JSON already: a program's form belongs to its own codec
+        case float() if not math.isfinite(value):
+            return str(value)
+        case _:
+            return value
+
+
+def _tuples(values: Mapping[str, Any], *names: str) -> dict[str, tuple[Any, ...]]:
+    return {name: tuple(values[name]) for name in names}
+
+
+def _each(make: type, forms: list[dict[str, Any]]) -> tuple[Any, ...]:
+    return tuple(make(**form) for form in forms)

@@ -1,0 +1,194 @@
+"""Record files: JSON Lines on disk, one record per line, written so that a killed run loses nothing it had said.
+
+Writing never looks back: each record is one complete line, flushed at once. Reading trusts nothing: every line is held
+to the published schema, and the records to their order, so that what is made from a report is made from a sound one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
+
+from reports.records import (
+    VERSION,
+    Failure,
+    Footer,
+    Header,
+    Record,
+    Report,
+    Result,
+    RuleRecord,
+    decode,
+    encode,
+)
+
+SCHEMA = Path(__file__).with_name("records.schema.json")
+"""The published JSON Schema of a line in a record file."""
+
+
+class InvalidReport(Exception):
+    """A record file that cannot be believed: `file`, `line` (None: the whole file), and `problem`, what is wrong."""
+
+    def __init__(self, file: str | Path, line: int | None, problem: str) -> None:
+        self.file, self.line, self.problem = str(file), line, problem
+        super().__init__(f"{file}: {problem}" if line is None else f"{file}, line {line}: {problem}")
+
+
+class Writer:
+    """Appends records to a file line by line, each flushed before `write` returns.
+
+    Opening it starts a new file and makes the folders above it. Use it as a context manager, or call `close`.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self.path.open("w", encoding="utf-8", newline="\n")
+
+    def write(self, record: Record) -> None:
+        """Append one record; ValueError, with nothing written, where a program holds a number that JSON lacks."""
+        line = json.dumps(encode(record), allow_nan=False, separators=(",", ":"))
+        self._file.write(line + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file; closing twice does nothing."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+
+def read(path: str | Path) -> Report:
+    """The complete report in a file, or `InvalidReport`; a run that was cut off is invalid."""
+    return load(path, allow_truncated=False)
+
+
+def load(path: str | Path, allow_truncated: bool = False) -> Report:
+    """The report in a file, or `InvalidReport`; `allow_truncated` takes a run without footer for what it had said.
+
+    Such a report's footer is None. A last line that was cut off in the middle is left out of it.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidReport(path, None, error.strerror or str(error)) from error
+    return parse(content, str(path), allow_truncated)
+
+
+def parse(content: bytes, file: str, allow_truncated: bool = False) -> Report:
+    """The report that the bytes of a record file hold; `file` is the name that `InvalidReport` gives it."""
+    lines = content.split(b"\n")
+    tail = lines.pop()
+    numbered = list(enumerate(lines, start=1))
+    match _is_json(tail), allow_truncated:
+        case False, False if tail.startswith(b"{"):
+            raise InvalidReport(file, len(lines) + 1, "the line is cut off: the run was killed as it wrote it")
+        case (True, _) | (False, False) if tail:
+            numbered.append((len(lines) + 1, tail))
+    report = _assemble(_records(numbered, file), file)
+    if report.footer is None and not allow_truncated:
+        raise InvalidReport(file, len(numbered), "the file ends without a footer: the run was cut off here")
+    return report
+
+
+def _records(numbered: Iterable[tuple[int, bytes]], file: str) -> Iterator[tuple[int, Record]]:
+    for number, line in numbered:
+        try:
+            form = json.loads(line, parse_constant=_refuse)
+        except json.JSONDecodeError as error:
+            raise InvalidReport(file, number, f"malformed JSON at column {error.colno}: {error.msg}") from error
+        except (ValueError, RecursionError) as error:
+            raise InvalidReport(file, number, f"malformed JSON: {error}") from error
+        problem = _problem(form)
+        if problem:
+            raise InvalidReport(file, number, problem)
+        yield number, decode(form)
+
+
+def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
+    header: Header | None = None
+    footer: Footer | None = None
+    rules: dict[str, RuleRecord] = {}
+    results: list[Result] = []
+    failures: list[Failure] = []
+    for number, record in records:
+        if header is None and not isinstance(record, Header):
+            raise InvalidReport(file, number, "the file has no header: its first record must be one")
+        if footer is not None:
+            raise InvalidReport(file, number, "there is a record after the footer")
+        unknown = _unknown_rules(record, rules)
+        if unknown:
+            raise InvalidReport(file, number, f"this line names rule {unknown[0]!r}, of which no record came before")
+        match record:
+            case Header() if header is not None:
+                raise InvalidReport(file, number, "there is a second header; are these two runs in one file?")
+            case Header():
+                header = record
+            case RuleRecord() if record.rule in rules:
+                raise InvalidReport(file, number, f"rule {record.rule!r} has two records")
+            case RuleRecord():
+                rules[record.rule] = record
+            case Result():
+                results.append(record)
+            case Failure():
+                failures.append(record)
+            case Footer():
+                footer = record
+    if header is None:
+        raise InvalidReport(file, None, "the file has no header: it holds no record at all")
+    return Report(header, tuple(rules.values()), tuple(results), tuple(failures), footer)
+
+
+def _unknown_rules(record: Record, known: Mapping[str, RuleRecord]) -> list[str]:
+    match record:
+        case Result():
+            return [slug for slug in (record.rule, *record.exercised) if slug not in known]
+        case Failure():
+            return [slug for slug in (record.rule,) if slug not in known]
+        case _:
+            return []
+
+
+def _problem(form: Any) -> str | None:
+    if not isinstance(form, dict):
+        return "a record is a JSON object"
+    kind = form.get("record")
+    if not isinstance(kind, str) or kind not in _validators():
+        return f"$.record: {kind!r} is none of {', '.join(_validators())}"
+    if kind == "header" and form.get("version") != VERSION:
+        return f"$.version: this reader knows version {VERSION} of the records, the file has {form.get('version')!r}"
+    error = best_match(_validators()[kind].iter_errors(form))
+    return None if error is None else f"{error.json_path}: {error.message} (a {kind} record)"
+
+
+@cache
+def _validators() -> dict[str, Any]:
+    # One validator per kind of record, because "none of five alternatives matched" helps nobody.
+    definitions = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
+    return {
+        kind: Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": definitions})
+        for kind in ("header", "rule", "result", "failure", "footer")
+    }
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")

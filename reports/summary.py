@@ -1,0 +1,238 @@
+"""From records to verdicts: what a run says about each rule, each family, each op, and the framework as a whole.
+
+A failure counts for the rule that it breaks, whichever test found it, and a rule counts as exercised by the programs of
+every test. A test that went wrong and left no failure behind counts against its own rule, so that nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from reports.prose import counted, listed, shortened
+from reports.records import WRONG, Failure, Level, Report, Result, RuleRecord
+
+THRESHOLD = 20
+"""A rule that programs exercised fewer times than this has not been tested: its verdict is vacuous."""
+
+Verdict = Literal["pass", "fail", "not applicable", "vacuous", "crash", "timeout", "flaky", "error", "info"]
+Conclusion = Literal["conformant", "not conformant", "no verdict"]
+
+ORDER: tuple[Verdict, ...] = (*WRONG, "error", "vacuous", "not applicable", "info", "pass")
+"""Every verdict, the one that needs attention most first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """How many passed, of those that apply, of all."""
+
+    passed: int
+    applicable: int
+    all: int
+
+    def __str__(self) -> str:
+        return f"{self.passed} / {self.applicable} / {self.all}"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSummary:
+    """One rule's verdict, how often programs exercised it, its failures, and the reason where it is not a pass."""
+
+    rule: RuleRecord
+    verdict: Verdict
+    exercised: int
+    failures: tuple[Failure, ...] = ()
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FamilySummary:
+    """One family's total over its judged rules, the programs that its tests ran, and its failures."""
+
+    name: str
+    total: Total
+    programs: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpSummary:
+    """One op's verdict over every test about it, the programs those ran, and the reason where it is not a pass."""
+
+    op: str
+    verdict: Verdict
+    programs: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Everything that the records say, judged; `total` counts the MUST and SHOULD rules, not the INFO ones.
+
+    `sentence` says in words what the conclusion rests on, without repeating it.
+    """
+
+    conclusion: Conclusion
+    sentence: str
+    total: Total
+    rules: tuple[RuleSummary, ...]
+    families: tuple[FamilySummary, ...]
+    ops: tuple[OpSummary, ...]
+    programs: int
+    seconds: float | None
+
+    @property
+    def rate(self) -> float | None:
+        """Programs per second of the whole run; None where it is not known."""
+        return self.programs / self.seconds if self.seconds else None
+
+
+def summarize(report: Report) -> Summary:
+    """The verdicts that follow from a report's records."""
+    rules = tuple(_rule(rule, report) for rule in report.rules)
+    conclusion, sentence = _conclude(report, rules)
+    return Summary(
+        conclusion,
+        sentence,
+        _total(rules),
+        rules,
+        tuple(_family(name, rules, report) for name in dict.fromkeys(rule.family for rule in report.rules)),
+        _ops(report),
+        report.programs,
+        report.footer.seconds if report.footer else None,
+    )
+
+
+def complete(report: Report) -> bool:
+    """Whether the run came to its end; False where it was interrupted or cut off."""
+    return report.footer is not None and report.footer.verdict == "complete"
+
+
+def cut_short(report: Report) -> str:
+    """A sentence that says how an incomplete run ended."""
+    how = "INTERRUPTED: the run was stopped before its end." if report.footer else "TRUNCATED: the run left no footer."
+    return f"{how} This is what had finished by then."
+
+
+def by_attention(rules: Iterable[RuleSummary]) -> list[RuleSummary]:
+    """The rules with those that need attention first, and MUST before SHOULD before INFO within a verdict."""
+    levels = get_args(Level)
+    return sorted(rules, key=lambda each: (ORDER.index(each.verdict), levels.index(each.rule.level)))
+
+
+def wrong_ops(summary: Summary) -> tuple[OpSummary, ...]:
+    """The ops that a test found wrong."""
+    return tuple(each for each in summary.ops if each.verdict in WRONG)
+
+
+def _rule(rule: RuleRecord, report: Report) -> RuleSummary:
+    exercised = sum(result.exercised.get(rule.rule, 0) for result in report.results)
+    failures = tuple(failure for failure in report.failures if failure.rule == rule.rule)
+    own = [result for result in report.results if result.rule == rule.rule]
+    verdict, reason = _judge(rule, exercised, failures, _unexplained(own, report.failures), own, report)
+    return RuleSummary(rule, verdict, exercised, failures, reason)
+
+
+def _judge(
+    rule: RuleRecord,
+    exercised: int,
+    failures: tuple[Failure, ...],
+    unexplained: list[Result],
+    own: list[Result],
+    report: Report,
+) -> tuple[Verdict, str | None]:
+    if rule.level == "INFO":
+        return "info", None
+    if failures:  # before anything else: what was seen to go wrong is never hidden behind a capability
+        worst = min(failures, key=lambda each: WRONG.index(each.verdict))
+        more = f" (and {counted(len(failures) - 1, 'other failure')})" if len(failures) > 1 else ""
+        where = f"{worst.op}: " if worst.op else ""
+        return worst.verdict, where + shortened(worst.diagnosis or worst.observed) + more
+    missing = [need for need in rule.needs if need not in report.header.framework.capabilities]
+    if missing:
+        return "not applicable", f"needs {listed(missing)}, not claimed"
+    if unexplained:
+        first = min(unexplained, key=lambda each: ORDER.index(_verdict(each)))
+        return _verdict(first), shortened(first.reason or f"{first.test} left no reason")
+    if exercised >= THRESHOLD:
+        return "pass", None
+    if own and all(result.verdict == "not applicable" for result in own):
+        return "not applicable", shortened(own[0].reason or "its tests do not apply to this framework")
+    return "vacuous", f"exercised {counted(exercised, 'time')}; at least {THRESHOLD} are needed"
+
+
+def _unexplained(results: Iterable[Result], failures: Iterable[Failure]) -> list[Result]:
+    explained = {(failure.test, failure.verdict) for failure in failures}
+    bad = (result for result in results if result.verdict in (*WRONG, "error"))
+    return [result for result in bad if (result.test, result.verdict) not in explained]
+
+
+def _total(rules: Iterable[RuleSummary]) -> Total:
+    judged = Counter(each.verdict for each in rules if each.verdict != "info")
+    return Total(judged["pass"], judged.total() - judged["not applicable"], judged.total())
+
+
+def _family(name: str, rules: Iterable[RuleSummary], report: Report) -> FamilySummary:
+    members = [each for each in rules if each.rule.family == name]
+    slugs = {each.rule.rule for each in members}
+    programs = sum(result.programs for result in report.results if result.rule in slugs)
+    return FamilySummary(name, _total(members), programs, sum(len(each.failures) for each in members))
+
+
+def _ops(report: Report) -> tuple[OpSummary, ...]:
+    results: dict[str, list[Result]] = defaultdict(list)
+    failures: dict[str, list[Failure]] = defaultdict(list)
+    for result in report.results:
+        if result.op is not None:
+            results[result.op].append(result)
+    for failure in report.failures:
+        if failure.op is not None:
+            failures[failure.op].append(failure)
+    return tuple(_op(op, results[op], failures[op]) for op in sorted({*results, *failures}))
+
+
+def _op(op: str, results: list[Result], failures: list[Failure]) -> OpSummary:
+    programs = sum(result.programs for result in results)
+    reasons: list[tuple[Verdict, str | None]] = [(each.verdict, each.diagnosis or each.observed) for each in failures]
+    reasons += [(_verdict(result), result.reason) for result in results]
+    verdict, reason = min(reasons, key=lambda each: ORDER.index(each[0]))
+    if any(each == "pass" for each, _ in reasons) and verdict == "not applicable":
+        verdict, reason = "pass", None  # one of its tests does not apply; the others passed
+    return OpSummary(op, verdict, programs, shortened(reason) if reason and verdict != "pass" else None)
+
+
+def _verdict(result: Result) -> Verdict:
+    """A pass that ran no program is no pass."""
+    return "vacuous" if result.verdict == "pass" and result.programs == 0 else result.verdict
+
+
+def _conclude(report: Report, rules: Iterable[RuleSummary]) -> tuple[Conclusion, str]:
+    name = f"{report.header.framework.name} {report.header.framework.version}"
+    everything = list(rules)
+    applicable = [each for each in everything if each.verdict not in ("not applicable", "info")]
+    must = [each for each in applicable if each.rule.level == "MUST"]
+    broken = [each for each in must if each.verdict in WRONG]
+    open_questions = [each for each in must if each.verdict in ("error", "vacuous")]
+    ran = f"in {counted(report.programs, 'program')}"
+    if broken:
+        which = f"{len(broken)} of {counted(len(must), 'applicable MUST rule')}"
+        return "not conformant", f"{name} breaks {which}, {ran}."
+    if report.programs == 0:
+        return "no verdict", f"No program was run on {name}."
+    if not must:
+        return "no verdict", f"No MUST rule applies to what {name} claims."
+    if not complete(report):
+        return "no verdict", f"The run on {name} was cut short. No MUST rule was broken {ran}."
+    if open_questions:
+        which = f"{len(open_questions)} of {counted(len(must), 'applicable MUST rule')}"
+        return "no verdict", f"{name} was not really tested on {which}. None was broken {ran}."
+    should = [each for each in applicable if each.rule.level == "SHOULD"]
+    followed = sum(each.verdict == "pass" for each in should)
+    advice = f" It follows {followed} of {counted(len(should), 'applicable SHOULD rule')}." if should else ""
+    return "conformant", f"{name} keeps {_all(len(must))}, {ran}.{advice}"
+
+
+def _all(number: int) -> str:
+    return "the one applicable MUST rule" if number == 1 else f"all {number} applicable MUST rules"
