@@ -32,6 +32,7 @@ from reports.text import ballot, listing
 def render(report: Report) -> str:
     """The page for a report, in GitHub's Markdown, ending in a line end."""
     summary = summarize(report)
+    missing = report.header.framework.missing_ops
     return (
         _environment()
         .get_template("report.md.j2")
@@ -41,7 +42,7 @@ def render(report: Report) -> str:
             summary=summary,
             rules=by_attention(summary.rules),
             failures=[(failure, _parts(failure)) for failure in report.failures],
-            ops=_grouped(each for each in summary.ops if each.op not in report.header.framework.missing_ops),
+            ops=_grouped(each for each in summary.ops if each.verdict in WRONG or each.op not in missing),
             cut_short=None if complete(report) else cut_short(report),
             footer=report.footer,
             threshold=THRESHOLD,

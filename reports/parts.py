@@ -78,9 +78,9 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The command that runs the program again under the suite, and the file that holds it, if it has one."""
+    """The command that runs the program again under the suite, and the file that holds it; one is known."""
 
-    command: str
+    command: str | None
     path: str | None
 
 
@@ -101,6 +101,6 @@ def parts(failure: Failure) -> tuple[Part, ...]:
         Diagnosis(f.diagnosis) if f.diagnosis else None,
         Variation(f.variation) if f.variation else None,
         Script(f.script) if f.script.strip() else None,
-        Replay(f.command, f.replay) if f.command else None,
+        Replay(f.command, f.replay) if f.command or f.replay else None,
     )
     return tuple(part for part in everything if part is not None)

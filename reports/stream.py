@@ -44,7 +44,8 @@ class InvalidReport(Exception):
 class Writer:
     """Appends records to a file line by line, each flushed before `write` returns.
 
-    Opening it starts a new file and makes the folders above it. Use it as a context manager, or call `close`.
+    Opening it starts a new file and makes the folders above it. Write a test's failures before its result: if the run
+    is killed between the two, nothing is then blamed on the wrong rule. Use it as a context manager, or call `close`.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -166,8 +167,8 @@ def _problem(form: Any) -> str | None:
     kind = form.get("record")
     if not isinstance(kind, str) or kind not in _validators():
         return f"$.record: {kind!r} is none of {', '.join(_validators())}"
-    if kind == "header" and form.get("version") != VERSION:
-        return f"$.version: this reader knows version {VERSION} of the records, the file has {form.get('version')!r}"
+    if kind == "header" and form.get("version", VERSION) != VERSION:
+        return f"$.version: this reader knows version {VERSION} of the records, the file has {form['version']!r}"
     error = best_match(_validators()[kind].iter_errors(form))
     return None if error is None else f"{error.json_path}: {error.message} (a {kind} record)"
 

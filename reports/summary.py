@@ -155,7 +155,7 @@ def _judge(
         return "not applicable", f"needs {listed(missing)}, not claimed"
     if unexplained:
         first = min(unexplained, key=lambda each: ORDER.index(_verdict(each)))
-        return _verdict(first), shortened(first.reason or f"{first.test} left no reason")
+        return _verdict(first), shortened(first.reason or f"no reason was given by {first.test}")
     if exercised >= THRESHOLD:
         return "pass", None
     if own and all(result.verdict == "not applicable" for result in own):

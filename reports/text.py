@@ -59,9 +59,9 @@ def lines(part: Part) -> Iterator[str]:
             yield ""
             yield from part.text.rstrip("\n").split("\n")
         case Replay():
-            yield f"Replay it under the suite{f' (the program is in {part.path})' if part.path else ''}:"
-            yield ""
-            yield part.command
+            where = f" (the program is in {part.path})" if part.path else ""
+            yield f"Replay it under the suite{where}{':' if part.command else '.'}"
+            yield from ("", part.command) if part.command else ()
 
 
 def listing(part: Listing) -> Iterator[str]:
