@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def counted(number: int, noun: str, many: str | None = None) -> str:
-    """A count with its noun: ``1 rule``, ``1,204 rules``; `many` is the plural where it is not the noun with an s."""
-    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+def counted(number: int, noun: str) -> str:
+    """A count with its noun: ``1 rule``, ``1,204 rules``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(words: Iterable[str], most: int | None = None) -> str:

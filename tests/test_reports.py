@@ -19,7 +19,7 @@ from rich.console import Console
 from reports import __main__ as command
 from reports import markdown, text
 from reports.combine import combine
-from reports.parts import parts
+from reports.parts import Listing, parts
 from reports.records import (
     NAMES,
     Allowed,
@@ -193,6 +193,7 @@ def test_a_message_may_hold_any_character(tmp_path: Path) -> None:
 
 INVALID = {
     "empty": (b"", "f: the file has no header: it holds no record at all"),
+    "a page on one line": (b"<html>", "f, line 1: malformed JSON at column 1: Expecting value"),
     "another kind of file": (b"<html>\n", "f, line 1: malformed JSON at column 1: Expecting value"),
     "a comma too many": (lines(HEADER) + b'{"record":"footer",}\n', "f, line 2: malformed JSON at column 20"),
     "NaN": (lines(HEADER) + b'{"record":NaN}\n', "f, line 2: malformed JSON: NaN is not JSON"),
@@ -206,6 +207,7 @@ INVALID = {
     "two runs in one file": (lines(HEADER, HEADER), "f, line 2: there is a second header"),
     "a rule twice": (lines(HEADER, RULES[0], RULES[0]), f"f, line 3: rule '{RAISES}' has two records"),
     "an unlisted rule": (lines(HEADER, PASSES[0]), f"f, line 2: this line names rule '{RAISES}', of which no record"),
+    "a failure of an unlisted rule": (lines(HEADER, FAILURE), f"f, line 2: this line names rule '{RAISES}', of which"),
     "no footer": (lines(HEADER, *RULES), "f, line 4: the file ends without a footer: the run was cut off here"),
     "killed as it wrote": (lines(HEADER, *RULES)[:-9], "f, line 4: the line is cut off: the run was killed"),
     "more after the end": (lines(HEADER, FOOTER, RULES[0]), "f, line 3: there is a record after the footer"),
@@ -274,6 +276,12 @@ def test_a_rule_whose_capability_is_not_claimed_does_not_apply() -> None:
     assert (str(summary.total), summary.conclusion) == ("2 / 2 / 3", "conformant")
 
 
+def test_a_rule_whose_tests_all_do_not_apply_does_not_apply() -> None:
+    skipped = replace(PASSES[2], verdict="not applicable", programs=0, exercised={}, reason="no such op")
+    summary = summarize(replace(SOUND, results=(*PASSES[:2], skipped)))
+    assert (summary.rules[2].verdict, summary.rules[2].reason) == ("not applicable", "no such op")
+
+
 def test_a_failure_counts_for_its_rule_whichever_test_found_it() -> None:
     """The test for retained graphs stumbles over a freed one: only the rule on freed graphs is broken."""
     found = replace(PASSES[1], verdict="fail", test=FAILURE.test)
@@ -319,6 +327,7 @@ def test_a_broken_recommendation_does_not_cost_conformance() -> None:
 
 def test_ops_have_verdicts_of_their_own() -> None:
     ran = [replace(PASSES[2], test=f"t[{op}]", op=op) for op in ("mul", "exp", "add")]
+    ran.append(replace(ran[0], test="t[mul-float16]", verdict="not applicable", programs=0, exercised={}))
     skipped = replace(PASSES[2], test="t[topk]", op="topk", verdict="not applicable", programs=0, exercised={})
     idle = replace(PASSES[2], test="t[sin]", op="sin", programs=0, exercised={})
     summary = summarize(replace(SOUND, results=(*ran, skipped, idle), failures=(CRASH,)))
@@ -424,6 +433,14 @@ def test_text_keeps_to_its_width_and_lets_no_message_drive_the_terminal() -> Non
     assert "-->  4 | a = torch" in page
 
 
+@pytest.mark.parametrize(("at", "arrows"), [(0, ["--> 1"]), (3, ["--> 4"]), (4, []), (None, [])])
+def test_the_arrow_points_at_the_failing_line(at: int | None, arrows: list[str]) -> None:
+    assert re.findall(r"--> \d", text.render(replace(FAILURE, at=at))) == arrows
+    assert parts(replace(FAILURE, at=at))[2] == Listing(
+        tuple(FAILURE.code.split("\n")), at + 1 if at in (0, 3) else None
+    )
+
+
 def unescaped(page: str) -> str:
     return re.sub(r"\\([^\w\s])", r"\1", page)
 
@@ -461,7 +478,11 @@ def tables(page: str) -> Iterator[list[str]]:
 
 def test_no_message_can_break_a_table_or_a_fence() -> None:
     evil = replace(
-        FAILURE, observed="a | b\n| c | `d` <b>", script="'''\n```\n````\n'''", test="t[a|b]", diagnosis=None
+        FAILURE,
+        observed="a | b\n| c | `d` <b>",
+        script="'''\n```\n````\n'''",
+        test="t[a|b]",
+        allowed=(Allowed("z", "x|y"),),
     )
     rules = (replace(RULES[0], sentence="x | y\nz <script>"), *RULES[1:])
     page = markdown.render(replace(BROKEN, rules=rules, failures=(evil,)))
@@ -470,6 +491,13 @@ def test_no_message_can_break_a_table_or_a_fence() -> None:
     assert "`````python\n'''\n```\n````\n'''\n`````" in page
     assert r"x \| y z \<script\>" in page
     assert "`t[a|b]`" in page
+
+
+def test_an_op_that_is_not_supported_is_listed_once() -> None:
+    skipped = replace(PASSES[2], op="topk", verdict="not applicable", programs=0, exercised={})
+    page = markdown.render(replace(SOUND, results=(*PASSES, skipped, replace(PASSES[2], op="mul"))))
+    assert page.count("`topk`") == 1
+    assert "- pass (1): `mul`\n" in page
 
 
 def shown(report: Report, width: int = 100) -> str:
@@ -517,10 +545,10 @@ def test_the_summary_says_when_the_run_was_cut_short() -> None:
 
 
 def test_the_summary_takes_nothing_for_markup_and_keeps_commands_whole() -> None:
-    long = "pytest --replay '" + "x  y" * 50 + "'"
+    long = "pytest --replay '" + "x  y" * 50 + "'\x1b"
     page = shown(replace(BROKEN, failures=(replace(FAILURE, diagnosis="[red]grad[/red] [0]", command=long),) * 5), 80)
     assert "[red]grad[/red] [0]" in page
-    assert long + "  # " in page
+    assert long.replace("\x1b", "\\x1b") + "  # " in page
     assert "and 2 more failures; the report has every command" in page
 
 
@@ -533,9 +561,9 @@ def written(path: Path, *records: Record) -> Path:
 
 
 def test_reports_are_combined_in_the_order_of_a_matrix(tmp_path: Path) -> None:
-    names = ("b", "A", "c")
+    names = ("b", "A", "C")
     files = [written(tmp_path / n, replace(HEADER, framework=Framework(n, "1", (), 0, ())), FOOTER) for n in names]
-    assert [report.header.framework.name for report in combine(files)] == ["A", "b", "c"]
+    assert [report.header.framework.name for report in combine(files)] == ["A", "b", "C"]
     files[1].write_bytes(b"")
     with pytest.raises(InvalidReport, match="no header"):
         combine(files)
@@ -546,6 +574,8 @@ def test_the_command_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFix
     assert command.main([str(file), "--markdown", str(page)]) == 0
     assert "NOT CONFORMANT" in capsys.readouterr().out
     assert page.read_text(encoding="utf-8") == markdown.render(read(file))
+    assert command.main([str(written(file, *EVERY[:-1])), "--allow-truncated"]) == 0
+    assert "TRUNCATED" in capsys.readouterr().out
 
 
 def test_the_command_refuses_an_invalid_file_with_one_message(tmp_path: Path) -> None:
