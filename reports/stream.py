@@ -186,7 +186,7 @@ def _validators() -> dict[str, Any]:
 def _is_json(line: bytes) -> bool:
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
