@@ -78,6 +78,39 @@ PROBABILITY = between(0.05, 0.95, "inside (0, 1)")
 DISTINCT = Domain("no ties", lambda x: _gap(x) >= MARGIN, _spread)
 
 
+def within(bound: float) -> Domain:
+    """Values of at most `bound` (4 or more) in magnitude: drawn values are there already."""
+    return Domain(f"within {bound:g}", lambda x: x.size == 0 or bool(np.abs(x).max() <= bound), lambda x: x)
+
+
+def off_steps(first: float) -> Domain:
+    """Values at least a margin away from `first` plus every integer, where rounding jumps."""
+
+    def distance(x: Array) -> Array:
+        return x - first - np.round(x - first)
+
+    def holds(x: Array) -> bool:
+        return x.size == 0 or bool(np.abs(distance(x)).min() >= MARGIN)
+
+    return Domain(f"off {first:g} + integers", holds, lambda x: np.where(np.abs(distance(x)) < 2 * MARGIN, x + 0.25, x))
+
+
+def _magnitudes(x: Array) -> Array:
+    return _signs(x) * (0.25 + (_spread(np.abs(x)) - _spread(np.abs(x)).min()) if x.size else x)
+
+
+MODERATE = within(10.0)
+SQUARABLE = within(1000.0)
+POWERS = between(0.2, 5.0, "between 0.2 and 5")
+TANGENT = between(-1.3, 1.3, "inside (-pi/2, pi/2)")
+ABOVE_MINUS_ONE = Domain("above minus one", lambda x: x.size == 0 or x.min() >= -0.9, lambda x: np.abs(x) - 0.75)
+DISTINCT_MAGNITUDES = Domain(
+    "magnitudes without ties",
+    lambda x: _gap(np.abs(x)) >= MARGIN and (x.size == 0 or bool(np.abs(x).min() >= 0.1)),
+    _magnitudes,
+)
+
+
 def _matrices(x: Array) -> Array:
     return x.reshape(-1, *x.shape[-2:])
 
@@ -108,6 +141,13 @@ def _split_spectrum(x: Array) -> bool:
     return x.size == 0 or all(_gap(np.linalg.eigvalsh(m)) >= 0.25 for m in _matrices(x))
 
 
+def _diagonally_dominant(x: Array) -> bool:
+    size = np.abs(x)
+    diagonal = np.diagonal(size, axis1=-2, axis2=-1)
+    return x.size == 0 or bool((2 * diagonal - size.sum(-1)).min() >= 0.25)
+
+
 INVERTIBLE = Domain("well-conditioned", _invertible, _dominant)
+DOMINANT = Domain("diagonally dominant", _diagonally_dominant, _dominant)
 POSITIVE_DEFINITE = Domain("positive definite", _positive_definite, _symmetric_spread)
 SPLIT_SPECTRUM = Domain("eigenvalues apart", _split_spectrum, _symmetric_spread)

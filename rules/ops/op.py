@@ -66,7 +66,9 @@ class Op:
     attribute of that name. `accepts` says which shapes the first operand may have, `fresh` which of them a leaf made for it
     takes; `rest` gives, for a first operand's shape, the shapes that the others may have together; `choices` gives, for all
     operands' shapes, the attributes to choose from. `domains` holds one domain per operand (the last stands for all that
-    follow); `apart` is a condition on all operands together (such as: no ties between them).
+    follow); `apart` is a condition on all operands together (such as: no ties between them). `unsaved` are the operands of
+    an op that surely saves whose own derivative needs no saved value (the matrix that addmm adds to): where no other operand
+    requires grad, an implementation may save nothing. `dtype` is the results' dtype where the op itself decides it.
     """
 
     name: str
@@ -80,10 +82,18 @@ class Op:
     domains: tuple[Domain, ...] = (ANY,)
     apart: Callable[..., bool] | None = None
     family: str = ""
+    unsaved: tuple[int, ...] = ()
+    dtype: str | None = None
 
     def domain(self, operand: int) -> Domain:
         """The domain of one operand."""
         return self.domains[min(operand, len(self.domains) - 1)]
+
+    def saving(self, requires_grad: Sequence[bool]) -> Saves:
+        """Whether the derivative needs saved values when only some operands require grad."""
+        if self.saves is Saves.SURELY and all(k in self.unsaved for k, needed in enumerate(requires_grad) if needed):
+            return Saves.PERHAPS
+        return self.saves
 
     def spell(self, template: str, args: Iterable[str], attrs: Attrs) -> str:
         """An op's code in some framework: `template` with operand names and attribute values filled in."""

@@ -1,0 +1,72 @@
+"""Cumulative ops: each result depends on all the elements before it, so each gradient on all the cotangents after it."""
+
+from __future__ import annotations
+
+from rules.ops.domains import ANY, DISTINCT, MODERATE, SMALL
+from rules.ops.op import Choices, Op, Saves, table
+from rules.ops.parts import scanned
+from rules.ops.shapes import dims, every, having, nonempty, ranked, shaped
+
+SURELY, NEVER = Saves.SURELY, Saves.NEVER
+
+LINE = shaped(ranked(1))
+FILLED = shaped(every(ranked(1), nonempty))
+
+
+def _sum(j, x, dim):
+    return j.np.cumsum(x, axis=dim)
+
+
+def _prod(j, x, dim):
+    return scanned(j, lambda a, b: a * b, x, dim)
+
+
+def _logsumexp(j, x, dim):
+    return scanned(j, lambda a, b: b + j.np.log1p(j.np.exp(a - b)), x, dim)
+
+
+def _max(j, x, dim):
+    return scanned(j, lambda a, b: j.np.where(a > b, a, b), x, dim)
+
+
+def _min(j, x, dim):
+    return scanned(j, lambda a, b: j.np.where(a < b, a, b), x, dim)
+
+
+def _differences(shape) -> Choices:
+    return [{"n": 1, **c} for c in dims(shape, low=1)] + [{"n": 2, **c} for c in dims(shape, low=2)][:2]
+
+
+def _diff(j, x, n, dim):
+    for _ in range(n):
+        size = x.shape[dim]
+        later = j.lax.slice_in_dim(x, 1, size, axis=dim % x.ndim)
+        x = later - j.lax.slice_in_dim(x, 0, size - 1, axis=dim % x.ndim)
+    return x
+
+
+CUMULATIVE = table(
+    "cumulative",
+    Op("cumulative_sum", "torch.cumsum({0}, {dim})", _sum, NEVER, choices=dims, **LINE),
+    Op("cumulative_prod", "torch.cumprod({0}, {dim})", _prod, SURELY, choices=dims, domains=(SMALL,), **FILLED),
+    Op(
+        "logcumsumexp",
+        "torch.logcumsumexp({0}, {dim})",
+        _logsumexp,
+        SURELY,
+        choices=dims,
+        domains=(MODERATE,),
+        **FILLED,
+    ),
+    Op("cummax", "torch.cummax({0}, {dim}).values", _max, SURELY, choices=dims, domains=(DISTINCT,), **FILLED),
+    Op("cummin", "torch.cummin({0}, {dim}).values", _min, SURELY, choices=dims, domains=(DISTINCT,), **FILLED),
+    Op(
+        "diff",
+        "torch.diff({0}, n={n}, dim={dim})",
+        _diff,
+        NEVER,
+        choices=_differences,
+        domains=(ANY,),
+        **shaped(having(1)),
+    ),
+)

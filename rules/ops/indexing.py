@@ -1,0 +1,316 @@
+"""Indexing: elements taken from, put into or masked out of a tensor, at indices that are attributes.
+
+Where an index names an element twice, its gradient is a sum; where it names none, the gradient there is zero.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rules.language import Attr, Shape
+from rules.ops.binary import masks
+from rules.ops.domains import ANY
+from rules.ops.op import Choices, Op, Saves, table
+from rules.ops.parts import along, nested, picked, placed, untouched
+from rules.ops.shapes import every, growing, having, nonempty, ranked, same, shaped
+
+PERHAPS, NEVER = Saves.PERHAPS, Saves.NEVER
+
+FILLED = every(nonempty, ranked(1))
+
+
+def _tensor(attribute: str) -> str:
+    return f"torch.tensor({{{attribute}}}, device={{0}}.device)"
+
+
+def _slices(shape: Shape) -> Choices:
+    n = shape[0]
+    options = [(0, n, 1), (1, n, 1), (0, n, 2), (0, n - 1, 1), (1, n, 2), (0, 0, 1)]
+    return [dict(zip(("start", "stop", "step"), c, strict=True)) for c in dict.fromkeys(options)]
+
+
+def _selections(shape: Shape) -> Choices:
+    return [{"dim": d, "index": i} for d, n in enumerate(shape) for i in dict.fromkeys((0, -1)) if n][:8]
+
+
+def _narrowings(shape: Shape) -> Choices:
+    named = [(d, n) for d, n in enumerate(shape) if n]
+    return [{"dim": d, "start": n // 2, "length": n - n // 2} for d, n in named] + [
+        {"dim": d, "start": 0, "length": n - 1} for d, n in named[:3]
+    ]
+
+
+def _takes(shape: Shape) -> Choices:
+    named = [(d, n) for d, n in enumerate(shape) if n]
+    return [{"dim": d, "index": index} for d, n in named for index in dict.fromkeys(((n - 1, 0), (0,)))][:8]
+
+
+def _flat_indices(shape: Shape) -> Choices:
+    n = np.prod(shape, dtype=int).item()
+    return [{"index": (n - 1, 0)}, {"index": (0, 0, n // 2)}, {"index": ((0,), (n - 1,))}]
+
+
+def _rows(shape: Shape) -> Choices:
+    n = shape[0]
+    return [{"index": index} for index in dict.fromkeys(((n - 1, 0), (0, 0), ((0, n - 1),)))]
+
+
+def _indices(*shapes: Shape) -> Choices:
+    """An ``index`` of the last operand's shape along each dimension: reversed, and with repetitions."""
+    shape = shapes[-1]
+    options = [(d, np.indices(shape)[d]) for d in range(len(shape))]
+    backwards = [{"dim": d, "index": nested(shape[d] - 1 - at)} for d, at in options]
+    repeated = [{"dim": d, "index": nested(at // 2)} for d, at in options if shape[d] > 1]
+    return [*backwards, *repeated][:8]
+
+
+def _unique_indices(*shapes: Shape) -> Choices:
+    return _indices(*shapes)[: len(shapes[0])]
+
+
+def _lines(*shapes: Shape) -> Choices:
+    """An ``index`` of one dimension's length: reversed, and with repetitions."""
+    named = list(enumerate(shapes[0]))
+    backwards = [{"dim": d, "index": tuple(range(n))[::-1]} for d, n in named]
+    return [*backwards, *({"dim": d, "index": tuple(i // 2 for i in range(n))} for d, n in named if n > 1)][:8]
+
+
+def _unique_lines(*shapes: Shape) -> Choices:
+    return _lines(*shapes)[: len(shapes[0])]
+
+
+def _diagonals(shape: Shape) -> Choices:
+    return [{"diagonal": k} for k in (0, 1, -1)]
+
+
+def _offsets(*shapes: Shape) -> Choices:
+    rows, columns = shapes[0][-2:]
+    return [{"offset": 0}, *([{"offset": 1}] if columns > 1 else []), *([{"offset": -1}] if rows > 1 else [])]
+
+
+def _diagonal_shape(first: Shape) -> list[tuple[Shape, ...]]:
+    return [((*first[:-2], min(first[-2:])),)]
+
+
+def _row_shapes(first: Shape) -> list[tuple[Shape, ...]]:
+    return [(first[1:],)]
+
+
+def _firsts(*shapes: Shape) -> Choices:
+    return [{"index": i} for i in dict.fromkeys((0, shapes[0][0] - 1, -1))]
+
+
+def _masked(*shapes: Shape) -> Choices:
+    return [{**choice, "value": value} for choice, value in zip(masks(*shapes), (0.0, 2.5, -1.0), strict=False)]
+
+
+def _fills(*shapes: Shape) -> Choices:
+    return [{**choice, "value": value} for choice in _lines(*shapes)[:4] for value in (0.0, 2.5)]
+
+
+def _chosen(shape: Shape) -> Choices:
+    return [choice for choice in masks(shape) if choice["mask"] not in (True, False)][:2] if shape else [{"mask": True}]
+
+
+def _take(j, x, dim, index):
+    return picked(j, x, lambda at: np.take(at, index, axis=dim))
+
+
+def _gather(j, x, dim, index):
+    return picked(j, x, along(dim, np.array(index)))
+
+
+def _put(j, x, source, choose):
+    return x * untouched(choose, x.shape) + placed(j, source, choose, x.shape)
+
+
+def _line(dim: int, index: Attr):
+    return lambda at: np.take(at, index, axis=dim)
+
+
+def _fill(j, x, dim, index, value):
+    keep = untouched(_line(dim, index), x.shape)
+    return x * keep + value * (1 - keep)
+
+
+def _triangle(j, x, keep):
+    return j.np.where(keep(np.ones(x.shape[-2:], bool)), x, 0.0)
+
+
+def _diagonal(offset: int):
+    return lambda at: np.diagonal(at, offset, -2, -1)
+
+
+def _embedded(j, x, offset):
+    n = x.shape[-1] + abs(offset)
+    return placed(j, x, _diagonal(offset), (*x.shape[:-1], n, n))
+
+
+def _op(name: str, torch: str, reference, choices, accepts, saves: Saves = PERHAPS, rest=None) -> Op:
+    more = {} if rest is None else {"rest": rest}
+    return Op(name, torch, reference, saves, choices=choices, domains=(ANY,), **more, **shaped(accepts))
+
+
+TAKING = (
+    _op(
+        "slice",
+        "{0}[{start}:{stop}:{step}]",
+        lambda j, x, start, stop, step: x[start:stop:step],
+        _slices,
+        FILLED,
+        NEVER,
+    ),
+    _op(
+        "select",
+        "torch.select({0}, {dim}, {index})",
+        lambda j, x, dim, index: _take(j, x, dim, index),
+        _selections,
+        having(1),
+        NEVER,
+    ),
+    _op(
+        "narrow",
+        "torch.narrow({0}, {dim}, {start}, {length})",
+        lambda j, x, dim, start, length: j.lax.slice_in_dim(x, start, start + length, axis=dim),
+        _narrowings,
+        having(1),
+        NEVER,
+    ),
+    _op("take", f"torch.index_select({{0}}, {{dim}}, {_tensor('index')})", _take, _takes, having(1)),
+    _op("take_along_axis", f"torch.take_along_dim({{0}}, {_tensor('index')}, dim={{dim}})", _gather, _indices, FILLED),
+    _op("gather", f"torch.gather({{0}}, {{dim}}, {_tensor('index')})", _gather, _indices, FILLED),
+    _op(
+        "take_flat",
+        f"torch.take({{0}}, {_tensor('index')})",
+        lambda j, x, index: picked(j, x, lambda at: np.take(at, index)),
+        _flat_indices,
+        nonempty,
+    ),
+    _op(
+        "index",
+        f"{{0}}[{_tensor('index')}]",
+        lambda j, x, index: _take(j, x, 0, index),
+        _rows,
+        every(FILLED, growing(2)),
+    ),
+    _op(
+        "embedding",
+        f"F.embedding({_tensor('index')}, {{0}})",
+        lambda j, x, index: _take(j, x, 0, index),
+        _rows,
+        every(nonempty, ranked(2, 2)),
+    ),
+    _op(
+        "masked_select",
+        f"{{0}}[{_tensor('mask')}]",
+        lambda j, x, mask: picked(j, x, lambda at: at[np.array(mask)]),
+        _chosen,
+        nonempty,
+    ),
+)
+
+PUTTING = (
+    _op(
+        "scatter",
+        f"torch.scatter({{0}}, {{dim}}, {_tensor('index')}, {{1}})",
+        lambda j, x, source, dim, index: _put(j, x, source, along(dim, np.array(index))),
+        _unique_indices,
+        FILLED,
+        rest=same,
+    ),
+    _op(
+        "scatter_add",
+        f"torch.scatter_add({{0}}, {{dim}}, {_tensor('index')}, {{1}})",
+        lambda j, x, source, dim, index: x + placed(j, source, along(dim, np.array(index)), x.shape),
+        _indices,
+        FILLED,
+        rest=same,
+    ),
+    _op(
+        "index_add",
+        f"torch.index_add({{0}}, {{dim}}, {_tensor('index')}, {{1}})",
+        lambda j, x, source, dim, index: x + placed(j, source, _line(dim, index), x.shape),
+        _lines,
+        FILLED,
+        rest=same,
+    ),
+    _op(
+        "index_copy",
+        f"torch.index_copy({{0}}, {{dim}}, {_tensor('index')}, {{1}})",
+        lambda j, x, source, dim, index: _put(j, x, source, _line(dim, index)),
+        _unique_lines,
+        FILLED,
+        rest=same,
+    ),
+    _op("index_fill", f"torch.index_fill({{0}}, {{dim}}, {_tensor('index')}, {{value}})", _fill, _fills, FILLED),
+    _op(
+        "select_scatter",
+        "torch.select_scatter({0}, {1}, 0, {index})",
+        lambda j, x, source, index: _put(j, x, source, lambda at: at[index]),
+        _firsts,
+        FILLED,
+        NEVER,
+        rest=_row_shapes,
+    ),
+    _op(
+        "diagonal_scatter",
+        "torch.diagonal_scatter({0}, {1})",
+        lambda j, x, source: _put(j, x, source, _diagonal(0)),
+        lambda *shapes: ({},),
+        every(ranked(2, 2), nonempty),
+        NEVER,
+        rest=_diagonal_shape,
+    ),
+    _op(
+        "masked_fill",
+        f"torch.masked_fill({{0}}, {_tensor('mask')}, {{value}})",
+        lambda j, x, mask, value: j.np.where(np.array(mask), value, x),
+        _masked,
+        lambda shape: True,
+    ),
+)
+
+TRIANGLES = (
+    _op(
+        "tril",
+        "torch.tril({0}, {diagonal})",
+        lambda j, x, diagonal: _triangle(j, x, lambda m: np.tril(m, diagonal)),
+        _diagonals,
+        ranked(2),
+        NEVER,
+    ),
+    _op(
+        "triu",
+        "torch.triu({0}, {diagonal})",
+        lambda j, x, diagonal: _triangle(j, x, lambda m: np.triu(m, diagonal)),
+        _diagonals,
+        ranked(2),
+        NEVER,
+    ),
+    _op(
+        "diagonal",
+        "torch.diagonal({0}, {offset}, -2, -1)",
+        lambda j, x, offset: picked(j, x, _diagonal(offset)),
+        _offsets,
+        every(ranked(2), nonempty),
+        NEVER,
+    ),
+    _op(
+        "diag_embed",
+        "torch.diag_embed({0}, {offset})",
+        _embedded,
+        lambda shape: [{"offset": k} for k in (0, 1, -1)],
+        lambda shape: len(shape) in (1, 2) and np.prod(shape) * (shape[-1] + 2) <= 24,
+        NEVER,
+    ),
+    _op(
+        "trace",
+        "torch.trace({0})",
+        lambda j, x: j.np.sum(picked(j, x, np.diagonal)),
+        lambda shape: ({},),
+        every(ranked(2, 2), nonempty),
+        NEVER,
+    ),
+)
+
+INDEXING = table("indexing", *TAKING, *PUTTING, *TRIANGLES)

@@ -1,0 +1,235 @@
+"""The op catalogue against PyTorch: every row's code, reference, domains, shapes and its word on what it saves.
+
+A bounded, fixed sample of each row's shapes, attributes and values is run by both, in float32 and in float64.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice, product
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from rules.language import Attrs, Shape
+from rules.ops import FAMILIES, OPS, Op, Saves
+from rules.ops.op import LARGEST, POOL, choices_of, rest_of
+from rules.reference.namespace import J
+
+SAMPLES = 3
+FORWARD = {"float32": 2e-4, "float64": 1e-10}
+BACKWARD = {"float32": 5e-4, "float64": 1e-9}
+INEXACT = {"hardsigmoid": 1e-7}
+"""Ops whose float64 gradients PyTorch computes less exactly: hardsigmoid's has the slope 1/6 rounded to float32."""
+
+Arrays = list[np.ndarray]
+each_op = pytest.mark.parametrize("op", OPS.values(), ids=OPS.keys())
+
+
+def draws(rng: np.random.Generator, shape: Shape) -> np.ndarray:
+    """What a strategy draws: multiples of 1/8 between -4 and 4, zeros among them."""
+    return rng.integers(-32, 33, shape) / 8 * (rng.random(shape) > 0.1)
+
+
+def cases(op: Op) -> Iterator[tuple[tuple[Shape, ...], Attrs]]:
+    """All shapes that fresh leaves bring, with all attributes, the first of each first."""
+    for first in op.fresh:
+        for others in rest_of(op, first):
+            for attrs in choices_of(op, (first, *others)):
+                yield (first, *others), attrs
+
+
+def sampled(op: Op, count: int = SAMPLES) -> list[tuple[tuple[Shape, ...], Attrs]]:
+    """The simplest case, and a few others that stay the same from run to run."""
+    first, *others = list(cases(op))
+    rng = np.random.default_rng(zlib.crc32(op.name.encode()))
+    chosen = rng.permutation(len(others))[: count - 1]
+    return [first, *(others[i] for i in sorted(chosen))]
+
+
+def fitted(op: Op, shapes: tuple[Shape, ...], dtype: str, seed: int) -> Arrays:
+    """Operands in their domains, kept apart where the row asks for that."""
+    rng = np.random.default_rng(seed)
+    for _ in range(200):
+        values = [op.domain(i).fit(draws(rng, shape)).astype(dtype) for i, shape in enumerate(shapes)]
+        if op.apart is None or op.apart(*values):
+            return values
+    raise AssertionError(f"{op.name}: no operands of {shapes} are apart")
+
+
+def code(op: Op, attrs: Attrs, operands: int) -> Any:
+    """The row's PyTorch code as a function."""
+    names = "abcd"[:operands]
+    text = f"lambda {', '.join(names)}: {op.spell(op.torch, names, attrs)}"
+    return eval(text, {"torch": torch, "F": F})
+
+
+def tupled(results: Any) -> tuple[Any, ...]:
+    return tuple(results) if isinstance(results, tuple | list) else (results,)
+
+
+def run_torch(op: Op, attrs: Attrs, operands: Arrays, needed: tuple[int, ...] | None = None) -> tuple[Any, Any]:
+    """The leaves and the results."""
+    leaves = [torch.tensor(x) for x in operands]
+    for i, leaf in enumerate(leaves):
+        leaf.requires_grad_(needed is None or i in needed)
+    return leaves, tupled(code(op, attrs, len(leaves))(*leaves))
+
+
+def run_reference(op: Op, attrs: Attrs, operands: Arrays, seed: int) -> tuple[Arrays, Arrays, Arrays]:
+    """Results, cotangents drawn for them, and the gradients that these bring."""
+
+    def both(*xs):
+        out, pull = jax.vjp(lambda *ys: tupled(op.reference(J, *ys, **dict(attrs))), *xs)
+        rng = np.random.default_rng(seed)
+        cotangents = tuple(draws(rng, y.shape) for y in out)
+        return out, cotangents, pull(cotangents)
+
+    exact = [x.astype("float64") for x in operands]
+    return jax.tree.map(np.asarray, jax.jit(both)(*exact))
+
+
+def assert_close(found: np.ndarray, expected: np.ndarray, relative: float, label: str) -> None:
+    assert found.shape == expected.shape, f"{label}: shape {found.shape}, expected {expected.shape}"
+    assert np.isfinite(expected).all(), f"{label}: the reference is {expected}"
+    scale = np.abs(expected).max(initial=0.0) + 1e-2
+    error = np.abs(found - expected).max(initial=0.0) / scale
+    assert error <= relative, f"{label}: off by {error:.1e} of {scale:.2g}\n found {found}\n expected {expected}"
+
+
+def describe(op: Op, attrs: Attrs, shapes: tuple[Shape, ...], dtype: str) -> str:
+    return f"{op.spell(op.torch, 'abcd', attrs)} for {dtype} operands of shapes {', '.join(map(str, shapes))}"
+
+
+@each_op
+def test_torch_and_the_reference_agree(op):
+    for at, (shapes, attrs) in enumerate(sampled(op)):
+        dtypes = ("float64", "float32") if at == 0 else (("float32", "float64")[at % 2],)
+        for dtype in dtypes:
+            label = describe(op, attrs, shapes, dtype)
+            operands = fitted(op, shapes, dtype, seed=at)
+            expected, cotangents, gradients = run_reference(op, attrs, operands, seed=at)
+            leaves, results = run_torch(op, attrs, operands)
+            assert len(results) == len(expected), f"{label}: {len(results)} results, expected {len(expected)}"
+            for result, value in zip(results, expected, strict=True):
+                assert str(result.dtype) == f"torch.{op.dtype or dtype}", f"{label}: the result is {result.dtype}"
+                assert result.requires_grad, f"{label}: a result does not require grad"
+                assert not result.is_leaf, f"{label}: a result is a leaf"
+                assert value.size <= LARGEST, f"{label}: the result has {value.size} elements"
+                coarse = "float32" if "float32" in (dtype, op.dtype) else dtype
+                assert_close(result.detach().numpy(), value, FORWARD[coarse], label)
+            arriving = [torch.tensor(c).to(r.dtype) for c, r in zip(cotangents, results, strict=True)]
+            found = torch.autograd.grad(results, leaves, arriving)
+            for i, (gradient, value) in enumerate(zip(found, gradients, strict=True)):
+                assert_close(
+                    gradient.numpy(), value, max(BACKWARD[coarse], INEXACT.get(op.name, 0)), f"gradient {i} of {label}"
+                )
+
+
+def raises_freed(op: Op, attrs: Attrs, operands: Arrays, needed: tuple[int, ...] | None = None) -> bool:
+    """Whether a second backward through the same graph raises the error that says so."""
+    _, results = run_torch(op, attrs, operands, needed)
+    live = [r for r in results if r.requires_grad]
+    ones = [torch.ones_like(r) for r in live]
+    torch.autograd.backward(live, ones)
+    try:
+        torch.autograd.backward(live, ones)
+    except RuntimeError as error:
+        assert "Trying to backward through the graph a second time" in str(error)
+        return True
+    return False
+
+
+@each_op
+def test_what_an_op_saves(op):
+    for at, (shapes, attrs) in enumerate(sampled(op, 12)):
+        if any(0 in shape for shape in shapes):
+            continue
+        operands = fitted(op, shapes, "float64", seed=at)
+        label = describe(op, attrs, shapes, "float64")
+        if op.saves is not Saves.PERHAPS:
+            raised = raises_freed(op, attrs, operands)
+            assert raised == (op.saves is Saves.SURELY), f"{label}: a second backward raises: {raised}"
+        if op.saves is Saves.SURELY:
+            for i in range(len(shapes)):
+                raised = raises_freed(op, attrs, operands, needed=(i,))
+                assert raised or i in op.unsaved, f"{label}: only operand {i} requires grad; a second backward passes"
+
+
+@each_op
+def test_domains_hold_what_they_fit(op):
+    shapes = {shape for case, _ in islice(cases(op), 0, None, 7) for shape in case} | set(op.fresh)
+    for i, shape in product(range(len(next(cases(op))[0])), sorted(shapes)):
+        domain = op.domain(i)
+        if not fits_rank(op, i, shape):
+            continue
+        for seed in range(3):
+            values = domain.fit(draws(np.random.default_rng(seed), shape))
+            assert values.shape == shape
+            assert domain.holds(values), f"{domain.name} does not hold {values}"
+            assert domain.holds(values.astype("float32")), f"{domain.name} does not hold {values} in float32"
+
+
+def fits_rank(op: Op, operand: int, shape: Shape) -> bool:
+    """Whether some case gives that operand that shape: domains of matrices know no vectors."""
+    return any(case[operand] == shape for case, _ in cases(op))
+
+
+@each_op
+def test_fresh_shapes_are_accepted_and_have_few_choices(op):
+    assert op.fresh
+    for first in op.fresh:
+        assert op.accepts(first), f"{op.name} does not accept {first}"
+        assert 1 <= len(rest_of(op, first)) <= len(POOL), f"{op.name}{first}: {len(rest_of(op, first))} operand shapes"
+        for others in rest_of(op, first):
+            choices = choices_of(op, (first, *others))
+            assert 1 <= len(choices) <= 9, f"{op.name}{(first, *others)}: {len(choices)} choices"
+            assert len(set(choices)) == len(choices), f"{op.name}{(first, *others)}: {choices} repeat"
+            hash(choices)
+
+
+@cache
+def derived_shapes() -> tuple[Shape, ...]:
+    """The shapes of the pool, and those that results have, which may enter any op that accepts them."""
+    made = set(POOL)
+    for op in OPS.values():
+        made |= {shape for case, _ in sampled(op, 10) for shape in case}
+    return tuple(sorted(made | {s + (1,) for s in made} | {s[1:] + s[:1] for s in made} | {s[1:] for s in made}))
+
+
+@each_op
+def test_accepted_intermediates_have_choices_too(op):
+    for first in filter(op.accepts, derived_shapes()):
+        assert rest_of(op, first), f"{op.name} accepts {first} but names no other operand for it"
+        for others in rest_of(op, first):
+            assert choices_of(op, (first, *others)), f"{op.name} accepts {(first, *others)} but offers no attributes"
+
+
+def test_the_catalogue_is_wide():
+    assert len(OPS) >= 130
+    assert len(OPS) == sum(len(family) for family in FAMILIES), "a name stands in two families"
+    assert all(name == op.name for name, op in OPS.items())
+    assert {op.family for op in OPS.values()} == set(FAMILY_NAMES)
+    assert sum(1 for op in OPS.values() if op.saves is Saves.NEVER) >= 30
+
+
+FAMILY_NAMES = (
+    "elementwise binary activations reductions cumulative manipulation joining splitting indexing products losses "
+    "normalisation convolution pooling linalg"
+).split()
+
+
+def test_some_ops_have_several_results():
+    several = {op.name for op in OPS.values() if len(run_torch(op, *_simplest(op))[1]) > 1}
+    assert {"split", "unstack", "slogdet", "var_mean", "meshgrid"} <= several
+
+
+def _simplest(op: Op) -> tuple[Attrs, Arrays]:
+    shapes, attrs = next(cases(op))
+    return attrs, fitted(op, shapes, "float64", seed=0)
