@@ -7,38 +7,16 @@ what the framework's documentation claims; what it claims is judged. A value her
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from rules.catalogue import Needs
+from rules.dialect import Dialect
 from rules.language import Attrs
 from rules.observations import Kind
 
 Value = Any
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How programs are printed in a framework's own code: templates with named fields.
-
-    `prelude` opens a script; `leaf` has {name} {data} {shape} {dtype} {requires_grad}; `ops` maps an op's name to its code with
-    {0}, {1} for operands and attributes by name; `backward` has {roots} (a single root) {cotangent} {retain}; `backward_many`
-    has {roots} {cotangents} {retain}; the cotangent is written with `literal` ({data} {shape} {dtype} {like}).
-    """
-
-    prelude: str
-    leaf: str
-    literal: str
-    ops: dict[str, str]
-    detach: str
-    backward: str
-    backward_many: str
-    zero_to_none: str
-    zero_to_zeros: str
-    gradient: str
-    booleans: dict[object, str] = field(default_factory=lambda: {True: "True", False: "False", None: "None"})
 
 
 @runtime_checkable
@@ -54,7 +32,7 @@ class Framework(Protocol):
     claims: Collection[Needs]
     ops: Collection[str]
     dtypes: Sequence[str]
-    dialect: Dialect
+    dialect: Dialect | None
 
     def reset(self) -> None: ...
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Value: ...

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from frameworks.base import Dialect
 from rules.catalogue import Needs
+from rules.dialect import Dialect, fill
 from rules.language import Attrs
 from rules.observations import Kind
 from rules.ops import OPS
@@ -23,26 +23,33 @@ _MESSAGES = (
 )
 """How PyTorch's RuntimeErrors are told apart: by a part of the message that has been stable since 1.5."""
 
-DIALECT = Dialect(
-    prelude="import torch\nimport torch.nn.functional as F\n",
-    leaf="{name} = torch.tensor({data}, dtype=torch.{dtype}{requires_grad})",
-    literal="torch.tensor({data}, dtype=torch.{dtype})",
-    ops={name: op.torch for name, op in OPS.items()},
-    detach="{source}.detach()",
-    backward="{root}.backward({arguments})",
-    backward_many="torch.autograd.backward([{roots}]{arguments})",
-    zero_to_none="{leaf}.grad = None",
-    zero_to_zeros="if {leaf}.grad is not None: {leaf}.grad.zero_()",
-    gradient="{leaf}.grad",
-)
+
+def dialect(device: torch.device) -> Dialect:
+    """Programs as PyTorch code."""
+    where = "" if device.type == "cpu" else f", device={str(device)!r}"
+    return Dialect(
+        prelude="import torch\nimport torch.nn.functional as F",
+        tensor=f"torch.tensor({{data}}, dtype=torch.{{dtype}}{where}{{flags}})",
+        empty=f"torch.zeros({{shape}}, dtype=torch.{{dtype}}{where}{{flags}})",
+        differentiable=", requires_grad=True",
+        ops={name: op.torch for name, op in OPS.items()},
+        detach="{source}.detach()",
+        backward="{root}.backward({arguments})",
+        backward_many="torch.autograd.backward([{roots}], [{cotangents}]{arguments})",
+        retain="retain_graph={value}",
+        clear_to_none="{leaf}.grad = None",
+        clear_to_zeros="if {leaf}.grad is not None: {leaf}.grad.zero_()",
+        gradient="{leaf}.grad",
+        error="RuntimeError",
+    )
 
 
 @lru_cache(maxsize=None)
 def _code(op: str, attrs: Attrs) -> Callable[..., Any]:
-    row = OPS[op]
+    template = OPS[op].torch
     names = "abcdefgh"
-    return eval(  # noqa: S307 - the code is the catalogue's own
-        f"lambda {', '.join(names[: _arity(row.torch)])}: {row.spell(row.torch, names, attrs)}",
+    return eval(  # noqa: S307 - the code is the catalogue's own, the same that is printed
+        f"lambda {', '.join(names[: _arity(template)])}: {fill(template, names, attrs)}",
         {"torch": torch, "F": torch.nn.functional},
     )
 
@@ -59,11 +66,11 @@ class TorchEager:
     claims = frozenset(Needs)
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
-    dialect = DIALECT
 
     def __init__(self, device: str = "cpu") -> None:
         torch.set_num_threads(1)  # six elements need no pool, and workers share the cores
         self.device = torch.device(device)
+        self.dialect = dialect(self.device)
         torch.zeros(1, device=self.device)
 
     def reset(self) -> None:

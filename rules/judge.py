@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rules.catalogue import RULES, Needs
+from rules.diagnosis import diagnose
 from rules.language import Apply, Backward, Detach, Instruction, Leaf, Program, Ref, ZeroGrad
 from rules.observations import Gradient, Kind, NotRun, Observation, Raised, Returned, Seen
 from rules.reference.bound import close, forward_bound, gradient_bound, working_dtype
@@ -28,7 +29,7 @@ class Violation:
     """The first difference between what was allowed and what was seen.
 
     `subject` is the value or leaf that it is about, `held` the gradient that it held before, `got` and `want` the arrays where
-    two were compared, and `bound` how far apart rounding lets them be.
+    two were compared, `bound` how far apart rounding lets them be, and `diagnosis` the mistake that would explain it.
     """
 
     rule: str
@@ -41,6 +42,7 @@ class Violation:
     got: np.ndarray | None = None
     want: np.ndarray | None = None
     bound: np.ndarray | None = None
+    diagnosis: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +191,15 @@ class _Judge:
         bound = self._bound(call, leaf, held, want)
         if (np.abs(got.value - want) <= bound).all():
             return None
-        rule = "gradients/op" if len(expectation.walk.nodes) == 1 else "gradients/graph"
-        op = expectation.walk.nodes[0].op if len(expectation.walk.nodes) == 1 else None
+        alone = len(expectation.walk.nodes) == 1
+        rule, op = ("gradients/op", expectation.walk.nodes[0].op) if alone else ("gradients/graph", None)
+        old = None if held is None else held.value
+        diagnosis = diagnose(self.reference, call, leaf, old, got.value, want)
+        if diagnosis and self.applies(diagnosis.rule):
+            rule, op = diagnosis.rule, None
         return Violation(
             rule, at, "returned with another gradient", (("returns with the right gradient", before),), leaf, op,
-            None if held is None else held.value, got.value, want, bound,
+            old, got.value, want, bound, diagnosis.text if diagnosis else None,
         )  # fmt: skip
 
     def _bound(self, call: Backward, leaf: Ref, held: Gradient | None, want: np.ndarray) -> np.ndarray:

@@ -267,7 +267,7 @@ class Tape:
             case Apply(op, args, attrs, results):
                 requires = any(self.requires_grad.get(r, False) for r in args)
                 if requires and returned:
-                    saves = OPS[op].saves
+                    saves = OPS[op].saving([self.requires_grad.get(r, False) for r in args])
                     empty = not any(np.size(self.arrays[Ref(at, k)]) for k in range(results))
                     if saves is Saves.SURELY and empty:
                         saves = Saves.PERHAPS  # a derivative without elements needs nothing, whatever is kept

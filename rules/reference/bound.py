@@ -1,7 +1,8 @@
 """How far a right answer may lie from the exact one: a bound from the computation itself.
 
 Every op is assumed to be as accurate as its operands and its result rounded to the dtype (a backward-stable op with a small
-constant). To first order the error of any number that a program computes is then a sum of J_i * delta_i over all those
+constant), and a formula may go through numbers as large as its operands (`x - tanh(x)`) or, for a derivative, as the cotangent
+(`1 - y * y` where y is nearly 1). To first order the error of any number that a program computes is then a sum of J_i * delta_i over all those
 roundings. The weights J_i are measured by stochastic arithmetic (Vignes 1978, CESTAC): the whole computation, forward and
 backward, is run with random relative perturbations, and for n independent roundings sum |J_i| is at most sqrt(n) times the root
 of the sum of J_i squared, which is what the spread of the results shows. The factor below covers the constant of the ops.
@@ -14,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rules.language import Apply, Backward, Detach, Leaf, Program, Ref
+from rules.ops import OPS
 from rules.reference.values import Array, Reference, exact_vjp, forward_of, pull
 
 SAMPLES = 12
@@ -39,10 +41,13 @@ def _perturbed(reference: Reference, seed: int) -> tuple[dict[Ref, Array], Calla
     random = np.random.default_rng(seed)
     count = 0
 
-    def jitter(x: Array) -> Array:
+    def jitter(x: Array, through: list[Array] | None = None) -> Array:
         nonlocal count
         count += np.size(x)
-        return x * (1 + STEP * random.choice((-1.0, 1.0), size=np.shape(x)))
+        size = np.abs(x)
+        if through:
+            size = size + max((float(np.abs(t).max()) for t in through if np.size(t)), default=0.0)
+        return x + size * STEP * random.choice((-1.0, 1.0), size=np.shape(x))
 
     values: dict[Ref, Array] = {}
     for at, step in enumerate(reference.steps):
@@ -50,7 +55,7 @@ def _perturbed(reference: Reference, seed: int) -> tuple[dict[Ref, Array], Calla
             case Apply(op, args, attrs):
                 operands = [jitter(values[r]) for r in args]
                 made = forward_of(op, attrs, tuple(x.shape for x in operands))(*operands)
-                values.update({Ref(at, k): jitter(y) for k, y in enumerate(made)})
+                values.update({Ref(at, k): jitter(y, operands) for k, y in enumerate(made)})
             case Detach(source):
                 values[Ref(at)] = values[source]
             case _ if Ref(at) in reference.values:
@@ -58,7 +63,7 @@ def _perturbed(reference: Reference, seed: int) -> tuple[dict[Ref, Array], Calla
 
     def vjp(at: int, step: Apply, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         shaken = [jitter(x) for x in operands], [jitter(c) for c in cotangents]
-        return tuple(jitter(g) for g in exact_vjp(at, step, *shaken))
+        return tuple(jitter(g, shaken[1]) for g in exact_vjp(at, step, *shaken))
 
     return values, vjp, count
 
@@ -97,5 +102,5 @@ def gradient_bound(reference: Reference, call: Backward, leaf: Ref, dtype: str) 
 def working_dtype(program: Program) -> str:
     """The narrowest dtype that a program computes in, on which its bound rests."""
     wide = all(s.value.dtype == "float64" for s in program if isinstance(s, Leaf))
-    narrow = any(isinstance(s, Apply) and dict(s.attrs).get("dtype") == "float32" for s in program)
+    narrow = any(isinstance(s, Apply) and OPS[s.op].dtype == "float32" for s in program)
     return "float64" if wide and not narrow else "float32"

@@ -10,6 +10,7 @@ is not a plain pass is recomputed by JAX itself (`rules.reference.whole`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -26,27 +27,48 @@ _INLINED = {
 }  # fmt: skip
 
 
-def stage(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[..., tuple[np.ndarray, ...]]:
-    """A NumPy function that computes what `function` does on float64 arrays of the given shapes; it returns a tuple."""
+Staged = Callable[..., tuple[np.ndarray, ...]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Straight-line NumPy code and the constants in it; `portable` unless it calls back into JAX."""
+
+    code: str
+    constants: dict[str, Any]
+    portable: bool
+
+    def function(self) -> Staged:
+        """The function that the source defines."""
+        scope = {**_SCOPE, **self.constants}
+        exec(self.code, scope)  # noqa: S102 - the source is made from JAX's own equations
+        return scope["staged"]
+
+
+def stage(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Source:
+    """The source of a NumPy function that computes what `function` does on float64 arrays of the given shapes, as a tuple."""
     avals = [jax.ShapeDtypeStruct(s, np.float64) for s in shapes]
     return _Writer().write(jax.make_jaxpr(function)(*avals))
+
+
+_SCOPE = {"np": np, "special": special, **HELPERS}
 
 
 class _Writer:
     """Writes one function; names are handed out as variables and constants come up."""
 
     def __init__(self) -> None:
-        self.scope: dict[str, Any] = {"np": np, "special": special, **HELPERS}
-        self.body: list[tuple[list[str], str, list[str]]] = []
+        self.constants: dict[str, Any] = {}
+        self.portable = True
+        self.body: list[tuple[list[str], str, str, list[str]]] = []
         self.names = 0
 
-    def write(self, closed: ClosedJaxpr) -> Callable[..., tuple[np.ndarray, ...]]:
+    def write(self, closed: ClosedJaxpr) -> Source:
         arguments = [self._fresh("x") for _ in closed.jaxpr.invars]
-        results = self._inline(closed, arguments)
-        lines = "".join(f"    {', '.join(made)}{',' if len(made) > 1 else ''} = {code}\n" for made, code in self._live(results))
+        results = [f"np.float64{r}" if r.startswith("(") else r for r in self._inline(closed, arguments)]
+        lines = "".join(f"    {made} = {code}\n" for made, code in self._live(results))
         source = f"def staged({', '.join(arguments)}):\n{lines}    return ({''.join(r + ', ' for r in results)})\n"
-        exec(source, self.scope)  # noqa: S102 - the source is made from JAX's own equations
-        return self.scope["staged"]
+        return Source(source, self.constants, self.portable)
 
     def _fresh(self, prefix: str) -> str:
         self.names += 1
@@ -57,7 +79,7 @@ class _Writer:
         if array.ndim == 0 and array.dtype == np.float64 and np.isfinite(array):
             return f"({float(array)!r})"
         name = self._fresh("c")
-        self.scope[name] = array[()]
+        self.constants[name] = array[()]
         return name
 
     def _inline(self, closed: ClosedJaxpr, arguments: list[str]) -> list[str]:
@@ -82,21 +104,23 @@ class _Writer:
         if primitive == "iota":
             return [self._constant(_run(eqn)())]
         made = [self._fresh("v") for _ in eqn.outvars]
+        target = ", ".join(made) + ("," if eqn.primitive.multiple_results else "")
         if primitive in PRIMITIVES:
-            self.body.append((made, PRIMITIVES[primitive](args, eqn.params, eqn), args))
+            self.body.append((made, target, PRIMITIVES[primitive](args, eqn.params, eqn), args))
         else:
             run = self._fresh("jax_")
-            self.scope[run] = _run(eqn)
-            self.body.append((made, f"{run}({', '.join(args)})", args))
+            self.constants[run] = _run(eqn)
+            self.portable = False
+            self.body.append((made, target, f"{run}({', '.join(args)})", args))
         return made
 
-    def _live(self, results: list[str]) -> Iterator[tuple[list[str], str]]:
+    def _live(self, results: list[str]) -> Iterator[tuple[str, str]]:
         """The lines that the results depend on, in order."""
         needed, kept = set(results), []
-        for made, code, args in reversed(self.body):
+        for made, target, code, args in reversed(self.body):
             if needed.intersection(made):
                 needed.update(args)
-                kept.append((made, code))
+                kept.append((target, code))
         return reversed(kept)
 
 

@@ -16,10 +16,10 @@ import numpy as np
 from rules.language import Apply, Attrs, Backward, Detach, Instruction, Leaf, Literal, Program, Ref, Shape
 from rules.ops import OPS
 from rules.reference.namespace import J
-from rules.reference.staged import stage
+from rules.reference.staged import Source, Staged, stage
+from rules.reference.store import store
 
 Array = np.ndarray
-Staged = Callable[..., tuple[Array, ...]]
 
 np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infinities, NumPy need not warn of them
 
@@ -38,20 +38,22 @@ def definition(op: str, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
 @lru_cache(maxsize=None)
 def forward_of(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
     """The results of an op as a NumPy function of its operands."""
-    return stage(definition(op, attrs), *shapes)
+    return store().staged(("forward", op, attrs, shapes), lambda: stage(definition(op, attrs), *shapes))
 
 
 @lru_cache(maxsize=None)
 def vjp_of(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
     """The vector-Jacobian product of an op as a NumPy function of its operands and its results' cotangents."""
     function = definition(op, attrs)
-    arity = len(shapes)
 
     def pull(*inputs: jax.Array) -> tuple[jax.Array, ...]:
-        return jax.vjp(function, *inputs[:arity])[1](tuple(inputs[arity:]))
+        return jax.vjp(function, *inputs[: len(shapes)])[1](tuple(inputs[len(shapes) :]))
 
-    outs = jax.eval_shape(function, *(jax.ShapeDtypeStruct(s, np.float64) for s in shapes))
-    return stage(pull, *shapes, *(o.shape for o in outs))
+    def make() -> Source:
+        outs = jax.eval_shape(function, *(jax.ShapeDtypeStruct(s, np.float64) for s in shapes))
+        return stage(pull, *shapes, *(o.shape for o in outs))
+
+    return store().staged(("vjp", op, attrs, shapes), make)
 
 
 def array(value: Literal) -> Array:
@@ -116,13 +118,14 @@ def pull(
     requires_grad: Mapping[Ref, bool],
     call: Backward,
     vjp: Vjp = exact_vjp,
+    combine: Callable[[Array, Array], Array] = np.add,
 ) -> dict[Ref, Array]:
-    """Reverse accumulation over the recorded instructions, newest first."""
+    """Reverse accumulation over the recorded instructions, newest first; `combine` joins the contributions to a value."""
     cotangents: dict[Ref, Array] = {}
 
     def add(ref: Ref, ct: Array) -> None:
         if requires_grad[ref]:
-            cotangents[ref] = cotangents[ref] + ct if ref in cotangents else ct
+            cotangents[ref] = combine(cotangents[ref], ct) if ref in cotangents else ct
 
     for root, given in zip(call.roots, call.cotangents, strict=True):
         add(root, np.ones_like(values[root]) if given is None else array(given))

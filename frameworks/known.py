@@ -1,0 +1,49 @@
+"""Known differences: what a framework is known to do otherwise, as data beside its adapter, with the reason and a link.
+
+A difference that is listed is reported, not failed; an entry that a run no longer sees is reported as stale.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from rules.catalogue import RULES
+from rules.ops import OPS
+
+FOLDER = Path(__file__).parent / "known"
+
+
+class MalformedExpectations(Exception):
+    """An expectations file that cannot be used; the message names the file and the entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One known difference: a rule, the op it is about (None: the rule as such), why, and where it is discussed."""
+
+    rule: str
+    op: str | None
+    reason: str
+    link: str | None = None
+
+
+def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
+    """The known differences of a framework; none where it has no expectations file."""
+    path = folder / f"{framework}.toml"
+    if not path.exists():
+        return ()
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("known", [])
+        found = tuple(Known(e["rule"], e.get("op"), e["reason"], e.get("link")) for e in entries)
+    except tomllib.TOMLDecodeError as error:
+        raise MalformedExpectations(f"{path.name}: {error}") from error
+    except (KeyError, TypeError) as error:
+        raise MalformedExpectations(f"{path.name}: every [[known]] needs rule and reason; {error} is missing") from error
+    for entry in found:
+        if entry.rule not in RULES:
+            raise MalformedExpectations(f"{path.name}: there is no rule {entry.rule!r}")
+        if entry.op is not None and entry.op not in OPS:
+            raise MalformedExpectations(f"{path.name}: there is no op {entry.op!r}")
+    return found

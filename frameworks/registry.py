@@ -1,0 +1,65 @@
+"""Which frameworks there are, and how one is found: by its name here, or as `package.module:factory` anywhere."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import cast
+
+from frameworks.base import ATTRIBUTES, METHODS, Framework
+
+FRAMEWORKS = {"torch": ("frameworks.torch_eager:TorchEager", "torch==2.13.0")}
+"""Name, factory, and what to install."""
+
+
+class UnknownFramework(Exception):
+    """No framework of that name; the message lists those that exist."""
+
+
+class BrokenAdapter(Exception):
+    """The adapter cannot be used: what it lacks or does wrong. That is no verdict on the framework."""
+
+
+def load(name: str, device: str = "cpu") -> Framework:
+    """The framework of that name, made by its factory on a device; it has every method and attribute of an adapter."""
+    target, package = FRAMEWORKS.get(name, (name, None))
+    module_name, colon, factory_name = target.partition(":")
+    if not colon or not module_name or not factory_name:
+        known = ", ".join(sorted(FRAMEWORKS))
+        raise UnknownFramework(
+            f"unknown framework {name!r}. There are: {known}. Your own adapter is named package.module:factory."
+        )
+    factory = _factory(name, module_name, factory_name, package)
+    try:
+        framework = factory(device=device)
+    except Exception as error:
+        raise BrokenAdapter(f"{name}: {factory_name}(device={device!r}) raised {type(error).__name__}: {error}") from error
+    lacking = [m for m in METHODS if not callable(getattr(framework, m, None))]
+    lacking += [a for a in ATTRIBUTES if not hasattr(framework, a)]
+    if lacking:
+        raise BrokenAdapter(f"{name}: the adapter lacks {', '.join(lacking)} (see frameworks/base.py)")
+    return cast(Framework, framework)
+
+
+def _factory(name: str, module_name: str, factory_name: str, package: str | None):  # type: ignore[no-untyped-def]
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        missing = error.name or module_name
+        if package and not module_name.startswith(missing):
+            raise BrokenAdapter(f"{name}: the package {missing!r} is not installed; pip install {package}") from error
+        if not package and (module_name == missing or module_name.startswith(f"{missing}.")):
+            known = ", ".join(sorted(FRAMEWORKS))
+            raise UnknownFramework(
+                f"unknown framework {name!r}: there is no module {missing!r} on the path. There are: {known}."
+            ) from error
+        raise BrokenAdapter(f"{name}: importing {module_name} failed: no module named {missing!r}") from error
+    except Exception as error:
+        raise BrokenAdapter(f"{name}: importing {module_name} raised {type(error).__name__}: {error}") from error
+    if not hasattr(module, factory_name):
+        raise UnknownFramework(f"unknown framework {name!r}: module {module_name} has no {factory_name!r}")
+    return getattr(module, factory_name)

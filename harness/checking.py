@@ -1,0 +1,73 @@
+"""The check of one program: write it down, run it, judge it, count what it put to the test, and complain if a rule is broken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from frameworks.base import Framework
+from frameworks.known import Known
+from frameworks.runner import run
+from harness.journal import Journal
+from rules.catalogue import Needs
+from rules.judge import Violation, judge
+from rules.language import Program
+from rules.observations import Observation
+from rules.reference.values import Reference, reference_of
+
+
+class Broken(AssertionError):
+    """A rule was broken; raised once per failing program, told apart by rule so that shrinking keeps to one."""
+
+    def __init__(self, program: Program, observation: Observation, violation: Violation) -> None:
+        super().__init__(f"{violation.rule}: {violation.observed}")
+        self.program, self.observation, self.violation = program, observation, violation
+
+
+@lru_cache(maxsize=None)
+def _broken(rule: str, op: str | None) -> type[Broken]:
+    """A class of its own for each rule: Hypothesis tells bugs apart by the type of the exception."""
+    return type(f"Broken[{rule}{', ' + op if op else ''}]", (Broken,), {})
+
+
+@dataclass
+class Check:
+    """Checks programs for one test, and keeps the test's counts."""
+
+    framework: Framework
+    claims: Collection[Needs]
+    journal: Journal | None = None
+    known: tuple[Known, ...] = ()
+    programs: int = 0
+    exercised: Counter[str] = field(default_factory=Counter)
+    differences: Counter[Known] = field(default_factory=Counter)
+
+    def __call__(self, program: Program) -> None:
+        """Run and judge `program`; raise `Broken` at the first rule that it breaks and that is no known difference."""
+        if self.journal:
+            self.journal.write(program)
+        self.programs += 1
+        observation = run(program, self.framework)
+        reference = reference_of(program)
+        judgement = judge(program, observation, reference, self.claims)
+        self.exercised.update(judgement.exercised)
+        violation = judgement.violation
+        if violation is None:
+            return
+        for entry in self.known:
+            if entry.rule == violation.rule and entry.op in (None, violation.op):
+                self.differences[entry] += 1
+                return
+        raise _broken(violation.rule, violation.op)(program, observation, violation)
+
+
+def passes(program: Program, framework: Framework, claims: Collection[Needs]) -> bool:
+    """Whether a program breaks no rule."""
+    return violation_of(program, framework, claims) is None
+
+
+def violation_of(program: Program, framework: Framework, claims: Collection[Needs]) -> Violation | None:
+    """The first violation of a program, run on its own."""
+    return judge(program, run(program, framework), Reference(program), claims).violation

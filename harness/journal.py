@@ -1,0 +1,88 @@
+"""The journal: which program a worker is running, on disk before it runs, so that a crash or a hang loses nothing.
+
+One small file per worker, rewritten in place. A hang is ended by a watchdog of the interpreter's own, which needs no Python to
+run: it writes its mark beside the journal and ends the process; whoever finds the mark calls it a timeout, not a crash.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from rules import codec
+from rules.language import Program
+
+PATIENCE = 60.0
+"""Seconds that one program may take."""
+
+RENEW = 5.0
+"""The watchdog is set anew at most this often: setting it costs more than a program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a journal holds: the test, its program, and whether the watchdog ended it."""
+
+    test: str
+    program: Program
+    timed_out: bool
+
+
+class Journal:
+    """The journal of one worker in a folder."""
+
+    def __init__(self, folder: Path, worker: str, patience: float = PATIENCE) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path, self.mark = _paths(folder, worker)
+        self.file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        self.watchdog = open(self.mark, "w")  # noqa: SIM115 - faulthandler keeps the descriptor
+        self.patience = patience
+        self.renewed = 0.0
+        self.test = ""
+
+    def begin(self, test: str) -> None:
+        """A test begins."""
+        self.test = test
+
+    def write(self, program: Program) -> None:
+        """A program is about to run."""
+        now = time.monotonic()
+        if now - self.renewed > RENEW:
+            faulthandler.dump_traceback_later(self.patience, exit=True, file=self.watchdog)
+            self.renewed = now
+        data = f"{self.test}\n{codec.dumps(program)}\n".encode()
+        os.pwrite(self.file, data, 0)
+        os.ftruncate(self.file, len(data))
+
+    def end(self) -> None:
+        """A test is over: nothing is running."""
+        faulthandler.cancel_dump_traceback_later()
+        self.renewed = 0.0
+        os.ftruncate(self.file, 0)
+
+    def close(self) -> None:
+        """The worker is done: its journal is no longer needed."""
+        self.end()
+        os.close(self.file)
+        self.watchdog.close()
+        self.path.unlink(missing_ok=True)
+        self.mark.unlink(missing_ok=True)
+
+
+def read(folder: Path, worker: str) -> Entry | None:
+    """What a worker was running when it died, or None."""
+    path, mark = _paths(folder, worker)
+    try:
+        test, _, text = path.read_text().partition("\n")
+        program = codec.loads(text)
+    except (OSError, ValueError, json.JSONDecodeError):
+        return None
+    return Entry(test, program, mark.exists() and mark.stat().st_size > 0)
+
+
+def _paths(folder: Path, worker: str) -> tuple[Path, Path]:
+    return folder / f"journal-{worker}", folder / f"journal-{worker}.timeout"

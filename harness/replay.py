@@ -1,0 +1,66 @@
+"""Replaying a program file: runs it again and says fixed, still failing, or cannot run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from frameworks.base import Framework
+from frameworks.runner import run
+from harness.checking import Broken
+from rules import codec
+from rules.catalogue import Needs
+from rules.judge import judge
+from rules.language import Apply, Leaf, MalformedProgram, Program
+from rules.ops import OPS
+from rules.reference.values import Reference
+
+Verdict = Literal["fixed", "still failing", "cannot run"]
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What became of a replayed program: the verdict, why it cannot run, or the rule that it still breaks."""
+
+    verdict: Verdict
+    reason: str | None = None
+    broken: Broken | None = None
+
+
+def replay(path: Path, framework: Framework, claims: Collection[Needs]) -> Replayed:
+    """Run the program in a file again."""
+    try:
+        program = read(path)
+    except (MalformedProgram, OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return Replayed("cannot run", f"{path}: {reason}")
+    missing = sorted({s.op for s in program if isinstance(s, Apply)} - set(framework.ops))
+    if missing:
+        return Replayed("cannot run", f"{path}: {framework.name} does not support {', '.join(missing)}")
+    dtypes = sorted({s.value.dtype for s in program if isinstance(s, Leaf)} - set(framework.dtypes))
+    if dtypes:
+        return Replayed("cannot run", f"{path}: {framework.name} does not support {', '.join(dtypes)}")
+    try:
+        reference = Reference(program)
+    except Exception as error:  # operands of shapes that no op takes: the file is at fault, not the framework
+        return Replayed("cannot run", f"{path}: the program is not well-formed: {type(error).__name__}: {error}")
+    observation = run(program, framework)
+    violation = judge(program, observation, reference, claims).violation
+    if violation is None:
+        return Replayed("fixed")
+    return Replayed("still failing", violation.rule, Broken(program, observation, violation))
+
+
+def read(path: Path) -> Program:
+    """The program in a file: its JSON form, or a failure record that holds one."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        form = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise MalformedProgram(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    if isinstance(form, dict) and form.get("record") == "failure":
+        form = form.get("program")
+    return codec.from_json(form, frozenset(OPS))

@@ -1,0 +1,112 @@
+"""Three votes on a gradient: the framework's, JAX's over the whole program, and finite differences of the framework's own forward pass.
+
+The third needs neither the framework's derivative nor ours: it only asks how the root changes when a leaf does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from frameworks.base import Framework
+from frameworks.runner import run
+from reports.records import Votes
+from rules.judge import Violation
+from rules.language import Apply, Backward, Detach, Leaf, Literal, Program, Ref
+from rules.observations import Returned
+from rules.reference import whole
+from rules.reference.values import array
+
+STEPS = {"float64": 1e-5, "float32": 1e-2}
+
+
+def votes(program: Program, framework: Framework, violation: Violation) -> Votes | None:
+    """The three votes, as text, and what they decide; None where the violation is not about a gradient's value."""
+    call = program[violation.at]
+    if not isinstance(call, Backward) or violation.got is None or violation.want is None or violation.subject is None:
+        return None
+    before = 0.0 if violation.held is None else violation.held
+    got, want = violation.got - before, violation.want - before
+    authority = whole.gradients(program, call).get(violation.subject)
+    differences = finite_differences(program, framework, call, violation.subject)
+    return Votes(
+        _shown(got),
+        _shown(want if authority is None else authority),
+        "not available" if differences is None else _shown(differences),
+        _decide(got, want, authority, differences),
+    )
+
+
+def reference_agrees(program: Program, violation: Violation) -> bool:
+    """Whether JAX over the whole program confirms the reference that the verdict rests on."""
+    call = program[violation.at]
+    if not isinstance(call, Backward) or violation.want is None or violation.subject is None:
+        return True
+    before = 0.0 if violation.held is None else violation.held
+    authority = whole.gradients(program, call)[violation.subject]
+    bound = np.zeros_like(violation.want) if violation.bound is None else violation.bound
+    scale = np.abs(authority).max() if authority.size else 0.0
+    return bool((np.abs(violation.want - before - authority) <= bound + 1e-12 * scale).all())
+
+
+def finite_differences(program: Program, framework: Framework, call: Backward, leaf: Ref) -> np.ndarray | None:
+    """Central differences of the roots' elements, weighted with the cotangents; None where the forward pass fails."""
+    step = program[leaf.at]
+    assert isinstance(step, Leaf)
+    value = step.value
+    h = STEPS[value.dtype]
+    out = np.zeros(len(value.data))
+    for k in range(len(value.data)):
+        ends = []
+        for sign in (1, -1):
+            moved = list(value.data)
+            moved[k] = float(np.dtype(value.dtype).type(moved[k] + sign * h))
+            weighted = _weighted(_forward(program, call, leaf, Literal(tuple(moved), value.shape, value.dtype)), framework, call)
+            if weighted is None:
+                return None
+            ends.append((weighted, moved[k]))
+        out[k] = (ends[0][0] - ends[1][0]) / (ends[0][1] - ends[1][1])
+    return out.reshape(value.shape)
+
+
+def _forward(program: Program, call: Backward, leaf: Ref, value: Literal) -> Program:
+    """The computation up to the roots with one leaf changed; calls become harmless (their places keep the numbering)."""
+    steps = []
+    for at, step in enumerate(program.instructions[: max(r.at for r in call.roots) + 1]):
+        if at == leaf.at and isinstance(step, Leaf):
+            step = replace(step, value=value)
+        elif not isinstance(step, (Leaf, Apply, Detach)):
+            step = Leaf(Literal((0.0,), (1,)), False)
+        steps.append(step)
+    return Program(tuple(steps))
+
+
+def _weighted(program: Program, framework: Framework, call: Backward) -> float | None:
+    seen = run(program, framework)
+    total = 0.0
+    for root, cotangent in zip(call.roots, call.cotangents, strict=True):
+        outcome = seen[root.at].outcome
+        if not isinstance(outcome, Returned):
+            return None
+        value = outcome.values[root.output].value.astype(np.float64)
+        total += float((value * (1.0 if cotangent is None else array(cotangent))).sum())
+    return total
+
+
+def _decide(got: np.ndarray, want: np.ndarray, authority: np.ndarray | None, differences: np.ndarray | None) -> str:
+    if authority is not None and not np.allclose(authority, want, rtol=1e-9, atol=1e-12):
+        return "JAX over the whole program does not confirm the suite's reference: this is the suite's fault."
+    if differences is None or not differences.size:
+        return "JAX against the framework; finite differences cannot tell."
+    to_got, to_want = np.abs(differences - got).max(), np.abs(differences - want).max()
+    if to_want * 4 < to_got:
+        return "Finite differences of the framework's own forward pass agree with JAX: the gradient is wrong."
+    if to_got * 4 < to_want:
+        return "Finite differences agree with the framework: the forward pass differs from the op's definition."
+    return "The difference is too small for finite differences to tell; JAX decides."
+
+
+def _shown(value: np.ndarray) -> str:
+    with np.printoptions(precision=10, threshold=12, linewidth=10_000):
+        return np.array2string(np.asarray(value), separator=", ").replace("\n", "")

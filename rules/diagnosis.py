@@ -1,0 +1,138 @@
+"""What a wrong gradient looks like: known ways to be wrong, each computed and compared with what was seen.
+
+A gradient that equals one of them names the rule that was broken and says how, which "another gradient" does not. The first match
+wins; the simplest mistakes come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rules.language import Apply, Backward, Detach, Instruction, Leaf, Literal, Ref
+from rules.reference.values import Array, Reference, exact_vjp, pull
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A mistake that would give exactly what was seen, and the rule against it."""
+
+    rule: str
+    text: str
+
+
+def diagnose(
+    reference: Reference, call: Backward, leaf: Ref, held: Array | None, got: Array, want: Array
+) -> Diagnosis | None:
+    """The first known mistake whose result is `got` (within a thousand roundings) and is not also right."""
+    due = want - (0.0 if held is None else held)
+    for diagnosis, wrong in _mistakes(reference, call, leaf, held, due):
+        if wrong is not None and np.shape(wrong) == got.shape and _same(got, wrong) and not _same(want, wrong):
+            return diagnosis
+    return None
+
+
+def _same(got: Array, want: Array) -> bool:
+    scale = np.abs(want).max() if np.size(want) else 0.0
+    eps = float(np.finfo(got.dtype if got.dtype.kind == "f" else np.float64).eps)
+    return bool((np.abs(got - want) <= 1000 * eps * scale).all())
+
+
+def _mistakes(
+    reference: Reference, call: Backward, leaf: Ref, held: Array | None, due: Array
+) -> Iterator[tuple[Diagnosis, Array | None]]:
+    before = np.zeros_like(due) if held is None else held
+    again = "accumulation/first" if held is None else "accumulation/adds"
+    if held is not None:
+        yield Diagnosis("accumulation/adds", "It is what this call contributes: the gradient held before was overwritten."), due
+        yield Diagnosis("accumulation/adds", "It is what the leaf held before: this call added nothing."), held
+        yield Diagnosis("accumulation/adds", "It is twice what the leaf held: this call added the old gradient, not its own."), 2 * held
+    yield Diagnosis(again, "This call's contribution was added twice."), before + 2 * due
+    yield Diagnosis(again, "This call's contribution was subtracted."), before - due
+    for diagnosis, cotangents in _variants(reference, call):
+        wrong = cotangents.get(leaf)
+        yield diagnosis, before + (0.0 if wrong is None else wrong)
+    if due.ndim >= 2 and due.shape[-1] == due.shape[-2]:
+        yield Diagnosis("gradients/graph", "It is the transpose of the right gradient."), before + due.swapaxes(-1, -2)
+
+
+def _variants(reference: Reference, call: Backward) -> Iterator[tuple[Diagnosis, dict[Ref, Array]]]:
+    def walk(changed: Backward = call, **options: Callable) -> dict[Ref, Array]:
+        return pull(reference.steps, reference.values, reference.requires_grad, changed, **options)
+
+    if any(c is not None for c in call.cotangents):
+        shapes = [np.shape(reference.values[r]) for r in call.roots]
+        ones = replace(call, cotangents=tuple(_ones(s, c) for s, c in zip(shapes, call.cotangents, strict=True)))
+        yield Diagnosis("gradients/cotangent", "It is the gradient for a cotangent of ones: the one given was ignored."), walk(ones)
+    if len(call.roots) > 1:
+        for k in range(len(call.roots)):
+            one = replace(call, roots=(call.roots[k],), cotangents=(call.cotangents[k],))
+            text = f"It is the gradient of root number {k + 1} alone: the other roots were ignored."
+            yield Diagnosis("gradients/several-roots", text), walk(one)
+    yield _repeats(True), walk(vjp=_arguments_once(True))
+    yield _repeats(False), walk(vjp=_arguments_once(False))
+    yield _fan_out("first"), walk(combine=lambda old, new: old)
+    yield _fan_out("last"), walk(combine=lambda old, new: new)
+    for kept in range(3):
+        text = f"It is the gradient through result number {kept + 1} of an op that has several: the others were dropped."
+        yield Diagnosis("gradients/several-results", text), walk(vjp=_results_kept(kept))
+    yield Diagnosis("detach/blocks", "It is the gradient with the detach left out: the detached value passed it on."), _through(reference, call)
+
+
+def _ones(shape: tuple[int, ...], cotangent: Literal | None) -> Literal | None:
+    return None if cotangent is None else replace(cotangent, data=tuple([1.0] * int(np.prod(shape))))
+
+
+def _repeats(first: bool) -> Diagnosis:
+    which = "first" if first else "last"
+    return Diagnosis("gradients/same-argument", f"It counts a value that an op takes twice only for its {which} place.")
+
+
+def _fan_out(which: str) -> Diagnosis:
+    return Diagnosis("gradients/fan-out", f"It counts only the {which} contribution to a value that is used several times.")
+
+
+def _arguments_once(first: bool) -> Callable[..., tuple[Array, ...]]:
+    def vjp(at: int, step: Apply, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+        made = list(exact_vjp(at, step, operands, cotangents))
+        order = range(len(made)) if first else range(len(made) - 1, -1, -1)
+        seen: set[Ref] = set()
+        for k in order:
+            if step.args[k] in seen:
+                made[k] = np.zeros_like(made[k])
+            seen.add(step.args[k])
+        return tuple(made)
+
+    return vjp
+
+
+def _results_kept(kept: int) -> Callable[..., tuple[Array, ...]]:
+    def vjp(at: int, step: Apply, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+        if step.results > 1:
+            cotangents = [c if k == kept else np.zeros_like(c) for k, c in enumerate(cotangents)]
+        return exact_vjp(at, step, operands, cotangents)
+
+    return vjp
+
+
+def _through(reference: Reference, call: Backward) -> dict[Ref, Array]:
+    """The gradients of the program in which every detach is the identity."""
+    if not any(isinstance(step, Detach) for step in reference.steps):
+        return {}
+    renamed: dict[Ref, Ref] = {}
+    requires: dict[Ref, bool] = {}
+    steps: list[Instruction] = []
+    for at, step in enumerate(reference.steps):
+        match step:
+            case Detach(source):
+                renamed[Ref(at)] = renamed.get(source, source)
+                requires[Ref(at)] = requires[renamed[Ref(at)]]
+            case Leaf():
+                requires[Ref(at)] = step.requires_grad
+            case Apply(op, args, attrs, results):
+                step = Apply(op, tuple(renamed.get(r, r) for r in args), attrs, results)
+                requires.update({Ref(at, k): any(requires[r] for r in step.args) for k in range(results)})
+        steps.append(step)
+    return pull(steps, reference.values, requires, replace(call, roots=tuple(renamed.get(r, r) for r in call.roots)))

@@ -1,0 +1,159 @@
+"""Why each step forces the expected outcome: a violation's story as data, one remark per line of the program.
+
+The tape model is walked once more, with every instruction up to the failing one taken to have done what was observed, and the
+steps that matter for the verdict say their part. Lines count from 1, as in the printed code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from rules.catalogue import Needs
+from rules.judge import Violation
+from rules.language import Apply, Backward, Detach, Leaf, Program, Ref, ZeroGrad
+from rules.observations import Observation, Returned
+from rules.ops import Saves
+from rules.reference.values import Reference
+from rules.tape import Expectation, Freed, Node, Tape
+from rules.text import names
+
+Remarks = list[tuple[int, str]]
+
+
+def explain(
+    program: Program, observation: Observation, reference: Reference, claims: Collection[Needs], violation: Violation
+) -> Remarks:
+    """The remarks that lead to a violation, in the order of the program's lines."""
+    tape = Tape(reference.values, Needs.FREES in claims)
+    expectation = Expectation()
+    for at in range(violation.at + 1):
+        step, seen = program[at], observation[at]
+        expectation = tape.expect(at, step)
+        if at < violation.at:
+            tape.advance(at, step, expectation, seen)
+    story = _Story(program, observation, tape, violation, expectation)
+    return [*story.before(), (violation.at + 1, story.verdict(reference))]
+
+
+class _Story:
+    def __init__(
+        self, program: Program, observation: Observation, tape: Tape, violation: Violation, expectation: Expectation
+    ) -> None:
+        self.program, self.observation, self.tape = program, observation, tape
+        self.violation, self.expectation = violation, expectation
+        self.names = names(program)
+        self.walked = {node.at: node for node in expectation.walk.nodes}
+
+    def before(self) -> Remarks:
+        """What the earlier lines contribute."""
+        remarks: Remarks = []
+        for at in range(self.violation.at):
+            text = self._remark(at)
+            if text:
+                remarks.append((at + 1, text))
+        return remarks
+
+    def _remark(self, at: int) -> str | None:
+        step = self.program[at]
+        if isinstance(self.program[self.violation.at], (Apply, Leaf)):
+            return None
+        match step:
+            case Leaf(_, requires_grad) if Ref(at) == self.violation.subject and not requires_grad:
+                return f"{self.names[Ref(at)]} requires no grad."
+            case Apply() if at in self.walked and self._lifetime():
+                return _saved(self.walked[at])
+            case Detach(source) if "detach" in self.violation.rule:
+                return f"{self.names[Ref(at)]} has the values of {self.names[source]} and no history."
+            case Backward():
+                return self._call(at, step)
+            case ZeroGrad(leaves, set_to_none) if self.violation.subject in leaves:
+                return f"clears {self.names[self.violation.subject]}'s gradient to {'none' if set_to_none else 'zeros'}."  # type: ignore[index]
+        return None
+
+    def _lifetime(self) -> bool:
+        return self.violation.rule.startswith(("lifetime/", "errors/"))
+
+    def _call(self, at: int, call: Backward) -> str | None:
+        """An earlier backward call: what it freed, kept or added."""
+        if not isinstance(self.observation[at].outcome, Returned):
+            return "is refused, and leaves the graph and the gradients as they were." if self._lifetime() else "raises."
+        shared = [n for n in self.tape.walk(call.roots).nodes if n.at in self.walked]
+        parts = []
+        if shared and self._lifetime():
+            where = _lines(n.at for n in shared)
+            freed = any(n.freed_by == at for n in shared)
+            kept = "retain_graph=True keeps what they saved"
+            parts.append(f"walks {where}; " + ("it does not retain the graph, so what they saved is freed." if freed else f"{kept}."))
+        subject = self.violation.subject
+        gradient = None if subject is None else self.observation[at].gradients.get(subject)
+        if gradient is not None and self.violation.held is not None:
+            parts.append(f"leaves {self.names[subject]}'s gradient at {_shown(gradient.value)}.")  # type: ignore[index]
+        return " ".join(parts) or None
+
+    def verdict(self, reference: Reference) -> str:
+        """Why the failing line has to do what it did not."""
+        violation, step = self.violation, self.program[self.violation.at]
+        subject = None if violation.subject is None else self.names[violation.subject]
+        if not isinstance(step, Backward):
+            if violation.want is not None:
+                return f"by definition {subject} is {_shown(violation.want)}, but it is {_shown(violation.got)}."
+            return f"must give: {violation.allowed[0][0]}."
+        if violation.want is not None:
+            return self._sum(subject, violation, reference, step)
+        if self.expectation.returns is None:
+            return self._must_raise(step)
+        if violation.got is not None or violation.held is not None or "gradient" in violation.observed:
+            return f"does not reach {subject}: its gradient has to stay {_shown(violation.held)}, but it is {_shown(violation.got)}."
+        return self._must_return()
+
+    def _sum(self, subject: str | None, violation: Violation, reference: Reference, call: Backward) -> str:
+        assert violation.subject is not None
+        due = reference.pullback(call).get(violation.subject)
+        path = [n.at for n in self.expectation.walk.nodes]
+        way = f"through {_lines(path)} " if path else ""
+        before = "held no gradient" if violation.held is None else f"held {_shown(violation.held)}"
+        return (
+            f"reaches {subject} {way}and contributes {_shown(due)}; {subject} {before}, "
+            f"so it has to hold {_shown(violation.want)}, but it holds {_shown(violation.got)}."
+        )
+
+    def _must_raise(self, call: Backward) -> str:
+        gone = [node for node in self.expectation.walk.nodes if node.freed is Freed.SURELY and node.saves is Saves.SURELY]
+        kinds = " or ".join(kind.value for kind in self.expectation.raises)
+        if gone and all("freed" in kind.value for kind in self.expectation.raises):
+            by = _lines(n.freed_by for n in gone if n.freed_by is not None)
+            late = " retain_graph=True asks to keep the graph, it cannot bring it back." if call.retain_graph else ""
+            return f"has to walk {_lines(n.at for n in gone)} again, but {by} freed what they saved: it must raise.{late}"
+        return f"must be refused ({kinds})."
+
+    def _must_return(self) -> str:
+        nodes = self.expectation.walk.nodes
+        if not nodes:
+            return "is legal: it must return."
+        again = any(n.walks for n in nodes)
+        state = "every call so far retained it" if again else "no call walked it before"
+        return f"walks {_lines(n.at for n in nodes)}; {state}, so nothing that it needs is freed: it must return."
+
+
+def _saved(node: Node) -> str | None:
+    if node.saves is Saves.SURELY:
+        return f"{node.op} saves values that its derivative needs."
+    if node.saves is Saves.NEVER:
+        return f"{node.op} needs nothing saved."
+    return None
+
+
+def _lines(at: Iterable[int]) -> str:
+    numbers = sorted({n + 1 for n in at})
+    if len(numbers) == 1:
+        return f"line {numbers[0]}"
+    return "lines " + ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"
+
+
+def _shown(value: np.ndarray | None) -> str:
+    if value is None:
+        return "none"
+    with np.printoptions(precision=10, threshold=12, linewidth=10_000):
+        return np.array2string(np.asarray(value), separator=", ").replace("\n", "")

@@ -1,0 +1,56 @@
+"""What programs may be drawn from: the ops, dtypes and claims of the framework under test.
+
+The alphabet in use is set once per process, when the framework is known and its broken ops have been found; strategies read it
+when they draw, not when they are defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+from rules.catalogue import Needs
+from rules.ops import OPS, Saves
+
+CORE = (
+    "multiply", "sum", "add", "sin", "negative", "exp", "subtract", "sigmoid", "tanh", "matmul", "divide", "square", "mean",
+    "reshape", "matrix_transpose", "relu", "split", "unstack", "concat", "expand_dims", "multiply_scalar", "softmax",
+)  # fmt: skip
+"""Ops that most programs are made of: the simplest first, which is also the order in which failures shrink."""
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """Ops (weighted by repetition, simplest first), dtypes, and what the framework claims."""
+
+    ops: Sequence[str]
+    dtypes: Sequence[str] = ("float64", "float32")
+    claims: frozenset[Needs] = frozenset(Needs)
+    weighted: Sequence[str] = field(init=False)
+    saving: Sequence[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        core = [name for name in CORE if name in self.ops]
+        rare = [name for name in self.ops if name not in core]
+        weight = max(1, len(rare) // max(1, 2 * len(core)))
+        object.__setattr__(self, "weighted", tuple(core) + tuple(core * weight) + tuple(rare))
+        surely = [n for n in (*core, *rare) if OPS[n].saves is Saves.SURELY]
+        object.__setattr__(self, "saving", tuple(surely))
+
+    def without(self, ops: Collection[str]) -> Alphabet:
+        """The alphabet less some ops."""
+        return replace(self, ops=tuple(name for name in self.ops if name not in ops))
+
+
+_current = Alphabet(tuple(OPS))
+
+
+def use(alphabet: Alphabet) -> None:
+    """Make an alphabet the one that strategies draw from in this process."""
+    global _current
+    _current = alphabet
+
+
+def current() -> Alphabet:
+    """The alphabet in use."""
+    return _current

@@ -1,0 +1,46 @@
+"""Programs of every kind: ops and calls interleaved, legal and illegal, without a situation in mind."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from rules.language import Program, Ref
+from strategies.builder import RETAIN, Builder, Draw
+
+STEPS = st.sampled_from(
+    ("op",) * 12 + ("backward",) * 4 + ("again",) * 2 + ("several",) + ("zero",) + ("detach",) + ("refused",)
+)  # fmt: skip
+
+
+@st.composite
+def programs(draw: Draw, most: int = 16) -> Program:
+    """Up to `most` drawn steps: about ten ops and four calls."""
+    b = Builder(draw)
+    b.leaf()
+    walked: list[Ref] = []
+    for _ in range(2 + b.below(most - 1)):
+        match draw(STEPS):
+            case "op":
+                b.op()
+            case "backward":
+                root = b.recent(b.made() or b.live)
+                walked.append(root)
+                _call(b, [root])
+            case "again" if walked:
+                _call(b, [b.recent(walked)])
+            case "several":
+                _call(b, [b.recent(b.made() or b.live), b.pick(b.live)])
+            case "zero":
+                b.zero(b.pick(b.leaves), to_none=not b.below(2))
+            case "detach":
+                b.detach(b.recent(b.live))
+            case "refused":
+                root = b.recent(b.live)
+                b.backward(root, cotangents=[b.pick([None, b.tensor((2,), b.dtypes[root])])], retain=True)
+    if not walked and b.made():
+        _call(b, [b.recent(b.made())])
+    return b.program()
+
+
+def _call(b: Builder, roots: list[Ref]) -> None:
+    b.backward(*roots, retain=b.draw(RETAIN))
