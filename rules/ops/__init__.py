@@ -10,6 +10,7 @@ from rules.ops.activations import ACTIVATIONS
 from rules.ops.binary import BINARY
 from rules.ops.convolution import CONVOLUTION, POOLING
 from rules.ops.cumulative import CUMULATIVE
+from rules.ops.diagonals import DIAGONALS
 from rules.ops.elementwise import ELEMENTWISE
 from rules.ops.indexing import INDEXING
 from rules.ops.joining import JOINING, SPLITTING
@@ -31,6 +32,7 @@ FAMILIES: tuple[dict[str, Op], ...] = (
     JOINING,
     SPLITTING,
     INDEXING,
+    DIAGONALS,
     PRODUCTS,
     LOSSES,
     NORMALISATION,

@@ -1,4 +1,4 @@
-"""Elementwise ops of two or three operands, which broadcast: their gradients must be summed back to each one's shape."""
+"""Elementwise ops of two or three operands, which broadcast: gradients must be summed back to each one's shape."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import numpy as np
 from rules.language import Shape
 from rules.ops.domains import ANY, DISTINCT, NONZERO, SQUARABLE
 from rules.ops.op import LARGEST, Choices, Op, Saves, table
+from rules.ops.parts import stacked
 from rules.ops.shapes import every, nonempty, ranked, shaped, size
 
 SURELY, PERHAPS = Saves.SURELY, Saves.PERHAPS
@@ -37,7 +38,7 @@ def _taps(j, x, kernel, stride, dilation):
         starts = [at * dilation for at in tap]
         stops = [start + (n - 1) * stride + 1 for start, n in zip(starts, lengths, strict=True)]
         strides = (1,) * leading + (stride,) * len(kernel)
-        yield tap, j.lax.slice(x, (0,) * leading + tuple(starts), x.shape[:leading] + tuple(stops), strides)
+        yield (tap, j.lax.slice(x, (0,) * leading + tuple(starts), x.shape[:leading] + tuple(stops), strides))
 
 
 def _convolve(j, x, weight, *bias, stride=1, padding=0, dilation=1, groups=1):
@@ -97,7 +98,7 @@ def _max_pool(rank: int):
     def reference(j, x, kernel_size, stride, padding):
         padded = _padded(j, x, rank, padding, padding, value=-1e30)
         seen = [s for _, s in _taps(j, padded, (kernel_size,) * rank, stride, 1)]
-        return j.np.max(j.np.stack(seen), axis=0)
+        return j.np.max(stacked(j, seen, 0), axis=0)
 
     return reference
 
@@ -214,7 +215,8 @@ CONVOLUTION = table(
     ),
     _op(
         "conv_transpose1d",
-        "F.conv_transpose1d({0}, {1}, stride={stride}, padding={padding}, output_padding={output_padding}, groups={groups})",
+        "F.conv_transpose1d({0}, {1}, stride={stride}, padding={padding}, output_padding={output_padding}, "
+        "groups={groups})",
         _convolve_transposed,
         every(_signal, lambda s: size(s) <= 8),
         SIGNALS,

@@ -1,4 +1,4 @@
-"""Cumulative ops: each result depends on all the elements before it, so each gradient on all the cotangents after it."""
+"""Cumulative ops: each result depends on all elements before it, so each gradient on all cotangents after it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Domains: where an op is smooth, with a margin, so that no judgement rests on a kink, a pole or a tie.
 
-`holds` decides whether values that a program computed may enter the op; `fit` moves freely drawn values (multiples of 1/8
-between -4 and 4) into the domain. `holds(fit(x))` is true for every such x. A gradient at a kink is a convention, and is
-reported elsewhere, never judged.
+`holds` decides whether values that a program computed may enter the op; `fit` moves freely drawn values (multiples of
+1/8 between -4 and 4) into the domain. `holds(fit(x))` is true for every such x. A gradient at a kink is a convention,
+and is reported elsewhere, never judged.
 """
 
 from __future__ import annotations

@@ -128,8 +128,8 @@ STEPS = (
     ),
 )
 
-# A cast is the identity on real numbers: the reference computes in float64 throughout, and the tolerance knows the dtypes.
-# It is written with copy=True because without it a cast to the dtype that is there already returns the operand itself.
+# A cast is the identity on real numbers: the reference computes in float64 throughout, and the tolerance knows dtypes.
+# It is written with copy=True because without that, a cast to the dtype that is there already is the operand itself.
 CASTS = (
     Op("astype_float32", "{0}.to(torch.float32, copy=True)", lambda j, x: x, NEVER, dtype="float32"),
     Op("astype_float64", "{0}.to(torch.float64, copy=True)", lambda j, x: x, NEVER, dtype="float64"),

@@ -11,7 +11,7 @@ from rules.language import Attr, Shape
 from rules.ops.binary import masks
 from rules.ops.domains import ANY
 from rules.ops.op import Choices, Op, Saves, table
-from rules.ops.parts import along, nested, picked, placed, untouched
+from rules.ops.parts import along, nested, picked, placed, put, untouched
 from rules.ops.shapes import every, growing, having, nonempty, ranked, same, shaped
 
 PERHAPS, NEVER = Saves.PERHAPS, Saves.NEVER
@@ -79,19 +79,6 @@ def _unique_lines(*shapes: Shape) -> Choices:
     return _lines(*shapes)[: len(shapes[0])]
 
 
-def _diagonals(shape: Shape) -> Choices:
-    return [{"diagonal": k} for k in (0, 1, -1)]
-
-
-def _offsets(*shapes: Shape) -> Choices:
-    rows, columns = shapes[0][-2:]
-    return [{"offset": 0}, *([{"offset": 1}] if columns > 1 else []), *([{"offset": -1}] if rows > 1 else [])]
-
-
-def _diagonal_shape(first: Shape) -> list[tuple[Shape, ...]]:
-    return [((*first[:-2], min(first[-2:])),)]
-
-
 def _row_shapes(first: Shape) -> list[tuple[Shape, ...]]:
     return [(first[1:],)]
 
@@ -120,10 +107,6 @@ def _gather(j, x, dim, index):
     return picked(j, x, along(dim, np.array(index)))
 
 
-def _put(j, x, source, choose):
-    return x * untouched(choose, x.shape) + placed(j, source, choose, x.shape)
-
-
 def _line(dim: int, index: Attr):
     return lambda at: np.take(at, index, axis=dim)
 
@@ -131,19 +114,6 @@ def _line(dim: int, index: Attr):
 def _fill(j, x, dim, index, value):
     keep = untouched(_line(dim, index), x.shape)
     return x * keep + value * (1 - keep)
-
-
-def _triangle(j, x, keep):
-    return j.np.where(keep(np.ones(x.shape[-2:], bool)), x, 0.0)
-
-
-def _diagonal(offset: int):
-    return lambda at: np.diagonal(at, offset, -2, -1)
-
-
-def _embedded(j, x, offset):
-    n = x.shape[-1] + abs(offset)
-    return placed(j, x, _diagonal(offset), (*x.shape[:-1], n, n))
 
 
 def _op(name: str, torch: str, reference, choices, accepts, saves: Saves = PERHAPS, rest=None) -> Op:
@@ -213,7 +183,7 @@ PUTTING = (
     _op(
         "scatter",
         f"torch.scatter({{0}}, {{dim}}, {_tensor('index')}, {{1}})",
-        lambda j, x, source, dim, index: _put(j, x, source, along(dim, np.array(index))),
+        lambda j, x, source, dim, index: put(j, x, source, along(dim, np.array(index))),
         _unique_indices,
         FILLED,
         rest=same,
@@ -237,7 +207,7 @@ PUTTING = (
     _op(
         "index_copy",
         f"torch.index_copy({{0}}, {{dim}}, {_tensor('index')}, {{1}})",
-        lambda j, x, source, dim, index: _put(j, x, source, _line(dim, index)),
+        lambda j, x, source, dim, index: put(j, x, source, _line(dim, index)),
         _unique_lines,
         FILLED,
         rest=same,
@@ -246,20 +216,11 @@ PUTTING = (
     _op(
         "select_scatter",
         "torch.select_scatter({0}, {1}, 0, {index})",
-        lambda j, x, source, index: _put(j, x, source, lambda at: at[index]),
+        lambda j, x, source, index: put(j, x, source, lambda at: at[index]),
         _firsts,
         FILLED,
         NEVER,
         rest=_row_shapes,
-    ),
-    _op(
-        "diagonal_scatter",
-        "torch.diagonal_scatter({0}, {1})",
-        lambda j, x, source: _put(j, x, source, _diagonal(0)),
-        lambda *shapes: ({},),
-        every(ranked(2, 2), nonempty),
-        NEVER,
-        rest=_diagonal_shape,
     ),
     _op(
         "masked_fill",
@@ -270,47 +231,4 @@ PUTTING = (
     ),
 )
 
-TRIANGLES = (
-    _op(
-        "tril",
-        "torch.tril({0}, {diagonal})",
-        lambda j, x, diagonal: _triangle(j, x, lambda m: np.tril(m, diagonal)),
-        _diagonals,
-        ranked(2),
-        NEVER,
-    ),
-    _op(
-        "triu",
-        "torch.triu({0}, {diagonal})",
-        lambda j, x, diagonal: _triangle(j, x, lambda m: np.triu(m, diagonal)),
-        _diagonals,
-        ranked(2),
-        NEVER,
-    ),
-    _op(
-        "diagonal",
-        "torch.diagonal({0}, {offset}, -2, -1)",
-        lambda j, x, offset: picked(j, x, _diagonal(offset)),
-        _offsets,
-        every(ranked(2), nonempty),
-        NEVER,
-    ),
-    _op(
-        "diag_embed",
-        "torch.diag_embed({0}, {offset})",
-        _embedded,
-        lambda shape: [{"offset": k} for k in (0, 1, -1)],
-        lambda shape: len(shape) in (1, 2) and np.prod(shape) * (shape[-1] + 2) <= 24,
-        NEVER,
-    ),
-    _op(
-        "trace",
-        "torch.trace({0})",
-        lambda j, x: j.np.sum(picked(j, x, np.diagonal)),
-        lambda shape: ({},),
-        every(ranked(2, 2), nonempty),
-        NEVER,
-    ),
-)
-
-INDEXING = table("indexing", *TAKING, *PUTTING, *TRIANGLES)
+INDEXING = table("indexing", *TAKING, *PUTTING)

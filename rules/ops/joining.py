@@ -1,6 +1,6 @@
 """Joining and splitting: several operands become one result, or one operand several results.
 
-A cotangent that comes for some of several results only is completed with zeros: no other ops test that.
+Where a cotangent comes for some of several results only, the others count as zeros.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import numpy as np
 
 from rules.language import Shape
 from rules.ops.op import LARGEST, POOL, Choices, Op, Saves, table
+from rules.ops.parts import stacked
 from rules.ops.shapes import dims, every, growing, having, ranked, same, same_two, shaped, size
 
 NEVER = Saves.NEVER
@@ -36,7 +37,7 @@ def _concat(j, *operands, dim):
 
 
 def _stack(j, *operands, dim):
-    return j.np.stack(operands, axis=dim)
+    return stacked(j, operands, dim)
 
 
 def _two_joinable(first: Shape) -> list[tuple[Shape, ...]]:

@@ -1,17 +1,20 @@
 """Linear algebra on square matrices of up to three rows, whose references are the formulas of the textbook.
 
-A determinant is its expansion by cofactors, an inverse the adjugate over it: exact for such sizes, and smooth to any order.
-Ops that read one triangle of a symmetric matrix are given the symmetric part, so that the gradient has one meaning.
+A determinant is its expansion by cofactors, an inverse the adjugate over it, and eigenvalues are roots of a cubic: all
+smooth to any order. Ops that read one triangle of a symmetric matrix are given the symmetric part, so that the gradient
+has one meaning.
 """
 
 from __future__ import annotations
+
+from math import pi
 
 import numpy as np
 
 from rules.language import Shape
 from rules.ops.domains import DOMINANT, INVERTIBLE, NONZERO, POSITIVE_DEFINITE, SMALL, SPLIT_SPECTRUM, SQUARABLE
 from rules.ops.op import Op, Saves, table
-from rules.ops.parts import entry
+from rules.ops.parts import entry, stacked
 from rules.ops.shapes import every, nonempty, offer, ranked, shaped, square
 
 SURELY = Saves.SURELY
@@ -26,7 +29,7 @@ def _rows(j, x):
 
 
 def _matrix(j, rows):
-    return j.np.stack([j.np.stack(row, axis=-1) for row in rows], axis=-2)
+    return stacked(j, [stacked(j, row, -1) for row in rows], -2)
 
 
 def _minor(rows, i, k):
@@ -82,6 +85,21 @@ def _cholesky(j, x):
     return _matrix(j, lower)
 
 
+def _eigenvalues(j, x):
+    """In ascending order: the roots of the characteristic polynomial, for three rows by Viete's formula."""
+    a = _rows(j, _symmetric(j, x))
+    n = len(a)
+    mean = sum(a[i][i] for i in range(n)) / n
+    if n == 1:
+        return stacked(j, [mean], -1)
+    centred = [[a[i][k] - mean if i == k else a[i][k] for k in range(n)] for i in range(n)]
+    spread = j.np.sqrt(sum(v * v for row in centred for v in row) / (n * (n - 1)))
+    if n == 2:
+        return stacked(j, [mean - spread, mean + spread], -1)
+    angle = (pi / 2 - j.np.arcsin(_expanded(centred) / (2 * spread * spread * spread))) / 3
+    return stacked(j, [mean + 2 * spread * j.np.cos(angle + turn * 2 * pi / 3) for turn in (1, 2, 0)], -1)
+
+
 def _power(j, x, n):
     base = x if n > 0 else _inv(j, x)
     out = base
@@ -126,12 +144,7 @@ LINALG = table(
         choices=offer(upper=(True, False)),
     ),
     _op("cholesky", f"torch.linalg.cholesky({SYMMETRIC})", _cholesky, POSITIVE_DEFINITE),
-    _op(
-        "eigvalsh",
-        f"torch.linalg.eigvalsh({SYMMETRIC})",
-        lambda j, x: j.linalg.eigvalsh(_symmetric(j, x)),
-        SPLIT_SPECTRUM,
-    ),
+    _op("eigvalsh", f"torch.linalg.eigvalsh({SYMMETRIC})", _eigenvalues, SPLIT_SPECTRUM),
     _op("matrix_power", "torch.linalg.matrix_power({0}, {n})", _power, INVERTIBLE, choices=offer(n=(2, 3, -1, -2))),
     _op("matrix_exp", "torch.linalg.matrix_exp({0} / 4)", lambda j, x: _exp(j, x / 4), SMALL),
     _op(

@@ -1,4 +1,4 @@
-"""Softmax and losses; targets that are class indices are attributes, targets that are tensors are operands with gradients."""
+"""Softmax and losses: targets that are class indices are attributes, those that are values are operands."""
 
 from __future__ import annotations
 
@@ -137,8 +137,7 @@ VALUES = shaped(nonempty)
 
 
 def _loss(name: str, torch: str, reference, *domains, choices=REDUCTION, **more) -> Op:
-    torch = f"F.{name if torch == '' else torch}"
-    return Op(name, torch, reference, SURELY, choices=choices, domains=domains or (ANY,), **{**VALUES, **more})
+    return Op(name, f"F.{torch}", reference, SURELY, choices=choices, domains=domains or (ANY,), **{**VALUES, **more})
 
 
 LOSSES = table(
@@ -155,7 +154,8 @@ LOSSES = table(
     ),
     _loss(
         "cross_entropy",
-        "cross_entropy({0}, torch.tensor({target}, device={0}.device), reduction={reduction}, label_smoothing={label_smoothing})",
+        "cross_entropy({0}, torch.tensor({target}, device={0}.device), "
+        "reduction={reduction}, label_smoothing={label_smoothing})",
         _cross_entropy,
         choices=_smoothed,
         **SAMPLES,

@@ -1,4 +1,4 @@
-"""Shape ops of one operand: the same elements in another shape or order, repeated or padded; often a view of the operand."""
+"""Shape ops of one operand: the same elements in another shape or order, repeated or padded; often a view of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from rules.language import Attr, Shape
 from rules.ops.op import POOL, Choices, Op, Saves, table
-from rules.ops.parts import picked
+from rules.ops.parts import picked, stacked
 from rules.ops.shapes import broadcast, every, growing, having, nonempty, offer, ranked, shaped, size, small
 
 PERHAPS, NEVER = Saves.PERHAPS, Saves.NEVER
@@ -139,7 +139,7 @@ def _unfold(j, x, dimension, size, step):
         j.lax.slice_in_dim(x, start, start + size, axis=dimension)
         for start in range(0, x.shape[dimension] - size + 1, step)
     ]
-    return j.np.stack([j.np.moveaxis(t, dimension, -1) for t in taken], axis=dimension)
+    return stacked(j, [j.np.moveaxis(t, dimension, -1) for t in taken], dimension)
 
 
 def _op(name: str, torch: str, reference, choices, accepts=None, rest=None, saves: Saves = NEVER) -> Op:
@@ -205,11 +205,7 @@ GROWING = (
         every(growing(2), ranked(0, 3)),
     ),
     _op(
-        "repeat",
-        "torch.repeat_interleave({0}, {repeats}, dim={dim})",
-        _repeat,
-        _repeats,
-        every(growing(2), ranked(1)),
+        "repeat", "torch.repeat_interleave({0}, {repeats}, dim={dim})", _repeat, _repeats, every(growing(2), ranked(1))
     ),
     _op(
         "repeat_uneven",
@@ -220,7 +216,7 @@ GROWING = (
         saves=PERHAPS,
     ),
     _op("pad", "F.pad({0}, {pad}, value={value})", _pad, _pads, every(growing(3), ranked(1))),
-    # PyTorch keeps the operand of these three for its shape alone, and so frees it with the graph.
+    # PyTorch keeps the operand of these paddings for its shape alone, and so frees it with the graph.
     _op(
         "pad_border",
         "F.pad({0}, {pad}, mode={mode})",

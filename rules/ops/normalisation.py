@@ -74,7 +74,7 @@ def _batch_running(j, x, *affine, mean, var, eps):
 def _statistics(*shapes: Shape) -> Choices:
     """Running statistics for each channel."""
     channels = range(shapes[0][1])
-    means, variances = tuple(0.5 * c - 0.25 for c in channels), tuple(1.0 + 0.5 * c for c in channels)
+    means, variances = (tuple(0.5 * c - 0.25 for c in channels), tuple(1.0 + 0.5 * c for c in channels))
     return [{"mean": means, "var": variances, "eps": eps} for eps in (0.125, 1.0)]
 
 

@@ -1,14 +1,15 @@
 """One row of the op catalogue: everything that the suite knows of an op, in one place.
 
 A row is read by the strategies (which operands, which attributes, which values), by the tape model (whether the
-derivative needs saved values), by the reference (what it computes) and by everyone who prints a program (how it is written).
-The reference is a function of a namespace `j` that is handed in, so that this table can be read where JAX is not installed:
-`j.np` is jax.numpy, `j.nn` jax.nn, `j.lax` jax.lax, `j.sp` jax.scipy.special, `j.linalg` jax.numpy.linalg.
+derivative needs saved values), by the reference (what it computes) and by everyone who prints a program (how it is
+written). The reference is a function of a namespace `j` that is handed in, so that this table can be read where JAX is
+not installed: `j.np` is jax.numpy, `j.nn` jax.nn, `j.lax` jax.lax, `j.sp` jax.scipy.special, `j.linalg`
+jax.numpy.linalg.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -21,8 +22,8 @@ from rules.ops.domains import ANY, Domain
 class Saves(Enum):
     """Whether an op's derivative needs something kept from the forward pass.
 
-    SURELY: it depends on operands or results. PERHAPS: it depends on constants only (a scalar, indices, a mask), which an
-    implementation may keep with the graph or elsewhere. NEVER: it depends on shapes at most.
+    SURELY: it depends on operands or results. PERHAPS: it depends on constants only (a scalar, indices, a mask), which
+    an implementation may keep with the graph or elsewhere. NEVER: it depends on shapes at most.
     """
 
     SURELY = "surely"
@@ -52,7 +53,8 @@ POOL: tuple[Shape, ...] = (
     (0, 3),
     (1, 2, 1, 2),
 )
-"""The shapes of fresh leaves: few, so that what is computed once per shape is soon known; rank 0 to 4, dimensions 0 and 1."""
+"""The shapes of fresh leaves: few, so that what is computed once per shape is soon known; rank 0 to 4, 0 and 1 among
+the dimensions."""
 
 LARGEST = 24
 """The most elements that a value of a drawn program has."""
@@ -63,12 +65,13 @@ class Op:
     """A differentiable op.
 
     `torch` is its code as PyTorch's documentation writes it: ``{0}``, ``{1}`` stand for the operands, ``{dim}`` for the
-    attribute of that name. `accepts` says which shapes the first operand may have, `fresh` which of them a leaf made for it
-    takes; `rest` gives, for a first operand's shape, the shapes that the others may have together; `choices` gives, for all
-    operands' shapes, the attributes to choose from. `domains` holds one domain per operand (the last stands for all that
-    follow); `apart` is a condition on all operands together (such as: no ties between them). `unsaved` are the operands of
-    an op that surely saves whose own derivative needs no saved value (the matrix that addmm adds to): where no other operand
-    requires grad, an implementation may save nothing. `dtype` is the results' dtype where the op itself decides it.
+    attribute of that name. `accepts` says which shapes the first operand may have, `fresh` which of them a leaf made
+    for it takes; `rest` gives, for a first operand's shape, the shapes that the others may have together; `choices`
+    gives, for all operands' shapes, the attributes to choose from. `domains` holds one domain per operand (the last
+    stands for all that follow); `apart` is a condition on all operands together (such as: no ties between them).
+    `unsaved` are the operands of an op that surely saves whose own derivative needs no saved value (the matrix that
+    addmm adds to): where no other operand requires grad, an implementation may save nothing. `dtype` is the results'
+    dtype where the op itself decides it.
     """
 
     name: str
@@ -94,10 +97,6 @@ class Op:
         if self.saves is Saves.SURELY and all(k in self.unsaved for k, needed in enumerate(requires_grad) if needed):
             return Saves.PERHAPS
         return self.saves
-
-    def spell(self, template: str, args: Iterable[str], attrs: Attrs) -> str:
-        """An op's code in some framework: `template` with operand names and attribute values filled in."""
-        return template.format(*args, **{name: repr(value) for name, value in attrs})
 
 
 @lru_cache(maxsize=None)

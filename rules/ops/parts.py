@@ -1,8 +1,8 @@
 """The pieces that reference functions are made of: static indexing as products with matrices of zeros and ones.
 
-Indices, masks and targets are attributes, known before any value is. So whatever an op selects or scatters is a constant
-matrix applied to the flattened operand; which matrix, NumPy says by doing the same indexing on the positions 0, 1, 2, ...
-The reference thus needs no gather, scatter or sort, and stays differentiable to any order.
+Indices, masks and targets are attributes, known before any value is. So whatever an op selects or scatters is a
+constant matrix applied to the flattened operand; which matrix, NumPy says by doing the same indexing on the positions
+0, 1, 2, ... The reference thus needs no gather, scatter or sort, and stays differentiable to any order.
 """
 
 from __future__ import annotations
@@ -46,6 +46,11 @@ def untouched(choose: Callable[[np.ndarray], np.ndarray], shape: Shape) -> np.nd
     return keep.reshape(shape)
 
 
+def put(j: Any, x: Array, source: Array, choose: Callable[[np.ndarray], np.ndarray]) -> Array:
+    """`x` with the elements of `source` in place of those that `choose` selects."""
+    return x * untouched(choose, x.shape) + placed(j, source, choose, x.shape)
+
+
 def along(dim: int, index: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Selects along one dimension as `gather` does: all dimensions of `index` may be shorter than the operand's."""
     return lambda at: at[tuple(index if d == dim % at.ndim else i for d, i in enumerate(np.indices(index.shape)))]
@@ -54,6 +59,11 @@ def along(dim: int, index: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 def slices(j: Any, x: Array, dim: int) -> list[Array]:
     """The slices of `x` along `dim`, which is kept with one element."""
     return [j.lax.slice_in_dim(x, i, i + 1, axis=dim % x.ndim) for i in range(x.shape[dim])]
+
+
+def stacked(j: Any, xs: list[Array], dim: int) -> Array:
+    """Arrays of one shape, joined along a new dimension."""
+    return j.np.concatenate([j.np.expand_dims(x, dim) for x in xs], axis=dim)
 
 
 def entry(j: Any, x: Array, *at: int) -> Array:

@@ -1,4 +1,4 @@
-"""Reductions: sums, products, extremes, moments and norms, over all dimensions or some, whose gradients spread out again."""
+"""Reductions over all dimensions or some: sums, products, extremes, moments and norms. Gradients spread out again."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def count(shape: Shape, dim: tuple[int, ...]) -> int:
 
 
 def offer(**values: Sequence[Attr]) -> Callable[..., Choices]:
-    """The same attributes for every shape: the first of each is the simplest, and only one departs from it at a time."""
+    """The same attributes for every shape: the first of each is the simplest, and one at a time departs from it."""
     first = {name: options[0] for name, options in values.items()}
     varied = [{**first, name: other} for name, options in values.items() for other in options[1:]]
     return lambda *shapes: [first, *varied]
