@@ -21,12 +21,16 @@ class MalformedExpectations(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One known difference: a rule, the op it is about (None: the rule as such), why, and where it is discussed."""
+    """One known difference: a rule, the op it is about (None: the rule as such), why, and where it is discussed.
+
+    `relative` limits the entry to values that are off by no more than this part of the largest: anything worse is a failure.
+    """
 
     rule: str
     op: str | None
     reason: str
     link: str | None = None
+    relative: float | None = None
 
 
 def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
@@ -36,7 +40,7 @@ def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
         return ()
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("known", [])
-        found = tuple(Known(e["rule"], e.get("op"), e["reason"], e.get("link")) for e in entries)
+        found = tuple(Known(e["rule"], e.get("op"), e["reason"], e.get("link"), e.get("relative")) for e in entries)
     except tomllib.TOMLDecodeError as error:
         raise MalformedExpectations(f"{path.name}: {error}") from error
     except (KeyError, TypeError) as error:

@@ -7,6 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+import numpy as np
+
 from frameworks.base import Framework
 from frameworks.known import Known
 from frameworks.runner import run
@@ -57,10 +59,20 @@ class Check:
         if violation is None:
             return
         for entry in self.known:
-            if entry.rule == violation.rule and entry.op in (None, violation.op):
+            if _is_known(entry, violation):
                 self.differences[entry] += 1
                 return
         raise _broken(violation.rule, violation.op)(program, observation, violation)
+
+
+def _is_known(entry: Known, violation: Violation) -> bool:
+    if entry.rule != violation.rule or entry.op not in (None, violation.op):
+        return False
+    if entry.relative is None:
+        return True
+    if violation.got is None or violation.want is None:
+        return False
+    return bool(np.abs(violation.got - violation.want).max() <= entry.relative * np.abs(violation.want).max())
 
 
 def passes(program: Program, framework: Framework, claims: Collection[Needs]) -> bool:

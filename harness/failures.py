@@ -54,20 +54,20 @@ def failure(
     )
 
 
-def lost(entry: Entry, rule: str, op: str | None, framework: Framework, folder: Path) -> Failure:
+def lost(entry: Entry, framework: Framework, folder: Path) -> Failure:
     """The record of a program that ended its process: a crash, or a hang that the watchdog ended."""
-    path = _replay_file(entry.program, folder, rule, "timeout" if entry.timed_out else "crash")
+    path = _replay_file(entry.program, folder, entry.rule, "timeout" if entry.timed_out else "crash")
     command = replay_command(framework.name, path)
     lines = code(entry.program, framework.dialect)
     prelude = "" if framework.dialect is None else framework.dialect.prelude + "\n\n"
     return Failure(
         verdict="timeout" if entry.timed_out else "crash",
-        **_rule(rule),
+        **_rule(entry.rule),
         test=entry.test,
-        op=op,
+        op=entry.op,
         program=codec.to_json(entry.program),
         observed="did not come back in time" if entry.timed_out else "the process died",
-        allowed=(Allowed("returns, or raises an error of its own", rule),),
+        allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
         code="\n".join(lines),
         script=prelude + "\n".join(lines) + "\n",
         replay=str(path),

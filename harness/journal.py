@@ -25,9 +25,11 @@ RENEW = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a journal holds: the test, its program, and whether the watchdog ended it."""
+    """What a journal holds: the test with its rule and op, the program, and whether the watchdog ended it."""
 
     test: str
+    rule: str
+    op: str | None
     program: Program
     timed_out: bool
 
@@ -44,9 +46,9 @@ class Journal:
         self.renewed = 0.0
         self.test = ""
 
-    def begin(self, test: str) -> None:
+    def begin(self, test: str, rule: str, op: str | None) -> None:
         """A test begins."""
-        self.test = test
+        self.test = f"{test}\t{rule}\t{op or ''}"
 
     def write(self, program: Program) -> None:
         """A program is about to run."""
@@ -77,11 +79,12 @@ def read(folder: Path, worker: str) -> Entry | None:
     """What a worker was running when it died, or None."""
     path, mark = _paths(folder, worker)
     try:
-        test, _, text = path.read_text().partition("\n")
+        head, _, text = path.read_text().partition("\n")
+        test, rule, op = head.split("\t")
         program = codec.loads(text)
     except (OSError, ValueError, json.JSONDecodeError):
         return None
-    return Entry(test, program, mark.exists() and mark.stat().st_size > 0)
+    return Entry(test, rule, op or None, program, mark.exists() and mark.stat().st_size > 0)
 
 
 def _paths(folder: Path, worker: str) -> tuple[Path, Path]:

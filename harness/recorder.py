@@ -1,0 +1,116 @@
+"""The recorder: a pytest plugin of the controlling process that turns what tests report into the stream of records.
+
+Tests send their records with pytest's own reports, which cross pytest-xdist; a worker that died sends nothing, and is read from its
+journal instead.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from harness import journal
+from harness.failures import lost
+from harness.session import Session, now, rules
+from reports import markdown
+from reports.records import Footer, Header, Known, Result, decode
+from reports.stream import Writer, read
+from reports.terminal import print_summary
+
+PROPERTY = "conformance"
+"""The user property under which tests send their records."""
+
+
+class Recorder:
+    """Writes `records.jsonl` as the run goes on, and the pages made from it at the end."""
+
+    def __init__(self, session: Session, header: Header) -> None:
+        self.session = session
+        self.path = session.folder / "records.jsonl"
+        self.page = session.folder / "report.md"
+        session.folder.mkdir(parents=True, exist_ok=True)
+        self.left = journal.read(session.folder, "main")
+        self.writer = Writer(self.path)
+        self.started = time.monotonic()
+        self.tests = self.programs = 0
+        self.seen: Counter[tuple[str, str | None]] = Counter()
+        self.writer.write(header)
+        for rule in rules():
+            self.writer.write(rule)
+
+    # -- pytest's hooks -------------------------------------------------------------------------------------------------
+
+    def pytest_report_header(self) -> list[str]:
+        """What is under test, above the progress line."""
+        framework = self.session.framework
+        lines = [f"framework: {framework.name} {framework.version}, {len(framework.ops)} ops, report in {self.session.folder}"]
+        if self.left:
+            failure = lost(self.left, framework, self.session.folder)
+            lines.append(f"the last run here died while running the program that is now in {failure.replay}")
+        return lines
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Write the records that came with a test's report."""
+        for name, value in report.user_properties:
+            if name == PROPERTY:
+                self._write(value)  # type: ignore[arg-type]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
+        """A worker died: its journal says in which program."""
+        worker = report.node.gateway.id
+        entry = journal.read(self.session.folder, worker)
+        if entry is None:
+            return
+        failure = lost(entry, self.session.framework, self.session.folder)
+        self.writer.write(failure)
+        self.tests += 1
+        self.programs += 1
+        self.writer.write(
+            Result(
+                test=entry.test, rule=entry.rule, op=entry.op, verdict=failure.verdict, programs=1,
+                seconds=0.0, reason=failure.observed,
+            )  # fmt: skip
+        )
+        report.longrepr = f"{failure.observed} (worker {worker}); the program is in {failure.replay}"
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Write the known differences and the footer, then the page."""
+        for entry in self.session.known:
+            seen = self.seen[entry.rule, entry.op]
+            self.writer.write(Known(rule=entry.rule, op=entry.op, reason=entry.reason, link=entry.link, seen=seen))
+        interrupted = int(exitstatus) in (int(pytest.ExitCode.INTERRUPTED), int(pytest.ExitCode.INTERNAL_ERROR))
+        self.writer.write(
+            Footer(
+                verdict="interrupted" if interrupted else "complete",
+                finished=now(),
+                seconds=round(time.monotonic() - self.started, 2),
+                tests=self.tests,
+                programs=self.programs,
+                exit_code=int(exitstatus),
+            )
+        )
+        self.writer.close()
+        self.page.write_text(markdown.render(read(self.path)), encoding="utf-8")
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """The run on one screen."""
+        width = terminalreporter._tw.fullwidth
+        console = Console(file=terminalreporter._tw._file, width=max(100, width) if terminalreporter.isatty else 100)
+        print_summary(read(self.path), console, self.page)
+
+    # -- records ----------------------------------------------------------------------------------------------------------
+
+    def _write(self, form: dict[str, Any]) -> None:
+        if form["record"] == "seen":
+            self.seen[form["rule"], form["op"]] += form["count"]
+            return
+        record = decode(form)
+        if isinstance(record, Result):
+            self.tests += 1
+            self.programs += record.programs
+        self.writer.write(record)

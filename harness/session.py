@@ -1,0 +1,143 @@
+"""One session: a framework, what it is asked, and where the report goes. Built once per process, from pytest's options."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from frameworks.base import Framework
+from frameworks.known import Known, known
+from frameworks.registry import load
+from frameworks.smoke import smoke
+from harness.audit import wrong_ops
+from harness.checking import Check
+from harness.journal import Journal
+from reports import records
+from rules.catalogue import RULES, Needs
+from rules.language import DTYPES
+from rules.ops import OPS
+from strategies import alphabet
+
+SUITE_VERSION = "0.1"
+ADAPTER_ERROR = 10
+"""The exit code of a run whose adapter cannot be used; none of pytest's own."""
+
+PACKAGES = ("torch", "jax", "jaxlib", "numpy", "scipy", "hypothesis", "pytest", "pytest-xdist")
+
+
+@dataclass
+class Session:
+    """A framework under test and the options of the run; `worker` names the process among pytest-xdist's."""
+
+    name: str
+    folder: Path
+    dtypes: tuple[str, ...] = DTYPES
+    device: str = "cpu"
+    worker: str = "main"
+
+    @cached_property
+    def framework(self) -> Framework:
+        """The framework, loaded and smoke-tested; raises what `frameworks.registry` raises."""
+        framework = load(self.name, self.device)
+        smoke(framework)
+        return framework
+
+    @cached_property
+    def claims(self) -> frozenset[Needs]:
+        """What the framework claims."""
+        return frozenset(self.framework.claims)
+
+    @cached_property
+    def known(self) -> tuple[Known, ...]:
+        """The framework's known differences."""
+        return known(self.framework.name)
+
+    @cached_property
+    def journal(self) -> Journal:
+        """This process's journal."""
+        return Journal(self.folder, self.worker)
+
+    @cached_property
+    def drawable(self) -> tuple[str, ...]:
+        """The dtypes that programs are drawn in: those asked for that the framework has."""
+        return tuple(d for d in self.framework.dtypes if d in self.dtypes)
+
+    @cached_property
+    def broken(self) -> frozenset[str]:
+        """The ops that are wrong by themselves, found by the audit, and those known to be."""
+        listed = {entry.op for entry in self.known if entry.op is not None}
+        return wrong_ops(self.framework, self.claims, self.drawable) | listed
+
+    def prepare(self) -> None:
+        """Make the framework's alphabet, less its broken ops, the one that strategies draw from."""
+        names = tuple(name for name in OPS if name in self.framework.ops)
+        whole = alphabet.Alphabet(names, self.drawable, self.claims)
+        alphabet.use(whole)
+        alphabet.use(whole.without(self.broken))
+
+    def check(self) -> Check:
+        """A check for one test."""
+        return Check(self.framework, self.claims, self.journal, self.known)
+
+    def missing(self, rule: str) -> list[str]:
+        """What a rule needs and the framework does not claim."""
+        return sorted(need.value for need in RULES[rule].needs - self.claims)
+
+    # -- records --------------------------------------------------------------------------------------------------------
+
+    def header(self, seed: int | None, profile: str, workers: int) -> records.Header:
+        """The first record of the run."""
+        framework = self.framework
+        return records.Header(
+            suite=SUITE_VERSION,
+            framework=records.Framework(
+                framework.name,
+                framework.version,
+                tuple(sorted(need.value for need in self.claims)),
+                sum(name in framework.ops for name in OPS),
+                tuple(name for name in OPS if name not in framework.ops),
+            ),
+            seed=seed,
+            profile=profile,
+            dtypes=self.drawable,
+            device=self.device,
+            started=now(),
+            python=platform.python_version(),
+            platform=f"{platform.system()} {platform.machine()}",
+            packages=_versions(),
+            workers=max(1, workers),
+        )
+
+
+def rules() -> list[records.RuleRecord]:
+    """A record for every rule of the catalogue."""
+    return [
+        records.RuleRecord(
+            rule=rule.slug,
+            family=rule.family,
+            level=rule.level.value,
+            sentence=rule.sentence,
+            needs=tuple(sorted(need.value for need in rule.needs)),
+            sources=tuple(records.Source(s.title, s.where) for s in rule.sources),
+        )
+        for rule in RULES.values()
+    ]
+
+
+def now() -> str:
+    """The time, in UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found

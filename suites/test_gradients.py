@@ -1,0 +1,83 @@
+"""Gradients: each op by itself, and whole graphs of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rules.language import Program
+from strategies import situations
+from strategies.programs import programs
+
+rule = pytest.mark.rule
+
+FEW = max(10, settings().max_examples // 10)
+"""Programs for one op: there are many ops, and each has few shapes and attributes."""
+
+
+@rule("gradients/op")
+@settings(max_examples=FEW)
+@given(data=st.data())
+def test_op(check, op, data):
+    check(data.draw(situations.single_ops(op)))
+
+
+@rule("gradients/forward")
+@given(program=programs())
+def test_forward(check, program: Program):
+    check(program)
+
+
+@rule("gradients/graph")
+@given(program=situations.whole_graphs())
+def test_graph(check, program: Program):
+    check(program)
+
+
+@rule("gradients/fan-out")
+@given(program=situations.fan_outs())
+def test_fan_out(check, program: Program):
+    check(program)
+
+
+@rule("gradients/same-argument")
+@given(program=situations.same_arguments())
+def test_same_argument(check, program: Program):
+    check(program)
+
+
+@rule("gradients/several-results")
+@given(program=situations.several_results())
+def test_several_results(check, program: Program):
+    check(program)
+
+
+@rule("gradients/several-roots")
+@given(program=situations.several_roots())
+def test_several_roots(check, program: Program):
+    check(program)
+
+
+@rule("gradients/cotangent")
+@given(program=situations.weighted_roots())
+def test_cotangent(check, program: Program):
+    check(program)
+
+
+@rule("gradients/equal-leaves")
+@given(program=situations.equal_leaves())
+def test_equal_leaves(check, program: Program):
+    check(program)
+
+
+@rule("gradients/form")
+@given(program=situations.forms())
+def test_form(check, program: Program):
+    check(program)
+
+
+@rule("gradients/requires-grad")
+@given(program=situations.constant_leaves())
+def test_requires_grad(check, program: Program):
+    check(program)
