@@ -17,6 +17,7 @@ from reports import parts as shown
 from reports.prose import counted, in_units, listed, one_line, printable
 from reports.records import WRONG, Failure, Report
 from reports.summary import (
+    DIFFERENT,
     ORDER,
     THRESHOLD,
     OpSummary,
@@ -42,11 +43,12 @@ def render(report: Report) -> str:
             summary=summary,
             rules=by_attention(summary.rules),
             failures=[(failure, _parts(failure)) for failure in report.failures],
-            ops=_grouped(each for each in summary.ops if each.verdict in WRONG or each.op not in missing),
+            ops=_grouped(each for each in summary.ops if each.verdict in DIFFERENT or each.op not in missing),
             cut_short=None if complete(report) else cut_short(report),
             footer=report.footer,
             threshold=THRESHOLD,
             wrong=WRONG,
+            different=DIFFERENT,
         )
     )
 

@@ -10,12 +10,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def listed(words: Iterable[str], most: int | None = None) -> str:
-    """The words joined by commas; past the first `most`, only how many more there are."""
+def listed(words: Iterable[str], most: int | None = None, by: str = ", ") -> str:
+    """The words joined by commas, or by `by`; past the first `most`, only how many more there are."""
     everything = list(words)
     shown = everything if most is None else everything[:most]
     rest = len(everything) - len(shown)
-    return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
+    return by.join(shown) + (f" and {rest:,} more" if rest else "")
 
 
 def printable(text: str) -> str:

@@ -1,7 +1,7 @@
 """Records: what a run says, one typed value at a time, and the exact JSON form of each.
 
-A run is a stream: one header, the rules that it judges, results and failures in any order, one footer. Everything that
-is published (the terminal's summary, Markdown, the matrix, badges) is made from this stream and from nothing else. The
+A run is a stream: one header, the rules that it judges, then results, failures and known differences in any order, one
+footer. All that is published (the terminal's summary, Markdown, the matrix, badges) is made from this stream alone. The
 JSON Schema beside this file, ``records.schema.json``, is the published truth; `reports.stream` holds files to it.
 
 A JSON form has a field ``record`` that names its type, then every field of the type in order; absent ones are null.
@@ -19,7 +19,7 @@ VERSION = 1
 
 Level = Literal["MUST", "SHOULD", "INFO"]
 Wrong = Literal["fail", "crash", "timeout", "flaky"]
-Outcome = Literal["pass", "fail", "not applicable", "crash", "timeout", "flaky", "error"]
+Outcome = Literal["pass", "fail", "known difference", "not applicable", "crash", "timeout", "flaky", "error"]
 
 WRONG: tuple[Wrong, ...] = get_args(Wrong)
 """The verdicts that speak against a framework, worst first."""
@@ -81,7 +81,8 @@ class RuleRecord:
 class Result:
     """One test's outcome; `exercised` says how often its programs exercised each rule, whatever rule it is for.
 
-    `verdict` ``error`` means that the adapter or the suite failed: it says nothing about the framework.
+    `verdict` ``error`` means that the adapter or the suite failed: it says nothing about the framework. It is ``known
+    difference`` where the framework broke the rule only as its expectations file says: neither a pass nor a failure.
     """
 
     test: str
@@ -163,6 +164,21 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """An entry of the framework's expectations file: a rule that it is known to break, for one op or (None) anywhere.
+
+    `link` leads to where the difference is discussed. `seen` counts the programs of this run that showed it; 0 where
+    programs exercised the rule means that the entry is stale.
+    """
+
+    rule: str
+    op: str | None = None
+    reason: str
+    link: str | None = None
+    seen: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Footer:
     """The last record: the run came to its end, or was interrupted but could still say so."""
 
@@ -174,16 +190,17 @@ class Footer:
     exit_code: int
 
 
-Record = Header | RuleRecord | Result | Failure | Footer
+Record = Header | RuleRecord | Result | Failure | Known | Footer
 
 NAMES: dict[type[Record], str] = {
     Header: "header",
     RuleRecord: "rule",
     Result: "result",
     Failure: "failure",
+    Known: "known",
     Footer: "footer",
 }
-"""The value of the field ``record`` for each type; a rule and a result hold their rule's slug in ``rule``."""
+"""The value of the field ``record`` for each type; all but header and footer hold a rule's slug in ``rule``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +212,7 @@ class Report:
     results: tuple[Result, ...] = ()
     failures: tuple[Failure, ...] = ()
     footer: Footer | None = None
+    known: tuple[Known, ...] = ()
 
     @property
     def programs(self) -> int:
@@ -228,6 +246,8 @@ def decode(form: Mapping[str, Any]) -> Record:
                 "votes": values["votes"] and Votes(**values["votes"]),
             }
             return Failure(**{**values, **nested})
+        case "known":
+            return Known(**values)
         case "footer":
             return Footer(**values)
         case kind:

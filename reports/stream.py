@@ -17,10 +17,12 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
 
 from reports.records import (
+    NAMES,
     VERSION,
     Failure,
     Footer,
     Header,
+    Known,
     Record,
     Report,
     Result,
@@ -123,6 +125,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
     rules: dict[str, RuleRecord] = {}
     results: list[Result] = []
     failures: list[Failure] = []
+    differences: list[Known] = []
     for number, record in records:
         if header is None and not isinstance(record, Header):
             raise InvalidReport(file, number, "the file has no header: its first record must be one")
@@ -144,18 +147,20 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
                 results.append(record)
             case Failure():
                 failures.append(record)
+            case Known():
+                differences.append(record)
             case Footer():
                 footer = record
     if header is None:
         raise InvalidReport(file, None, "the file has no header: it holds no record at all")
-    return Report(header, tuple(rules.values()), tuple(results), tuple(failures), footer)
+    return Report(header, tuple(rules.values()), tuple(results), tuple(failures), footer, tuple(differences))
 
 
 def _unknown_rules(record: Record, known: Mapping[str, RuleRecord]) -> list[str]:
     match record:
         case Result():
             return [slug for slug in (record.rule, *record.exercised) if slug not in known]
-        case Failure():
+        case Failure() | Known():
             return [slug for slug in (record.rule,) if slug not in known]
         case _:
             return []
@@ -175,12 +180,9 @@ def _problem(form: Any) -> str | None:
 
 @cache
 def _validators() -> dict[str, Any]:
-    # One validator per kind of record, because "none of five alternatives matched" helps nobody.
+    # One validator per kind of record, because "none of six alternatives matched" helps nobody.
     definitions = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
-    return {
-        kind: Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": definitions})
-        for kind in ("header", "rule", "result", "failure", "footer")
-    }
+    return {kind: Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": definitions}) for kind in NAMES.values()}
 
 
 def _is_json(line: bytes) -> bool:

@@ -1,7 +1,8 @@
 """From records to verdicts: what a run says about each rule, each family, each op, and the framework as a whole.
 
 A failure counts for the rule that it breaks, whichever test found it, and a rule counts as exercised by the programs of
-every test. A test that went wrong and left no failure behind counts against its own rule, so that nothing is lost.
+every test. A test that went wrong and left no failure behind counts against its own rule, so that nothing is lost. A
+known difference is no failure, but no pass either.
 """
 
 from __future__ import annotations
@@ -11,17 +12,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from reports.differences import Difference, Entry, entries, shown
 from reports.prose import counted, listed, shortened
 from reports.records import WRONG, Failure, Level, Report, Result, RuleRecord
 
 THRESHOLD = 20
 """A rule that programs exercised fewer times than this has not been tested: its verdict is vacuous."""
 
-Verdict = Literal["pass", "fail", "not applicable", "vacuous", "crash", "timeout", "flaky", "error", "info"]
-Conclusion = Literal["conformant", "not conformant", "no verdict"]
+Verdict = Literal[
+    "pass", "fail", "known difference", "not applicable", "vacuous", "crash", "timeout", "flaky", "error", "info"
+]
+Conclusion = Literal["conformant", "conformant with known differences", "not conformant", "no verdict"]
 
-ORDER: tuple[Verdict, ...] = (*WRONG, "error", "vacuous", "not applicable", "info", "pass")
+ORDER: tuple[Verdict, ...] = (*WRONG, "error", "known difference", "vacuous", "not applicable", "info", "pass")
 """Every verdict, the one that needs attention most first."""
+
+DIFFERENT: tuple[Verdict, ...] = (*WRONG, "known difference")
+"""The verdicts for which the framework was seen to do other than a rule says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,7 @@ class Summary:
     rules: tuple[RuleSummary, ...]
     families: tuple[FamilySummary, ...]
     ops: tuple[OpSummary, ...]
+    known: tuple[Entry, ...]
     programs: int
     seconds: float | None
 
@@ -91,15 +99,17 @@ class Summary:
 
 def summarize(report: Report) -> Summary:
     """The verdicts that follow from a report's records."""
-    rules = tuple(_rule(rule, report) for rule in report.rules)
-    conclusion, sentence = _conclude(report, rules)
+    differences = shown(report)
+    rules = tuple(_rule(rule, report, differences) for rule in report.rules)
+    conclusion, sentence = _conclude(report, rules, differences)
     return Summary(
         conclusion,
         sentence,
         _total(rules),
         rules,
         tuple(_family(name, rules, report) for name in dict.fromkeys(rule.family for rule in report.rules)),
-        _ops(report),
+        _ops(report, differences),
+        entries(report),
         report.programs,
         report.footer.seconds if report.footer else None,
     )
@@ -127,11 +137,17 @@ def wrong_ops(summary: Summary) -> tuple[OpSummary, ...]:
     return tuple(each for each in summary.ops if each.verdict in WRONG)
 
 
-def _rule(rule: RuleRecord, report: Report) -> RuleSummary:
+def differing_ops(summary: Summary) -> tuple[OpSummary, ...]:
+    """The ops that differ only in ways that are known."""
+    return tuple(each for each in summary.ops if each.verdict == "known difference")
+
+
+def _rule(rule: RuleRecord, report: Report, differences: Iterable[Difference]) -> RuleSummary:
     exercised = sum(result.exercised.get(rule.rule, 0) for result in report.results)
     failures = tuple(failure for failure in report.failures if failure.rule == rule.rule)
     own = [result for result in report.results if result.rule == rule.rule]
-    verdict, reason = _judge(rule, exercised, failures, _unexplained(own, report.failures), own, report)
+    known = [difference for difference in differences if difference.rule == rule.rule]
+    verdict, reason = _judge(rule, exercised, failures, _unexplained(own, report.failures), known, own, report)
     return RuleSummary(rule, verdict, exercised, failures, reason)
 
 
@@ -140,6 +156,7 @@ def _judge(
     exercised: int,
     failures: tuple[Failure, ...],
     unexplained: list[Result],
+    known: list[Difference],
     own: list[Result],
     report: Report,
 ) -> tuple[Verdict, str | None]:
@@ -151,11 +168,13 @@ def _judge(
         where = f"{worst.op}: " if worst.op else ""
         return worst.verdict, where + shortened(worst.diagnosis or worst.observed) + more
     missing = [need for need in rule.needs if need not in report.header.framework.capabilities]
-    if missing:
+    if missing and not known:
         return "not applicable", f"needs {listed(missing)}, not claimed"
     if unexplained:
         first = min(unexplained, key=lambda each: ORDER.index(_verdict(each)))
         return _verdict(first), shortened(first.reason or f"no reason was given by {first.test}")
+    if known:
+        return "known difference", listed((shortened(f"{each}", 80) for each in known), 3, by="; ")
     if exercised >= THRESHOLD:
         return "pass", None
     if own and all(result.verdict == "not applicable" for result in own):
@@ -181,7 +200,8 @@ def _family(name: str, rules: Iterable[RuleSummary], report: Report) -> FamilySu
     return FamilySummary(name, _total(members), programs, sum(len(each.failures) for each in members))
 
 
-def _ops(report: Report) -> tuple[OpSummary, ...]:
+def _ops(report: Report, differences: Iterable[Difference]) -> tuple[OpSummary, ...]:
+    known: dict[str, list[Difference]] = defaultdict(list)
     results: dict[str, list[Result]] = defaultdict(list)
     failures: dict[str, list[Failure]] = defaultdict(list)
     for result in report.results:
@@ -190,12 +210,16 @@ def _ops(report: Report) -> tuple[OpSummary, ...]:
     for failure in report.failures:
         if failure.op is not None:
             failures[failure.op].append(failure)
-    return tuple(_op(op, results[op], failures[op]) for op in sorted({*results, *failures}))
+    for difference in differences:
+        if difference.op is not None:
+            known[difference.op].append(difference)
+    return tuple(_op(op, results[op], failures[op], known[op]) for op in sorted({*results, *failures, *known}))
 
 
-def _op(op: str, results: list[Result], failures: list[Failure]) -> OpSummary:
+def _op(op: str, results: list[Result], failures: list[Failure], known: list[Difference]) -> OpSummary:
     programs = sum(result.programs for result in results)
     reasons: list[tuple[Verdict, str | None]] = [(each.verdict, each.diagnosis or each.observed) for each in failures]
+    reasons += [("known difference", difference.reason) for difference in known]
     reasons += [(_verdict(result), result.reason) for result in results]
     verdict, reason = min(reasons, key=lambda each: ORDER.index(each[0]))
     if any(each == "pass" for each, _ in reasons) and verdict == "not applicable":
@@ -208,13 +232,18 @@ def _verdict(result: Result) -> Verdict:
     return "vacuous" if result.verdict == "pass" and result.programs == 0 else result.verdict
 
 
-def _conclude(report: Report, rules: Iterable[RuleSummary]) -> tuple[Conclusion, str]:
+def _conclude(
+    report: Report, rules: Iterable[RuleSummary], differences: Iterable[Difference]
+) -> tuple[Conclusion, str]:
     name = f"{report.header.framework.name} {report.header.framework.version}"
     everything = list(rules)
     applicable = [each for each in everything if each.verdict not in ("not applicable", "info")]
     must = [each for each in applicable if each.rule.level == "MUST"]
     broken = [each for each in must if each.verdict in WRONG]
     open_questions = [each for each in must if each.verdict in ("error", "vacuous")]
+    differing = {each.rule.rule for each in must if each.verdict == "known difference"}
+    known = counted(sum(each.rule in differing for each in differences), "known difference")
+    but = f", other than by {known}" if differing else ""
     ran = f"in {counted(report.programs, 'program')}"
     if broken:
         which = f"{len(broken)} of {counted(len(must), 'applicable MUST rule')}"
@@ -224,13 +253,17 @@ def _conclude(report: Report, rules: Iterable[RuleSummary]) -> tuple[Conclusion,
     if not must:
         return "no verdict", f"No MUST rule applies to what {name} claims."
     if not complete(report):
-        return "no verdict", f"The run on {name} was cut short. No MUST rule was broken {ran}."
+        return "no verdict", f"The run on {name} was cut short. No MUST rule was broken {ran}{but}."
     if open_questions:
         which = f"{len(open_questions)} of {counted(len(must), 'applicable MUST rule')}"
-        return "no verdict", f"{name} was not really tested on {which}. None was broken {ran}."
+        return "no verdict", f"{name} was not really tested on {which}. None was broken {ran}{but}."
     should = [each for each in applicable if each.rule.level == "SHOULD"]
     followed = sum(each.verdict == "pass" for each in should)
     advice = f" It follows {followed} of {counted(len(should), 'applicable SHOULD rule')}." if should else ""
+    if differing:
+        kept = f"{len(must) - len(differing)} of {counted(len(must), 'applicable MUST rule')}"
+        broken_by = f"It breaks {counted(len(differing), 'rule')} by {known} alone."
+        return "conformant with known differences", f"{name} keeps {kept}, {ran}. {broken_by}{advice}"
     return "conformant", f"{name} keeps {_all(len(must))}, {ran}.{advice}"
 
 

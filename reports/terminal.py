@@ -1,7 +1,7 @@
 """A run in the terminal: what a person who just ran the suite wants to know, on one screen.
 
-The verdict first, then the families, then every rule that is not a pass, then the ops, and last how to do it again.
-Nothing rests on colour alone, and nothing that a framework said is taken for markup.
+The verdict first, then the families, then every rule that is not a pass, the known differences, the ops, and last how
+to do it again. Nothing rests on colour alone, and nothing that a framework said is taken for markup.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from reports.prose import counted, listed, printable
+from reports.prose import counted, listed, one_line, printable
 from reports.records import Report
-from reports.summary import Summary, by_attention, complete, cut_short, summarize, wrong_ops
+from reports.summary import Summary, by_attention, complete, cut_short, differing_ops, summarize, wrong_ops
 
 STYLES = {
     "conformant": "bold green",
+    "conformant with known differences": "bold green",
     "not conformant": "bold red",
     "no verdict": "bold yellow",
     "fail": "red",
@@ -27,12 +28,16 @@ STYLES = {
     "timeout": "red",
     "flaky": "red",
     "error": "yellow",
+    "known difference": "cyan",
     "vacuous": "yellow",
     "not applicable": "dim",
 }
 
 REPLAYS = 3
 """How many failures' replay commands are shown; the report has them all."""
+
+ENTRIES = 5
+"""How many known differences are shown, stale ones first; the report has them all."""
 
 
 def print_summary(report: Report, console: Console, written: str | Path | None = None) -> None:
@@ -58,6 +63,8 @@ def _tables(summary: Summary) -> Iterator[Table]:
         yield _families(summary)
     if any(each.verdict not in ("pass", "info") for each in summary.rules):
         yield _not_passed(summary)
+    if summary.known:
+        yield _known(summary)
 
 
 def _families(summary: Summary) -> Table:
@@ -87,6 +94,22 @@ def _not_passed(summary: Summary) -> Table:
     return table
 
 
+def _known(summary: Summary) -> Table:
+    rest = len(summary.known) - ENTRIES
+    table = _table()
+    table.title, table.title_style, table.title_justify = "Known differences", "bold", "left"
+    table.caption_justify = "left"
+    table.caption = f"and {rest:,} more; the report has them all" if rest > 0 else None
+    table.add_column("rule", no_wrap=True)
+    table.add_column("op", no_wrap=True)
+    table.add_column("seen and reason", overflow="fold", ratio=1)
+    for each in summary.known[:ENTRIES]:
+        text = Text.assemble((each.standing, "yellow" if each.stale else ""), "\n", one_line(each.known.reason))
+        text.append(f"\n{one_line(each.known.link)}" if each.known.link else "")
+        table.add_row(Text(one_line(each.known.rule)), Text(one_line(each.known.op or "")), text)
+    return table
+
+
 def _table() -> Table:
     return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
 
@@ -97,6 +120,9 @@ def _ops(report: Report, summary: Summary) -> Iterator[Text]:
     yield _fact("ops", f"{framework.ops:,} supported, {len(framework.missing_ops):,} not, {len(wrong):,} wrong")
     if wrong:
         yield _fact("", f"wrong: {listed((f'{each.op} ({each.verdict})' for each in wrong), 10)}")
+    differing = differing_ops(summary)
+    if differing:
+        yield _fact("", f"known differences: {listed((each.op for each in differing), 10)}")
     if framework.missing_ops:
         yield _fact("", f"not supported: {listed(framework.missing_ops, 10)}")
 
