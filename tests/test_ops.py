@@ -30,7 +30,7 @@ INEXACT = {"hardsigmoid": 1e-7}
 
 Arrays = list[np.ndarray]
 pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")
-each_op = pytest.mark.parametrize("op", OPS.values(), ids=OPS.keys())
+each_row = pytest.mark.parametrize("row", OPS.values(), ids=OPS.keys())
 
 
 def draws(rng: np.random.Generator, shape: Shape) -> np.ndarray:
@@ -111,28 +111,28 @@ def describe(op: Op, attrs: Attrs, shapes: tuple[Shape, ...], dtype: str) -> str
     return f"{spelled(op, attrs)} for {dtype} operands of shapes {', '.join(map(str, shapes))}"
 
 
-@each_op
-def test_torch_and_the_reference_agree(op):
-    for at, (shapes, attrs) in enumerate(sampled(op)):
+@each_row
+def test_torch_and_the_reference_agree(row):
+    for at, (shapes, attrs) in enumerate(sampled(row)):
         dtypes = ("float64", "float32") if at == 0 else (("float32", "float64")[at % 2],)
         for dtype in dtypes:
-            label = describe(op, attrs, shapes, dtype)
-            operands = fitted(op, shapes, dtype, seed=at)
-            expected, cotangents, gradients = run_reference(op, attrs, operands, seed=at)
-            leaves, results = run_torch(op, attrs, operands)
+            label = describe(row, attrs, shapes, dtype)
+            operands = fitted(row, shapes, dtype, seed=at)
+            expected, cotangents, gradients = run_reference(row, attrs, operands, seed=at)
+            leaves, results = run_torch(row, attrs, operands)
             assert len(results) == len(expected), f"{label}: {len(results)} results, expected {len(expected)}"
             for result, value in zip(results, expected, strict=True):
-                assert str(result.dtype) == f"torch.{op.dtype or dtype}", f"{label}: the result is {result.dtype}"
+                assert str(result.dtype) == f"torch.{row.dtype or dtype}", f"{label}: the result is {result.dtype}"
                 assert result.requires_grad, f"{label}: a result does not require grad"
                 assert not result.is_leaf, f"{label}: a result is a leaf"
                 assert value.size <= LARGEST, f"{label}: the result has {value.size} elements"
-                coarse = "float32" if "float32" in (dtype, op.dtype) else dtype
+                coarse = "float32" if "float32" in (dtype, row.dtype) else dtype
                 assert_close(result.detach().numpy(), value, FORWARD[coarse], label)
             arriving = [torch.tensor(c).to(r.dtype) for c, r in zip(cotangents, results, strict=True)]
             found = torch.autograd.grad(results, leaves, arriving)
             for i, (gradient, value) in enumerate(zip(found, gradients, strict=True)):
                 assert_close(
-                    gradient.numpy(), value, max(BACKWARD[coarse], INEXACT.get(op.name, 0)), f"gradient {i} of {label}"
+                    gradient.numpy(), value, max(BACKWARD[coarse], INEXACT.get(row.name, 0)), f"gradient {i} of {label}"
                 )
 
 
@@ -150,28 +150,28 @@ def raises_freed(op: Op, attrs: Attrs, operands: Arrays, needed: tuple[int, ...]
     return False
 
 
-@each_op
-def test_what_an_op_saves(op):
-    for at, (shapes, attrs) in enumerate(sampled(op, 12)):
+@each_row
+def test_what_an_op_saves(row):
+    for at, (shapes, attrs) in enumerate(sampled(row, 12)):
         if any(0 in shape for shape in shapes):
             continue
-        operands = fitted(op, shapes, "float64", seed=at)
-        label = describe(op, attrs, shapes, "float64")
-        if op.saves is not Saves.PERHAPS:
-            raised = raises_freed(op, attrs, operands)
-            assert raised == (op.saves is Saves.SURELY), f"{label}: a second backward raises: {raised}"
-        if op.saves is Saves.SURELY:
+        operands = fitted(row, shapes, "float64", seed=at)
+        label = describe(row, attrs, shapes, "float64")
+        if row.saves is not Saves.PERHAPS:
+            raised = raises_freed(row, attrs, operands)
+            assert raised == (row.saves is Saves.SURELY), f"{label}: a second backward raises: {raised}"
+        if row.saves is Saves.SURELY:
             for i in range(len(shapes)):
-                raised = raises_freed(op, attrs, operands, needed=(i,))
-                assert raised or i in op.unsaved, f"{label}: only operand {i} requires grad; a second backward passes"
+                raised = raises_freed(row, attrs, operands, needed=(i,))
+                assert raised or i in row.unsaved, f"{label}: only operand {i} requires grad; a second backward passes"
 
 
-@each_op
-def test_domains_hold_what_they_fit(op):
-    shapes = {shape for case, _ in islice(cases(op), 0, None, 7) for shape in case} | set(op.fresh)
-    for i, shape in product(range(len(next(cases(op))[0])), sorted(shapes)):
-        domain = op.domain(i)
-        if not fits_rank(op, i, shape):
+@each_row
+def test_domains_hold_what_they_fit(row):
+    shapes = {shape for case, _ in islice(cases(row), 0, None, 7) for shape in case} | set(row.fresh)
+    for i, shape in product(range(len(next(cases(row))[0])), sorted(shapes)):
+        domain = row.domain(i)
+        if not fits_rank(row, i, shape):
             continue
         for seed in range(3):
             values = domain.fit(draws(np.random.default_rng(seed), shape))
@@ -185,16 +185,18 @@ def fits_rank(op: Op, operand: int, shape: Shape) -> bool:
     return any(case[operand] == shape for case, _ in cases(op))
 
 
-@each_op
-def test_fresh_shapes_are_accepted_and_have_few_choices(op):
-    assert op.fresh
-    for first in op.fresh:
-        assert op.accepts(first), f"{op.name} does not accept {first}"
-        assert 1 <= len(rest_of(op, first)) <= len(POOL), f"{op.name}{first}: {len(rest_of(op, first))} operand shapes"
-        for others in rest_of(op, first):
-            choices = choices_of(op, (first, *others))
-            assert 1 <= len(choices) <= 9, f"{op.name}{(first, *others)}: {len(choices)} choices"
-            assert len(set(choices)) == len(choices), f"{op.name}{(first, *others)}: {choices} repeat"
+@each_row
+def test_fresh_shapes_are_accepted_and_have_few_choices(row):
+    assert row.fresh
+    for first in row.fresh:
+        assert row.accepts(first), f"{row.name} does not accept {first}"
+        assert 1 <= len(rest_of(row, first)) <= len(POOL), (
+            f"{row.name}{first}: {len(rest_of(row, first))} operand shapes"
+        )
+        for others in rest_of(row, first):
+            choices = choices_of(row, (first, *others))
+            assert 1 <= len(choices) <= 9, f"{row.name}{(first, *others)}: {len(choices)} choices"
+            assert len(set(choices)) == len(choices), f"{row.name}{(first, *others)}: {choices} repeat"
             hash(choices)
 
 
@@ -207,12 +209,12 @@ def derived_shapes() -> tuple[Shape, ...]:
     return tuple(sorted(made | {s + (1,) for s in made} | {s[1:] + s[:1] for s in made} | {s[1:] for s in made}))
 
 
-@each_op
-def test_accepted_intermediates_have_choices_too(op):
-    for first in filter(op.accepts, derived_shapes()):
-        assert rest_of(op, first), f"{op.name} accepts {first} but names no other operand for it"
-        for others in rest_of(op, first):
-            assert choices_of(op, (first, *others)), f"{op.name} accepts {(first, *others)} but offers no attributes"
+@each_row
+def test_accepted_intermediates_have_choices_too(row):
+    for first in filter(row.accepts, derived_shapes()):
+        assert rest_of(row, first), f"{row.name} accepts {first} but names no other operand for it"
+        for others in rest_of(row, first):
+            assert choices_of(row, (first, *others)), f"{row.name} accepts {(first, *others)} but offers no attributes"
 
 
 def test_the_catalogue_is_wide():
