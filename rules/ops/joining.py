@@ -77,15 +77,6 @@ def _unstack(j, x, dim):
     return tuple(j.lax.index_in_dim(x, i, dim % x.ndim, keepdims=False) for i in range(x.shape[dim]))
 
 
-def _grid(j, a, b):
-    shape = (a.size, b.size)
-    return j.np.broadcast_to(a[:, None], shape), j.np.broadcast_to(b[None, :], shape)
-
-
-def _vectors(first: Shape) -> list[tuple[Shape, ...]]:
-    return [(s,) for s in ((2,), (3,), (1,)) if size(s) * size(first) <= LARGEST]
-
-
 def _block_diag(j, a, b):
     above = j.np.concatenate([a, np.zeros((a.shape[0], b.shape[1]))], axis=1)
     return j.np.concatenate([above, j.np.concatenate([np.zeros((b.shape[0], a.shape[1])), b], axis=1)], axis=0)
@@ -140,5 +131,4 @@ SPLITTING = table(
         choices=_cut("sections", (2, 1, 3)),
     ),
     _op("unstack", "torch.unbind({0}, {dim})", _unstack, having(1), choices=lambda shape: dims(shape, low=1)),
-    _op("meshgrid", "torch.meshgrid({0}, {1}, indexing='ij')", _grid, every(ranked(1, 1), growing(1)), rest=_vectors),
 )

@@ -152,6 +152,5 @@ PRIMITIVES: dict[str, Expression] = {
     "argmax": lambda args, params, eqn: f"np.argmax({args[0]}, axis={params['axes'][0]})",
     "argmin": lambda args, params, eqn: f"np.argmin({args[0]}, axis={params['axes'][0]})",
     "convert_element_type": lambda args, params, eqn: f"np.asarray({args[0]}, dtype='{np.dtype(params['new_dtype'])}')",
-    "copy": lambda args, params, eqn: args[0],
-    "copy_p": lambda args, params, eqn: args[0],
+    **dict.fromkeys(("copy", "copy_p", "stop_gradient"), lambda args, params, eqn: args[0]),
 }
