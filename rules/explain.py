@@ -102,6 +102,8 @@ class _Story:
             return f"must give: {violation.allowed[0][0]}."
         if violation.want is not None:
             return self._sum(subject, violation, reference, step)
+        if violation.rule == "accumulation/own-object":
+            return f"must give every leaf a gradient of its own; here what is later added to one is added to {subject}'s too."
         if self.expectation.returns is None:
             return self._must_raise(step)
         if violation.got is not None or violation.held is not None or "gradient" in violation.observed:

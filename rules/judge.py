@@ -18,7 +18,8 @@ from rules.language import Apply, Backward, Detach, Instruction, Leaf, Program, 
 from rules.observations import Gradient, Kind, NotRun, Observation, Raised, Returned, Seen
 from rules.reference.bound import close, forward_bound, gradient_bound, working_dtype
 from rules.reference.values import Reference
-from rules.tape import Expectation, Tape
+from rules.tape import Expectation, Tape, Walk
+from rules.text import names
 
 HUGE = 1e30
 """Beyond this a value of a float32 program may overflow on the way: nothing is judged there."""
@@ -179,7 +180,7 @@ class _Judge:
             violation = self._compare(at, call, leaf, held, got, contribution, expectation, before)
             if violation:
                 return violation
-        return self._shared(at, seen)
+        return self._shared(at, seen, expectation.walk)
 
     def _compare(
         self, at: int, call: Backward, leaf: Ref, held: Gradient | None, got: Gradient, contribution: np.ndarray,
@@ -224,16 +225,17 @@ class _Judge:
             held=None if held is None else held.value, got=None if got is None else got.value,
         )  # fmt: skip
 
-    def _shared(self, at: int, seen: Seen) -> Violation | None:
+    def _shared(self, at: int, seen: Seen, walk: Walk) -> Violation | None:
         owner: dict[int, Ref] = {}
         for leaf, gradient in seen.gradients.items():
-            if gradient is None or gradient.identity is None:
+            if gradient is None or gradient.identity is None or not gradient.value.size:
                 continue
             other = owner.setdefault(gradient.identity, leaf)
-            if other != leaf and gradient.value.size and self.applies("accumulation/own-object"):
+            if other != leaf and self.applies("accumulation/own-object"):
+                name = names(self.program)
                 return Violation(
-                    "accumulation/own-object", at, f"{other} and {leaf} hold the same gradient object",
-                    (("each leaf holds an object of its own", "accumulation/own-object"),), leaf,
+                    "accumulation/own-object", at, f"{name[other]} and {name[leaf]} hold the same gradient object",
+                    (("each leaf holds an object of its own", "accumulation/own-object"),), leaf, _meeting(walk, other, leaf),
                 )  # fmt: skip
         return None
 
@@ -282,6 +284,16 @@ def _unchanged(held: Gradient | None, got: Gradient | None) -> bool:
     if held is None or got is None:
         return held is got
     return held.value.shape == got.value.shape and np.array_equal(held.value, got.value, equal_nan=True)
+
+
+def _meeting(walk: Walk, one: Ref, other: Ref) -> str | None:
+    """The op in which two leaves first meet on the way to the roots."""
+    reach: dict[int, set[Ref]] = {}
+    for node in reversed(walk.nodes):
+        reach[node.at] = {leaf for r in node.args for leaf in reach.get(r.at, {r})} & {one, other}
+        if len(reach[node.at]) == 2:
+            return node.op
+    return None
 
 
 def _op(step: Instruction) -> str | None:
