@@ -77,7 +77,7 @@ def lost(entry: Entry, framework: Framework, folder: Path) -> Failure:
 
 def replay_command(framework: str, path: Path) -> str:
     """The command that runs a replay file again."""
-    return f"pytest --framework {shlex.quote(framework)} --replay {shlex.quote(str(path))}"
+    return f"pytest --framework {shlex.quote(framework)} --replay={shlex.quote(str(path))}"
 
 
 def _rule(slug: str) -> dict:  # type: ignore[type-arg]

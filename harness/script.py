@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rules.dialect import Dialect, code
 from rules.judge import Violation
-from rules.language import Program, ZeroGrad, results
+from rules.language import Backward, Leaf, Program, ZeroGrad, results
 from rules.observations import Observation, Raised
 from rules.text import names
 
@@ -41,6 +43,8 @@ def _last(program: Program, violation: Violation, line: str, dialect: Dialect) -
             "else:",
             f'    print("returned, but it must raise: {wanted}")',
         ]
+    if violation.partner is not None:
+        return [line, *_touched(program, violation, dialect)]
     shown = [line]
     step = program[violation.at]
     if violation.subject is not None:
@@ -53,6 +57,21 @@ def _last(program: Program, violation: Violation, line: str, dialect: Dialect) -
         elif isinstance(step, ZeroGrad) or not made:
             shown.append(f'print("it has to be ", "{violation.allowed[0][0]}")')
     return shown
+
+
+def _touched(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
+    """Two leaves share a gradient: what a call that reaches only one of them does to the other's."""
+    assert violation.partner is not None and violation.subject is not None
+    leaf = program[violation.partner.at]
+    assert isinstance(leaf, Leaf)
+    ones = replace(leaf.value, data=(1.0,) * len(leaf.value.data))
+    touching = Backward((violation.partner,), (ones,))
+    gradient = dialect.gradient.format(leaf=names(program)[violation.subject])
+    return [
+        f'print("{gradient} was    ", {gradient})',
+        code(Program((*program.instructions, touching)), dialect)[-1],
+        f'print("{gradient} is now ", {gradient}, "(it must not have changed)")',
+    ]
 
 
 def _values(value: np.ndarray) -> str:

@@ -30,7 +30,8 @@ class Violation:
     """The first difference between what was allowed and what was seen.
 
     `subject` is the value or leaf that it is about, `held` the gradient that it held before, `got` and `want` the arrays where
-    two were compared, `bound` how far apart rounding lets them be, and `diagnosis` the mistake that would explain it.
+    two were compared, `bound` how far apart rounding lets them be, `diagnosis` the mistake that
+    would explain it, and `partner` the leaf that shares the subject's gradient.
     """
 
     rule: str
@@ -44,6 +45,7 @@ class Violation:
     want: np.ndarray | None = None
     bound: np.ndarray | None = None
     diagnosis: str | None = None
+    partner: Ref | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,7 @@ class _Judge:
                 return Violation(
                     "accumulation/own-object", at, f"{name[other]} and {name[leaf]} hold the same gradient object",
                     (("each leaf holds an object of its own", "accumulation/own-object"),), leaf, _meeting(walk, other, leaf),
+                    partner=other,
                 )  # fmt: skip
         return None
 
