@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from rules.catalogue import Needs
 from rules.language import Program, Ref
 from strategies.builder import RETAIN, Builder, Draw
 
 STEPS = st.sampled_from(
-    ("op",) * 12 + ("backward",) * 4 + ("again",) * 2 + ("several",) + ("zero",) + ("detach",) + ("refused",)
+    ("op",) * 16 + ("backward",) * 4 + ("again",) * 2 + ("several",) + ("zero",) + ("detach",) + ("refused",)
 )  # fmt: skip
 
 
 @st.composite
-def programs(draw: Draw, most: int = 16) -> Program:
+def programs(draw: Draw, most: int = 22) -> Program:
     """Up to `most` drawn steps: about ten ops and four calls."""
     b = Builder(draw)
     b.leaf()
@@ -32,11 +33,12 @@ def programs(draw: Draw, most: int = 16) -> Program:
                 _call(b, [b.recent(b.made() or b.live), b.pick(b.live)])
             case "zero":
                 b.zero(b.pick(b.leaves), to_none=not b.below(2))
-            case "detach":
+            case "detach" if b.can(Needs.DETACH):
                 b.detach(b.recent(b.live))
             case "refused":
                 root = b.recent(b.live)
-                b.backward(root, cotangents=[b.pick([None, b.tensor((2,), b.dtypes[root])])], retain=True)
+                wrong = b.tensor((2,), b.dtypes[root])
+                b.backward(root, cotangents=[b.pick([None, wrong] if b.can(Needs.COTANGENTS) else [None])], retain=True)
     if not walked and b.made():
         _call(b, [b.recent(b.made())])
     return b.program()

@@ -1,0 +1,1 @@
+"""Benchmarks: how many programs are checked per second, and where the time goes. Never part of a timed test."""

@@ -1,0 +1,129 @@
+"""Run with `python -m tests.benchmarks`: programs per second per core, warm, and the split of the time.
+
+Each program is drawn by Hypothesis, run on PyTorch, and judged, exactly as in the suites. The split measures each stage around
+the call; what Hypothesis itself needs between two programs counts as drawing. The machine's noise is shown by repeating.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.table import Table
+
+from frameworks.runner import run
+from harness.session import Session
+from rules.judge import judge
+from rules.language import Apply, Backward, Program, ZeroGrad
+from rules.reference.values import reference_of
+from strategies import situations
+from strategies.programs import programs
+
+ROOT = Path(__file__).resolve().parents[2]
+
+WORKLOADS = {
+    "programs (about 10 ops, 4 calls)": programs,
+    "whole graphs": situations.whole_graphs,
+    "accumulations": situations.accumulations,
+    "retained": situations.retained,
+    "walked twice": situations.walked_twice,
+    "detached operands": situations.detached_operands,
+}
+
+
+def measure(session: Session, strategy: st.SearchStrategy[Program], number: int, start: int) -> tuple[float, Counter[str]]:
+    """Seconds for `number` programs, and the seconds and counts of each part."""
+    spent: Counter[str] = Counter()
+    last = time.perf_counter()
+
+    @seed(start)
+    @settings(
+        max_examples=number, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+    )
+    @given(strategy)
+    def body(program: Program) -> None:
+        nonlocal last
+        drawn = time.perf_counter()
+        observation = run(program, session.framework)
+        ran = time.perf_counter()
+        reference = reference_of(program)
+        for step in program:
+            if isinstance(step, Backward) and all(
+                c is None or c.shape == reference.values[r].shape for r, c in zip(step.roots, step.cotangents, strict=True)
+            ):
+                reference.pullback(step)
+        referred = time.perf_counter()
+        judge(program, observation, reference, session.claims)
+        judged = time.perf_counter()
+        spent.update(drawing=drawn - last, framework=ran - drawn, reference=referred - ran, judging=judged - referred)
+        spent.update(
+            programs=1,
+            ops=sum(isinstance(s, Apply) for s in program),
+            calls=sum(isinstance(s, (Backward, ZeroGrad)) for s in program),
+        )
+        last = time.perf_counter()
+
+    began = time.perf_counter()
+    body()
+    return time.perf_counter() - began, spent
+
+
+def speeds(session: Session, number: int, repeats: int, console: Console) -> None:
+    """The table of workloads."""
+    table = Table("workload", "programs/s", "spread", "ops", "calls", "drawing", "framework", "reference", "judging")
+    for name, strategy in WORKLOADS.items():
+        measure(session, strategy(), number, 0)  # warm: everything is staged once
+        runs = [measure(session, strategy(), number, k) for k in range(repeats)]
+        rates = sorted(spent["programs"] / seconds for seconds, spent in runs)
+        total: Counter[str] = sum((spent for _, spent in runs), Counter())
+        split = [total[part] for part in ("drawing", "framework", "reference", "judging")]
+        table.add_row(
+            name,
+            f"{statistics.median(rates):.0f}",
+            f"{rates[0]:.0f}-{rates[-1]:.0f}",
+            f"{total['ops'] / total['programs']:.1f}",
+            f"{total['calls'] / total['programs']:.1f}",
+            *(f"{part / sum(split):.0%}" for part in split),
+        )
+    console.print(table)
+
+
+def scaling(console: Console) -> None:
+    """A whole standard-sized slice of the suite, with one process and with two workers."""
+    seconds = {}
+    for workers in (0, 2):
+        command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers), "--hypothesis-seed", "1", "suites/test_lifetime.py",
+                   "suites/test_accumulation.py", "--report=.cache/benchmark"]  # fmt: skip
+        began = time.perf_counter()
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        seconds[workers] = time.perf_counter() - began
+    console.print(
+        f"lifetime and accumulation, standard profile: {seconds[0]:.1f} s in one process, {seconds[2]:.1f} s with -n 2, "
+        f"{seconds[0] / seconds[2]:.2f} times as fast"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("--programs", type=int, default=2000, help="programs per measurement (default: 2000)")
+    parser.add_argument("--repeats", type=int, default=3, help="measurements per workload (default: 3)")
+    parser.add_argument("--scaling", action="store_true", help="also compare -n 0 with -n 2")
+    options = parser.parse_args()
+    console = Console()
+    session = Session("torch", ROOT / ".cache" / "benchmark")
+    session.prepare()
+    speeds(session, options.programs, options.repeats, console)
+    if options.scaling:
+        scaling(console)
+
+
+if __name__ == "__main__":
+    main()
