@@ -1,0 +1,23 @@
+"""The zoo: faulty frameworks, each of which tells one lie. What the suite is worth is how many of them it catches.
+
+Every member is an ordinary framework under test (`pytest --framework tests.zoo.accumulation:Overwrites`). Adding one means a class
+of a few lines with a docstring that says exactly how it lies, and the rules of which one has to name it.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from tests.zoo import accumulation, derivatives, detaching, errors, graphs, history, lifetime
+from tests.zoo.kit import Member
+
+FAMILIES: tuple[ModuleType, ...] = (accumulation, lifetime, graphs, derivatives, detaching, errors, history)
+
+
+def _members(module: ModuleType) -> list[type[Member]]:
+    made_here = (c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__)
+    return [c for c in made_here if issubclass(c, Member) and c.caught_by]
+
+
+ZOO: dict[str, type[Member]] = {member.name: member for module in FAMILIES for member in _members(module)}
+"""Every member by its name."""

@@ -1,0 +1,177 @@
+"""The hunt: runs the suites' own tests on a member, in this process, until one of them fails.
+
+It prepares the strategies as a session does (audit included), takes the tests of the rules that ought to name the member first, and
+gives each as many programs as the quick profile would. What comes back is the shrunk failure.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, given, settings
+
+import suites
+from harness.checking import Broken, Check
+from harness.session import Session
+from rules.judge import Violation
+from rules.language import Program
+from rules.ops import OPS
+from rules.text import render
+from strategies import alphabet, situations
+from strategies.alphabet import CORE
+from tests.zoo.kit import Member
+
+QUICK = 60
+"""Programs per rule; each op by itself gets a tenth, and ten at least, as in the suites."""
+
+FIRST_OPS = 12
+"""How many ops are tried by themselves where the audit finds none that is wrong."""
+
+MANY = 0.2
+"""The part of all ops beyond which being wrong is no op's own fault: then all of them stay in the programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catch:
+    """A member that was caught: by which rule and test, after how many programs, with what shrunk program."""
+
+    test: str
+    violation: Violation
+    program: Program
+    programs: int
+    seconds: float
+    flaky: bool = False
+
+    @property
+    def rule(self) -> str:
+        """The rule that names the member."""
+        return self.violation.rule
+
+    @property
+    def text(self) -> str:
+        """The shrunk program."""
+        return render(self.program)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One of the suites' tests: the rule that it is about, and the body that draws, runs and judges."""
+
+    rule: str
+    name: str
+    body: Callable[..., None]
+    strategies: dict[str, Any]
+    examples: int
+
+
+@dataclass
+class Counting(Check):
+    """A check that remembers how many programs it took until the first that broke a rule."""
+
+    until: int | None = None
+
+    def __call__(self, program: Program) -> None:
+        try:
+            super().__call__(program)
+        except Broken:
+            self.until = self.until or self.programs
+            raise
+
+
+@cache
+def tests() -> dict[str, tuple[str, Callable[..., None]]]:
+    """Every test of the suites by its name, with the rule that it is about."""
+    found = {}
+    for module in pkgutil.iter_modules(suites.__path__):
+        for name, test in vars(importlib.import_module(f"suites.{module.name}")).items():
+            marks = {mark.name: mark for mark in getattr(test, "pytestmark", ())}
+            if "rule" in marks and hasattr(test, "hypothesis"):
+                found[name] = (marks["rule"].args[0], test)
+    return found
+
+
+def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> Iterator[Probe]:
+    """All tests as probes, those of the rules in `first` before the others; the test of an op by itself once for each of `ops`."""
+    order = {rule: place for place, rule in enumerate(first)}
+    for name, (rule, test) in sorted(tests().items(), key=lambda item: order.get(item[1][0], len(order))):
+        body = test.hypothesis.inner_test  # type: ignore[attr-defined]
+        if name != "test_op":
+            yield Probe(rule, name, body, test.hypothesis._given_kwargs, examples)  # type: ignore[attr-defined]
+            continue
+        for op in ops:
+            yield Probe(rule, f"test_op[{op}]", _alone, {"program": situations.single_ops(op)}, max(10, examples // 10))
+
+
+def _alone(check: Check, program: Program) -> None:
+    check(program)
+
+
+def hunt(member: type[Member], examples: int = QUICK, seed: int = 0) -> Catch | None:
+    """The first failure of the suites' tests on `member`, shrunk; None where it is not caught."""
+    started, before = time.perf_counter(), 0
+    with tempfile.TemporaryDirectory() as folder:
+        session = Session(f"{member.__module__}:{member.__name__}", Path(folder))
+        in_use = alphabet.current()
+        broken = prepare(session)
+        first = ("gradients/op",) * bool(broken) + member.caught_by
+        try:
+            for probe in probes(first, broken or CORE[:FIRST_OPS], examples):
+                check = Counting(session.framework, session.claims)
+                found = failure(probe, check, seed)
+                if found:
+                    broken, flaky = found
+                    until = before + (check.until or check.programs)
+                    seconds = time.perf_counter() - started
+                    return Catch(probe.name, broken.violation, broken.program, until, seconds, flaky)
+                before += check.programs
+        finally:
+            alphabet.use(in_use)
+    return None
+
+
+def prepare(session: Session) -> tuple[str, ...]:
+    """Make the member's alphabet the one in use, less the ops that the audit finds wrong; which they are."""
+    session.prepare()
+    if len(session.broken) <= MANY * len(session.framework.ops):
+        return tuple(sorted(session.broken))
+    names = tuple(name for name in OPS if name in session.framework.ops)
+    alphabet.use(alphabet.Alphabet(names, session.drawable, session.claims))
+    return ()
+
+
+def failure(probe: Probe, check: Check, seed: int) -> tuple[Broken, bool] | None:
+    """How a probe fails, shrunk, and whether it does so every time; None where it passes."""
+
+    @hypothesis.seed(seed)
+    @settings(
+        max_examples=probe.examples, deadline=None, database=None, report_multiple_bugs=False, print_blob=False,
+        phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(**probe.strategies)
+    def run(**drawn: Any) -> None:
+        probe.body(check, **drawn)
+
+    try:
+        run()
+    except (Broken, BaseExceptionGroup) as error:
+        broken = _broken(error)
+        if broken is None:
+            raise
+        return broken, isinstance(error, hypothesis.errors.Flaky)
+    return None
+
+
+def _broken(error: BaseException) -> Broken | None:
+    if isinstance(error, Broken):
+        return error
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    return next((b for b in map(_broken, inner) if b is not None), None)
