@@ -106,7 +106,7 @@ def _decode(at: int, form: Json) -> Instruction:
         raise MalformedProgram(f"instruction {at}: {error}") from None
     except KeyError as error:
         raise MalformedProgram(f"instruction {at}: {error} is missing") from None
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise MalformedProgram(f"instruction {at}: {error}") from None
 
 

@@ -20,9 +20,11 @@ import ast
 import math
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from rules.language import (
     Apply,
+    Attr,
     Attrs,
     Backward,
     Detach,
@@ -41,6 +43,7 @@ from rules.language import (
 _SHORT = {"float32": "f32", "float64": "f64"}
 _LONG = {short: long for long, short in _SHORT.items()}
 _NAMED = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_MARKED = {f"#{name}": value for name, value in _NAMED.items()}
 
 
 def names(program: Program) -> dict[Ref, str]:
@@ -111,7 +114,7 @@ def parse(text: str, known_ops: frozenset[str] | None = None) -> Program:
     for number, raw in enumerate((line for part in text.splitlines() for line in _statements(part)), 1):
         try:
             step, made = _statement(raw, known)
-        except (ValueError, KeyError, SyntaxError, TypeError) as error:
+        except (ValueError, KeyError, SyntaxError, TypeError, OverflowError) as error:
             detail = f"unknown value {error}" if isinstance(error, KeyError) else str(error)
             raise MalformedProgram(f"statement {number}, {raw!r}: {detail}") from None
         known.update({name: Ref(len(steps), k) for k, name in enumerate(made)})
@@ -146,10 +149,20 @@ def _statement(text: str, known: dict[str, Ref]) -> tuple[Instruction, list[str]
 
 
 def _read_operands(text: str, known: dict[str, Ref]) -> tuple[tuple[Ref, ...], Attrs]:
-    words = text.split()
+    words = [w for w in _split(text, " ") if w]
     args = tuple(known[w] for w in words if "=" not in w)
     pairs = (w.partition("=") for w in words if "=" in w)
-    return args, tuple((k, ast.literal_eval(v)) for k, _, v in pairs)
+    return args, tuple((k, _numbered(_evaluate(v, "#"))) for k, _, v in pairs)
+
+
+def _evaluate(text: str, mark: str = "") -> Any:
+    """A Python literal in which inf and nan may stand; they come out as strings, after `mark`."""
+    return ast.literal_eval(re.sub(r"(?<![\w'])(-?inf|nan)\b", rf"'{mark}\1'", text))
+
+
+def _numbered(value: Any) -> Attr:
+    """An attribute's value with its infinities and NaN put in."""
+    return tuple(map(_numbered, value)) if isinstance(value, tuple) else _MARKED.get(value, value)
 
 
 def _read_backward(text: str, known: dict[str, Ref]) -> Backward:
@@ -161,12 +174,12 @@ def _read_backward(text: str, known: dict[str, Ref]) -> Backward:
     return Backward(roots, tuple(given), flag)
 
 
-def _split(text: str) -> list[str]:
-    """Pieces between the commas that stand outside all brackets."""
+def _split(text: str, at: str = ",") -> list[str]:
+    """Pieces between the commas, or other separators, that stand outside all brackets."""
     pieces, depth = [""], 0
     for char in text:
         depth += (char in "([") - (char in ")]")
-        if char == "," and depth == 0:
+        if char == at and depth == 0:
             pieces.append("")
         else:
             pieces[-1] += char
@@ -177,7 +190,7 @@ def _read_literal(text: str) -> Literal:
     found = re.fullmatch(r"(f32 |f64 )?\s*(\([\d, ]*\) )?\s*(.*)", text.strip())
     assert found
     dtype = _LONG[(found[1] or "f64").strip()]
-    nested = ast.literal_eval(re.sub(r"(?<![\w'])(-?inf|nan)\b", r"'\1'", found[3]))
+    nested = _evaluate(found[3])
     flat: list[float] = []
     shape = _flatten(nested, flat)
     return Literal(tuple(flat), tuple(ast.literal_eval(found[2].strip())) if found[2] else shape, dtype)

@@ -21,7 +21,7 @@ def untied(a: np.ndarray, b: np.ndarray) -> bool:
 def masks(*shapes: Shape) -> Choices:
     """A ``mask`` that broadcasts with the operands: every other element, every third, one for all."""
     shape = shapes[0] if len(shapes) == 1 else broadcast(*shapes)
-    if not nonempty(shape):
+    if shape is None or not nonempty(shape):
         return [{"mask": True}]
     at = np.arange(size(shape)).reshape(shape)
     return [{"mask": m} for m in dict.fromkeys((nested(at % 2 == 0), nested(at % 3 == 1), True, False))]

@@ -83,7 +83,7 @@ def _pools(*rank: int):
 
 
 def _room(shape: Shape, rank: int, window: tuple[int, int, int]) -> bool:
-    return size(shape[:-rank]) * np.prod([_length(n, *window, 1) for n in shape[-rank:]]) <= LARGEST
+    return size((*shape[:-rank], *(_length(n, *window, 1) for n in shape[-rank:]))) <= LARGEST
 
 
 def _mean_pool(rank: int):
@@ -139,7 +139,7 @@ def _convolutions(*shapes: Shape) -> Choices:
 
     def fits(c: Settings) -> bool:
         lengths = [_length(n, k, *c) for n in first[2:]]
-        return min(lengths) > 0 and shortest + 2 * c[1] >= k and first[0] * weight[0] * np.prod(lengths) <= LARGEST
+        return min(lengths) > 0 and shortest + 2 * c[1] >= k and size((first[0], weight[0], *lengths)) <= LARGEST
 
     return [{**dict(zip(names, c, strict=True)), "groups": first[1] // weight[1]} for c in options if fits(c)]
 

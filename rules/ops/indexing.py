@@ -5,9 +5,11 @@ Where an index names an element twice, its gradient is a sum; where it names non
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from rules.language import Attr, Shape
+from rules.language import Shape
 from rules.ops.binary import masks
 from rules.ops.domains import ANY
 from rules.ops.op import Choices, Op, Saves, table
@@ -107,7 +109,7 @@ def _gather(j, x, dim, index):
     return picked(j, x, along(dim, np.array(index)))
 
 
-def _line(dim: int, index: Attr):
+def _line(dim: int, index: Any):
     return lambda at: np.take(at, index, axis=dim)
 
 

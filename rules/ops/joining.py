@@ -37,7 +37,7 @@ def _concat(j, *operands, dim):
 
 
 def _stack(j, *operands, dim):
-    return stacked(j, operands, dim)
+    return stacked(j, list(operands), dim)
 
 
 def _two_joinable(first: Shape) -> list[tuple[Shape, ...]]:

@@ -121,7 +121,8 @@ def _exp(j, x):
 
 def _right_sides(first: Shape) -> list[tuple[Shape, ...]]:
     n = first[-1]
-    return [((*first[:-1], k),) for k in (1, 2, 3)] + ([((n,),)] if len(first) == 2 else [])
+    columns: list[tuple[Shape, ...]] = [((*first[:-1], k),) for k in (1, 2, 3)]
+    return [*columns, ((n,),)] if len(first) == 2 else columns
 
 
 def _op(name: str, torch: str, reference, *domains, accepts=square, **more) -> Op:

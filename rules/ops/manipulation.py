@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from rules.language import Attr, Shape
@@ -12,7 +15,7 @@ from rules.ops.shapes import broadcast, every, growing, having, nonempty, offer,
 PERHAPS, NEVER = Saves.PERHAPS, Saves.NEVER
 
 
-def _unique(name: str, options: list[Attr]) -> Choices:
+def _unique(name: str, options: Sequence[Attr]) -> Choices:
     return [{name: option} for option in dict.fromkeys(options)]
 
 
@@ -103,7 +106,7 @@ def _borders(shape: Shape) -> Choices:
 
 
 def _bordered(j, x, pad, mode):
-    names = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+    names: dict[str, Any] = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
     return picked(j, x, lambda at: np.pad(at, [*[(0, 0)] * (x.ndim - 1), pad], names[mode]))
 
 

@@ -15,7 +15,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
-from rules.language import Attr, Attrs, Shape
+from rules.language import Attrs, Shape
 from rules.ops.domains import ANY, Domain
 
 
@@ -31,7 +31,8 @@ class Saves(Enum):
     NEVER = "never"
 
 
-Choices = Sequence[Mapping[str, Attr]]
+Choices = Sequence[Mapping[str, Any]]
+"""Attributes to choose from: each maps names to `rules.language.Attr`."""
 
 NO_ATTRIBUTES: Choices = ({},)
 ALONE: tuple[tuple[Shape, ...], ...] = ((),)

@@ -58,7 +58,7 @@ def same_two(first: Shape) -> Sequence[tuple[Shape, ...]]:
 
 def dims(shape: Shape, *more: Shape, low: int = 0) -> Choices:
     """Every dimension of at least `low` elements by its number, and the last also by -1: ``dim``."""
-    named: list[Choices] = [{"dim": d} for d, n in enumerate(shape) if n >= low]
+    named: list[dict[str, int]] = [{"dim": d} for d, n in enumerate(shape) if n >= low]
     return [*named, *([{"dim": -1}] if shape and shape[-1] >= low else [])]
 
 

@@ -77,8 +77,8 @@ class Reference:
         at = len(self.steps)
         self.steps.append(step)
         match step:
-            case Leaf(value, requires_grad):
-                made: tuple[Array, ...] = (array(value),)
+            case Leaf(literal, requires_grad):
+                made: tuple[Array, ...] = (array(literal),)
             case Detach(source):
                 made, requires_grad = (self.values[source],), False
             case Apply(op, args, attrs):
