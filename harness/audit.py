@@ -42,6 +42,8 @@ class Sampler(Builder):
         return literal(self.random.bytes(size(shape)), shape, dtype or self.dtype, domain)
 
     def cotangent(self, root: Any) -> Literal | None:
+        if not self.can(Needs.COTANGENTS):
+            return None
         return self.tensor(self.shape(root), self.dtypes[root])
 
 

@@ -14,7 +14,21 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from rules.language import Apply, Attrs, Backward, Detach, Instruction, Leaf, Literal, Program, Ref, Shape, ZeroGrad
+from rules.catalogue import Needs
+from rules.language import (
+    Apply,
+    Attrs,
+    Backward,
+    Detach,
+    Instruction,
+    Leaf,
+    Literal,
+    Program,
+    Ref,
+    Shape,
+    ZeroGrad,
+    operands,
+)
 from rules.ops import OPS, Op, Saves
 from rules.ops.domains import ANY, Domain
 from rules.ops.op import LARGEST, POOL, choices_of, rest_of
@@ -24,7 +38,10 @@ from strategies.alphabet import Alphabet, current
 from strategies.tensors import literal, raw
 
 LIMIT = 100.0
-"""The largest magnitude of a value: what would exceed it is passed through `tanh` instead."""
+"""The largest magnitude of a value: what would exceed it is passed through a calm op instead."""
+
+CALM = ("tanh", "sin", "cos", "sigmoid", "negative")
+"""Ops that take every value and make none larger than it was or than one."""
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -44,18 +61,38 @@ def one_of(options: tuple[Any, ...]) -> st.SearchStrategy[Any]:
     return st.sampled_from(options)
 
 
+class Undrawable(Exception):
+    """No program of a kind can be drawn for this framework; the message says what it lacks."""
+
+
 class Builder:
-    """A program under construction. `draw` is Hypothesis's."""
+    """A program under construction. `draw` is Hypothesis's.
+
+    It asks for nothing that the framework does not claim: a call that would is brought within the claims, or left out.
+    """
 
     def __init__(self, draw: Draw, dtype: str | None = None) -> None:
         self.draw = draw
         self.alphabet: Alphabet = current()
+        self.modest = not {Needs.RETAIN, Needs.COTANGENTS, Needs.MULTIPLE_ROOTS} <= self.alphabet.claims
         self.reference = Reference()
         self.dtype = dtype or self.pick(tuple(self.alphabet.dtypes))
         self.dtypes: dict[Ref, str] = {}
         self.live: list[Ref] = []
         self.leaves: list[Ref] = []
         self.saving: set[Ref] = set()
+        self.totals: dict[Ref, Ref] = {}
+
+    def can(self, *needs: Needs) -> bool:
+        """Whether the framework claims what is needed."""
+        return self.alphabet.claims.issuperset(needs)
+
+    def having(self, *names: str) -> tuple[str, ...]:
+        """Those of some ops that can be drawn; `Undrawable` where there is none."""
+        found = tuple(name for name in names if name in self.alphabet.ops)
+        if not found:
+            raise Undrawable(f"no such program can be drawn: it needs a working {' or '.join(names)}")
+        return found
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 
@@ -113,7 +150,7 @@ class Builder:
         """A fresh leaf."""
         if value is None:
             value = self.tensor(self.pick(POOL) if shape is None else shape, domain=domain)
-        ref = Ref(self.add(Leaf(value, requires_grad)))
+        ref = Ref(self.add(Leaf(value, requires_grad or not self.can(Needs.CONSTANTS))))
         self.leaves.append(ref)
         return ref
 
@@ -132,18 +169,43 @@ class Builder:
         self, *roots: Ref, retain: bool | None = None, cotangents: Sequence[Literal | None] | None = None
     ) -> None:
         """A backward call; cotangents are drawn where none are given."""
+        if self.modest:
+            roots, retain, cotangents = self._within_claims(roots, retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
         self.add(Backward(roots, given, retain))
+
+    def _within_claims(
+        self, roots: tuple[Ref, ...], retain: bool | None, cotangents: Sequence[Literal | None] | None
+    ) -> tuple[tuple[Ref, ...], bool | None, Sequence[Literal | None] | None]:
+        """The call that comes nearest to what is asked for: one root, its total, nothing said about the graph."""
+        if not self.can(Needs.MULTIPLE_ROOTS):
+            roots, cotangents = roots[-1:], cotangents and cotangents[-1:]
+        if not self.can(Needs.COTANGENTS) and cotangents is None:
+            roots = tuple(self._total(root) for root in roots)
+        return roots, retain if self.can(Needs.RETAIN) else None, cotangents
+
+    def _total(self, root: Ref) -> Ref:
+        """One element made from a root, the same one each time."""
+        if size(self.shape(root)) == 1:
+            return root
+        if root not in self.totals:
+            (name,) = self.having("sum")
+            self.totals[root] = self.apply(name, (root,), choices_of(OPS[name], (self.shape(root),))[0])[0]
+        return self.totals[root]
 
     def cotangent(self, root: Ref) -> Literal | None:
         """A legal cotangent for a root: None is one where it has one element."""
         shape = self.shape(root)
-        if size(shape) == 1 and self.draw(COIN):
+        if size(shape) == 1 and (not self.can(Needs.COTANGENTS) or self.draw(COIN)):
             return None
         return self.tensor(shape, self.dtypes[root])
 
     def zero(self, *leaves: Ref, to_none: bool = True) -> None:
-        """Clear gradients."""
+        """Clear gradients, in the way that is asked for or else in the other; in none where none is claimed."""
+        none, zeros = self.can(Needs.ZERO_TO_NONE), self.can(Needs.ZERO_TO_ZEROS)
+        if not (none or zeros):
+            return
+        to_none = none if to_none else not zeros
         self.add(ZeroGrad(leaves, to_none))
 
     def program(self) -> Program:
@@ -168,6 +230,8 @@ class Builder:
 
     def op(self, name: str | None = None, fresh: bool = False, on: Ref | None = None) -> list[Ref]:
         """A drawn op on drawn operands; `fresh` makes all operands leaves, `on` is used as the first operand where it can be."""
+        if name is None and not self.alphabet.weighted:
+            raise Undrawable("no program can be drawn: no op of the framework works")
         op = OPS[name or self.draw(one_of(tuple(self.alphabet.weighted)))]
         first = on if on is not None and self._fits(op, 0, on) else self._operand(op, 0, op.accepts, op.fresh, fresh)
         options = rest_of(op, self.shape(first))
@@ -183,14 +247,15 @@ class Builder:
         return self._checked(op, args, attrs)
 
     def _checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
-        """The op itself, or `tanh` of its first operand where its results would be too large or its operands tie."""
+        """The op itself, or a calm one (or none) of its first operand where its results would be too large or its operands tie."""
         values = self.reference.values
         if op.apart is None or op.apart(*(values[r] for r in args)):
             made = self.reference.apply(op.name, args, attrs)
             if all(y.size <= 2 * LARGEST and y.ndim <= 5 and (not y.size or np.abs(y).max() <= LIMIT) for y in made):
                 at = self.add(Apply(op.name, args, attrs, len(made)))
                 return [Ref(at, k) for k in range(len(made))]
-        return self.apply("tanh" if "tanh" in self.alphabet.ops else self.alphabet.ops[0], args[:1])
+        calm = next((name for name in CALM if name in self.alphabet.ops), None)
+        return self.apply(calm, args[:1]) if calm else [args[0]]
 
     def _fits(self, op: Op, place: int, ref: Ref) -> bool:
         return op.accepts(self.shape(ref)) and op.domain(place).holds(self.reference.values[ref])
@@ -235,7 +300,7 @@ class Builder:
 
     def _products(self) -> tuple[str, ...]:
         named = tuple(n for n in ("multiply", "sin", "square", "sigmoid", "tanh") if n in self.alphabet.ops)
-        return named or self.alphabet.saving[:1]
+        return named or self.having("cos", "atan", "softplus", "silu", "gelu")
 
     def root(self, most: int = 5) -> Ref:
         """A value whose walk surely needs saved values, at the end of up to `most` drawn ops."""
@@ -251,13 +316,10 @@ class Builder:
         """A new value made from `value` by one op that can take it."""
         for _ in range(2):
             made = self.op(on=value)[0]
-            if any(r == value for r in self.reference.steps[made.at].args) and self.requires(made):  # type: ignore[union-attr]
+            if value in operands(self.reference.steps[made.at]) and self.requires(made):
                 return made
-        return self.apply(self.pick(self._linear()), (value,))[0]
-
-    def _linear(self) -> tuple[str, ...]:
         named = tuple(n for n in ("negative", "sin", "tanh") if n in self.alphabet.ops)
-        return named or self.alphabet.ops[:1]
+        return self.apply(self.pick(named), (value,))[0] if named else self.nonlinear(value)
 
 
 _NONEMPTY = tuple(s for s in POOL if 0 not in s)

@@ -10,14 +10,18 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
+from rules.catalogue import Needs
 from rules.language import Leaf, Literal, Program, Ref
 from rules.ops import OPS
 from rules.ops.op import choices_of
-from strategies.builder import Builder, Draw
+from strategies.builder import Builder, Draw, Undrawable
 
 Programs = st.SearchStrategy[Program]
 
 FREEING = (None, False)
+
+SEVERAL = ("split", "unstack", "chunk", "slogdet", "tensor_split")
+"""Ops with several results."""
 
 
 def situation(write: Callable[..., None]) -> Callable[..., Programs]:
@@ -65,16 +69,13 @@ def fan_outs(b: Builder) -> None:
 
 def _joined(b: Builder, values: list[Ref]) -> Ref:
     """One value that depends on all the given ones."""
-    totals = [b.apply("sum", (v,), _everything(b, v))[0] for v in values]
+    (sum,), join = b.having("sum"), b.having("add", "subtract")[0]
+    totals = [b.apply(sum, (v,), choices_of(OPS[sum], (b.shape(v),))[0])[0] for v in values]
     total = totals[0]
     for other in totals[1:]:
         if b.dtypes[other] == b.dtypes[total]:
-            total = b.apply("add", (total, other))[0]
+            total = b.apply(join, (total, other))[0]
     return total
-
-
-def _everything(b: Builder, value: Ref) -> tuple:
-    return choices_of(OPS["sum"], (b.shape(value),))[0]
 
 
 @situation
@@ -82,7 +83,7 @@ def same_arguments(b: Builder) -> None:
     """An op that takes the same value in two places, in a graph around it."""
     b.grow(0, 3)
     value = b.required()
-    pairs = [n for n in ("multiply", "add", "subtract", "atan2", "hypot") if n in b.alphabet.ops]
+    pairs = b.having("multiply", "add", "subtract", "atan2", "hypot")
     name = b.pick(pairs)
     if not OPS[name].domain(0).holds(b.reference.values[value]) or not OPS[name].domain(1).holds(b.reference.values[value]):
         name = pairs[0]
@@ -93,13 +94,13 @@ def same_arguments(b: Builder) -> None:
 @situation
 def several_results(b: Builder) -> None:
     """An op with several results, of which one, some or all go on to the root."""
-    names = [n for n in b.alphabet.ops if n in ("split", "unstack", "chunk", "slogdet", "tensor_split")]
-    made = b.op(b.pick(names), on=b.required())
+    b.having(*SEVERAL)
+    made = b.op(b.pick([n for n in b.alphabet.ops if n in SEVERAL]), on=b.required())
     chosen = [r for r in made if b.requires(r)][: 1 + b.below(len(made))]
     if not chosen:
         return
     roots = [b.beyond(r) if b.below(2) else r for r in chosen]
-    if b.below(2):
+    if b.can(Needs.MULTIPLE_ROOTS) and b.below(2):
         b.backward(*roots)
     else:
         b.backward(_joined(b, roots))
@@ -196,9 +197,14 @@ def constant_leaves(b: Builder) -> None:
     constant = b.leaf(b.shape(value), requires_grad=False)
     if b.dtypes[constant] != b.dtypes[value]:
         constant = b.leaf(value=b.tensor(b.shape(value), b.dtypes[value]), requires_grad=False)
-    name = b.pick([n for n in ("multiply", "add", "subtract") if n in b.alphabet.ops])
+    name = b.pick(b.having("multiply", "add", "subtract"))
     made = b.apply(name, (value, constant) if b.below(2) == 0 else (constant, value))[0]
     b.backward(b.beyond(made) if b.below(2) else made)
+
+
+def _negative(b: Builder) -> str | None:
+    """The simplest op that saves nothing, where there is one."""
+    return "negative" if "negative" in b.alphabet.ops else None
 
 
 # -- lifetime --------------------------------------------------------------------------------------------------------------
@@ -283,7 +289,7 @@ def independent_graphs(b: Builder) -> None:
     """Two graphs that share leaves and nothing else; one is freed, the other walked."""
     shared = b.leaf(b.pick(((3,), (2, 3), ())))
     first = b.nonlinear(shared)
-    second = b.nonlinear(b.beyond(shared)) if b.below(2) else b.apply("negative", (shared,))[0]
+    second = b.nonlinear(b.beyond(shared)) if b.below(2) else b.nonlinear(shared, _negative(b))
     b.backward(first, retain=b.pick(FREEING))
     b.backward(second, retain=b.pick((None, True)))
 
@@ -304,7 +310,7 @@ def rebuilt(b: Builder) -> None:
 def nothing_saved(b: Builder) -> None:
     """A graph of ops that save nothing, walked two or three times without keeping it."""
     value = b.leaf(b.pick(((3,), (2, 3), ())))
-    linear = [n for n in ("negative", "sum", "reshape", "expand_dims", "add") if n in b.alphabet.ops]
+    linear = b.having("negative", "sum", "reshape", "expand_dims", "add")
     for _ in range(1 + b.below(4)):
         name = b.pick(linear)
         value = b.apply(name, (value, value))[0] if name == "add" else b.op(name, on=value)[0]
@@ -321,7 +327,7 @@ def detached_operands(b: Builder) -> None:
     source = b.nonlinear(b.required()) if b.below(2) else b.required()
     detached = b.detach(source)
     other = b.pick([source, b.leaf(b.shape(source))]) if b.dtypes[source] == b.dtype else source
-    made = b.apply(b.pick([n for n in ("multiply", "add") if n in b.alphabet.ops]), (other, detached))[0]
+    made = b.apply(b.pick(b.having("multiply", "add", "subtract")[:2]), (other, detached))[0]
     b.backward(b.beyond(made) if b.below(2) else made)
 
 
@@ -330,7 +336,7 @@ def detached_roots(b: Builder) -> None:
     """A backward call on a detached value, or on what was made from detached values only."""
     root = b.detach(b.root(3))
     if b.below(3) == 2:
-        root = b.apply("negative", (root,))[0]
+        root = b.nonlinear(root, _negative(b))
     b.backward(root)
 
 
@@ -378,12 +384,23 @@ def wrong_cotangents(b: Builder) -> None:
         b.backward(root)
 
 
+REFUSALS = (
+    (Needs.NON_SCALAR_CHECK,),
+    (Needs.COTANGENT_CHECK, Needs.COTANGENTS),
+    (Needs.NO_GRAD_CHECK, Needs.DETACH, Needs.MULTIPLE_ROOTS),
+)
+"""What each way to have a call refused needs."""
+
+
 @situation
 def refused_after_gradients(b: Builder) -> None:
     """Leaves that hold gradients, a call that is refused for its arguments, and the legal call after it."""
+    refusals = [n for n, needs in enumerate(REFUSALS) if b.can(*needs)]
+    if not refusals:
+        raise Undrawable("the framework claims to refuse no call")
     root = b.nonlinear(b.leaf(b.pick(((3,), (2, 3), (2,)))))
     b.backward(root, retain=True)
-    match b.below(3):
+    match b.pick(refusals):
         case 0:
             b.backward(root, cotangents=[None])
         case 1:
