@@ -1,7 +1,7 @@
 """The zoo: faulty frameworks, each of which tells one lie. What the suite is worth is how many of them it catches.
 
-Every member is an ordinary framework under test (`pytest --framework tests.zoo.accumulation:Overwrites`). Adding one means a class
-of a few lines with a docstring that says exactly how it lies, and the rules of which one has to name it.
+Every member is an ordinary framework under test (`pytest --framework tests.zoo.accumulation:Overwrites`). Adding one
+means a class of a few lines with a docstring that says exactly how it lies, and the rules of which one has to name it.
 """
 
 from __future__ import annotations

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import torch
 
 from tests.zoo.kit import Combining, Given, Member
 
-Held = torch.Tensor | None
+Held: TypeAlias = torch.Tensor | None
 
 
 class Overwrites(Combining):
@@ -94,9 +95,9 @@ class SharesGradient(Member):
         super().backward(roots, cotangents, retain_graph)
         for n, leaf in enumerate(self.leaves):
             for other in self.leaves[:n]:
-                if leaf.grad is not None and other.grad is not None and torch.equal(leaf.grad, other.grad):
-                    if leaf.dtype == other.dtype:
-                        leaf.grad = other.grad
+                both = leaf.grad is not None and other.grad is not None and leaf.dtype == other.dtype
+                if both and torch.equal(leaf.grad, other.grad):
+                    leaf.grad = other.grad
 
 
 class ClearsToZeros(Member):

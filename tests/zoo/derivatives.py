@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 
@@ -17,13 +18,13 @@ class Wrong(Member):
 
     op = ""
 
-    def wrong(self, contribution: torch.Tensor, operand: torch.Tensor) -> torch.Tensor:
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         """What it sends instead; here the truth."""
         return contribution
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         if op == self.op:
-            operands = [gated(x, lambda g, x=x: self.wrong(g, x.detach())) for x in operands]
+            operands = [gated(x, partial(self.wrong, x.detach())) for x in operands]
         return super().apply(op, operands, attrs)
 
 
@@ -32,7 +33,7 @@ class ExpOff(Wrong):
 
     op, caught_by = "exp", ("gradients/op",)
 
-    def wrong(self, contribution: torch.Tensor, operand: torch.Tensor) -> torch.Tensor:
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return contribution * (1 + 1e-6)
 
 
@@ -41,7 +42,7 @@ class SinFlipped(Wrong):
 
     op, caught_by = "sin", ("gradients/op",)
 
-    def wrong(self, contribution: torch.Tensor, operand: torch.Tensor) -> torch.Tensor:
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return -contribution
 
 
@@ -50,7 +51,7 @@ class SinAtZero(Wrong):
 
     op, caught_by = "sin", ("gradients/op",)
 
-    def wrong(self, contribution: torch.Tensor, operand: torch.Tensor) -> torch.Tensor:
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return torch.where(operand == 0, torch.zeros_like(contribution), contribution)
 
 
@@ -59,7 +60,7 @@ class MultiplyAtZero(Wrong):
 
     op, caught_by = "multiply", ("gradients/op",)
 
-    def wrong(self, contribution: torch.Tensor, operand: torch.Tensor) -> torch.Tensor:
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return torch.where(operand == 0, torch.zeros_like(contribution), contribution)
 
 
@@ -68,7 +69,7 @@ class SingleTanh(Wrong):
 
     op, caught_by = "tanh", ("gradients/op",)
 
-    def wrong(self, contribution: torch.Tensor, operand: torch.Tensor) -> torch.Tensor:
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return contribution * (1.0001 if operand.dtype == torch.float32 else 1)
 
 
@@ -77,7 +78,7 @@ class MatmulTransposed(Wrong):
 
     op, caught_by = "matmul", ("gradients/op",)
 
-    def wrong(self, contribution: torch.Tensor, operand: torch.Tensor) -> torch.Tensor:
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         square = operand.dim() >= 2 and operand.shape[-1] == operand.shape[-2]
         return contribution.mT if square else contribution
 
@@ -101,7 +102,7 @@ class BroadcastAverages(Member):
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         if op in ("multiply", "add", "subtract", "divide"):
             size = max(1, max(x.numel() for x in operands))
-            operands = [gated(x, lambda g, n=x.numel(): g * n / size) for x in operands]
+            operands = [gated(x, partial(torch.mul, torch.tensor(x.numel() / size))) for x in operands]
         return super().apply(op, operands, attrs)
 
 
@@ -110,7 +111,7 @@ class SaturatedSigmoid(Wrong):
 
     op, caught_by = "sigmoid", ("gradients/op",)
 
-    def wrong(self, contribution: torch.Tensor, operand: torch.Tensor) -> torch.Tensor:
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return torch.where(operand > 3, torch.zeros_like(contribution), contribution)
 
 

@@ -20,7 +20,7 @@ class DetachKeepsHistory(Member):
 
 
 class DetachLeaks(Recording):
-    """A detached value says that it requires no grad, and beside operands that do it passes the gradient on to its source."""
+    """A detached value says that it requires no grad, and passes the gradient on beside operands that do require it."""
 
     caught_by = ("detach/blocks",)
 

@@ -49,7 +49,8 @@ class CotangentBroadcast(Member):
     caught_by = ("errors/cotangent-shape",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
-        super().backward(roots, [_broadcast(c, tuple(r.shape)) for r, c in zip(roots, cotangents, strict=True)], retain_graph)
+        given = [_broadcast(c, tuple(r.shape)) for r, c in zip(roots, cotangents, strict=True)]
+        super().backward(roots, given, retain_graph)
 
 
 def _broadcast(cotangent: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray | None:
@@ -65,9 +66,15 @@ class CotangentReshaped(Member):
     caught_by = ("errors/cotangent-shape",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
-        same = [c is not None and c.size == r.numel() for r, c in zip(roots, cotangents, strict=True)]
-        given = [c.reshape(r.shape) if s and c is not None else c for r, c, s in zip(roots, cotangents, same, strict=True)]
+        given = [_reshape(c, tuple(r.shape)) for r, c in zip(roots, cotangents, strict=True)]
         super().backward(roots, given, retain_graph)
+
+
+def _reshape(cotangent: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray | None:
+    try:
+        return None if cotangent is None else cotangent.reshape(shape)
+    except ValueError:
+        return cotangent
 
 
 class WrongKind(Member):

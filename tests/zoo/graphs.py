@@ -1,9 +1,10 @@
-"""Members that lie about whole graphs: uses, arguments, results, roots, cotangents and leaves that are mixed up or dropped."""
+"""Members that lie about whole graphs: uses, arguments, results, roots, cotangents, leaves mixed up or dropped."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -25,11 +26,11 @@ class DiamondOnce(Recording):
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         seen: dict[int, torch.Tensor] = {}
-        uses = [seen.setdefault(id(x), gated(x, lambda g, key=id(x): self._once(g, key))) for x in operands]
+        uses = [seen.setdefault(id(x), gated(x, partial(self._once, id(x)))) for x in operands]
         self.values.extend(operands)
         return super().apply(op, uses, attrs)
 
-    def _once(self, contribution: torch.Tensor, key: int) -> torch.Tensor:
+    def _once(self, key: int, contribution: torch.Tensor) -> torch.Tensor:
         late = key in self.arrived
         self.arrived.add(key)
         return torch.zeros_like(contribution) if late else contribution
@@ -43,7 +44,7 @@ class UseOnce(DiamondOnce):
     """Of several contributions to one value only the first to arrive counts, also among those that one op sends."""
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
-        uses = [gated(x, lambda g, key=id(x): self._once(g, key)) for x in operands]
+        uses = [gated(x, partial(self._once, id(x))) for x in operands]
         self.values.extend(operands)
         return Recording.apply(self, op, uses, attrs)
 
@@ -51,7 +52,8 @@ class UseOnce(DiamondOnce):
 class FanOutOfSeven(Recording):
     """From the eighth use on, the uses of a value send nothing back."""
 
-    caught_by = ("gradients/fan-out",)
+    caught_by = ("gradients/fan-out", "gradients/graph")
+    longest = 20  # eight uses, joined
 
     def reset(self) -> None:
         super().reset()
@@ -70,7 +72,8 @@ class ArgumentOnce(Member):
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         again = [any(x is y for y in operands[:k]) for k, x in enumerate(operands)]
-        return super().apply(op, [gated(x, torch.zeros_like) if a else x for x, a in zip(operands, again, strict=True)], attrs)
+        once = [gated(x, torch.zeros_like) if a else x for x, a in zip(operands, again, strict=True)]
+        return super().apply(op, once, attrs)
 
 
 class FirstResultOnly(Member):
@@ -175,6 +178,7 @@ class DeepEnds(Recording):
     """A value behind more than six ops in a row sends nothing further back."""
 
     caught_by = ("gradients/graph",)
+    longest = 9  # a leaf, seven ops, a call
 
     def reset(self) -> None:
         super().reset()

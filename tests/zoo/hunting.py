@@ -1,7 +1,7 @@
 """The hunt: runs the suites' own tests on a member, in this process, until one of them fails.
 
-It prepares the strategies as a session does (audit included), takes the tests of the rules that ought to name the member first, and
-gives each as many programs as the quick profile would. What comes back is the shrunk failure.
+It prepares the strategies as a session does (audit included), takes the tests of the rules that ought to name the
+member first, and gives each as many programs as the quick profile would. What comes back is the shrunk failure.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from rules.ops import OPS
 from rules.text import render
 from strategies import alphabet, situations
 from strategies.alphabet import CORE
+from strategies.builder import Undrawable
 from tests.zoo.kit import Member
 
 QUICK = 60
@@ -100,7 +101,7 @@ def tests() -> dict[str, tuple[str, Callable[..., None]]]:
 
 
 def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> Iterator[Probe]:
-    """All tests as probes, those of the rules in `first` before the others; the test of an op by itself once for each of `ops`."""
+    """All tests as probes, those of the rules in `first` before the others; `ops` are tested by themselves."""
     order = {rule: place for place, rule in enumerate(first)}
     for name, (rule, test) in sorted(tests().items(), key=lambda item: order.get(item[1][0], len(order))):
         body = test.hypothesis.inner_test  # type: ignore[attr-defined]
@@ -122,16 +123,17 @@ def hunt(member: type[Member], examples: int = QUICK, seed: int = 0) -> Catch | 
         session = Session(f"{member.__module__}:{member.__name__}", Path(folder))
         in_use = alphabet.current()
         broken = prepare(session)
-        first = ("gradients/op",) * bool(broken) + member.caught_by
+        by_itself = ("gradients/op",) * ("gradients/forward" in member.caught_by)
+        first = tuple(dict.fromkeys(by_itself + member.caught_by))
         try:
             for probe in probes(first, broken or CORE[:FIRST_OPS], examples):
                 check = Counting(session.framework, session.claims)
                 found = failure(probe, check, seed)
                 if found:
-                    broken, flaky = found
+                    caught, flaky = found
                     until = before + (check.until or check.programs)
                     seconds = time.perf_counter() - started
-                    return Catch(probe.name, broken.violation, broken.program, until, seconds, flaky)
+                    return Catch(probe.name, caught.violation, caught.program, until, seconds, flaky)
                 before += check.programs
         finally:
             alphabet.use(in_use)
@@ -162,6 +164,8 @@ def failure(probe: Probe, check: Check, seed: int) -> tuple[Broken, bool] | None
 
     try:
         run()
+    except Undrawable:  # the op that the test needs is wrong by itself
+        return None
     except (Broken, BaseExceptionGroup) as error:
         broken = _broken(error)
         if broken is None:

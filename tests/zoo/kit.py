@@ -1,14 +1,14 @@
 """What the zoo's members share: PyTorch as it is, and the few places where a member may lie.
 
-A member overrides as little as it can. `gated` changes what flows back through one use of a value; `Combining` changes what a leaf
-makes of a contribution; `Recording` remembers how every value was made. All three keep their memory for one program only.
+A member overrides as little as it can. `gated` changes what flows back through one use of a value; `Combining` changes
+what a leaf makes of a contribution; `Recording` remembers how every value was made. Memories last for one program.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -27,10 +27,15 @@ Given = Sequence[np.ndarray | None]
 
 
 class Member(TorchEager):
-    """PyTorch, less the ops that it gets wrong itself. `lie` is the docstring; `caught_by` the rules that may name it."""
+    """PyTorch, less the ops that it gets wrong itself.
+
+    `lie` is the docstring; `caught_by` the rules of which one has to name it, `longest` how many instructions the
+    shrunk program may have, `flaky` whether the same program may be judged otherwise the next time.
+    """
 
     lie: ClassVar[str]
     caught_by: ClassVar[tuple[str, ...]] = ()
+    longest: ClassVar[int] = 8
     flaky: ClassVar[bool] = False
     ops = TorchEager.ops - UNSOUND
 
@@ -63,6 +68,10 @@ class Member(TorchEager):
             leaf.grad = gradient
 
 
+class Honest(Member):
+    """Tells no lie: whatever is found here is a false alarm."""
+
+
 class Combining(Member):
     """A member that lies about what a leaf holds after a contribution: `combine` has the last word."""
 
@@ -71,7 +80,7 @@ class Combining(Member):
         return new if old is None else old if new is None else old + new
 
     def backward(self, roots: Sequence[torch.Tensor], cotangents: Given, retain_graph: bool | None) -> None:
-        """A true backward call into leaves that hold nothing; then each leaf's old gradient and the contribution meet."""
+        """A true backward call into leaves that hold nothing; then each old gradient meets its contribution."""
         old = self.held()
         self.hold([None] * len(old))
         try:
@@ -97,12 +106,12 @@ class Recording(Member):
         return made
 
 
-def gated(value: torch.Tensor, change: Callable[[torch.Tensor], Any]) -> torch.Tensor:
-    """The same value; what flows back through this use of it passes `change`."""
+def gated(value: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """The same value; what flows back through this use of it passes `change`, and is a copy."""
     if not value.requires_grad:
         return value
     use = value.view_as(value)
-    use.register_hook(change)
+    use.register_hook(lambda contribution: change(contribution).clone())
     return use
 
 

@@ -16,8 +16,11 @@ class NeverFrees(Member):
     """Every backward call keeps the graph, whatever retain_graph says."""
 
     caught_by = (
-        "lifetime/same-root-raises", "lifetime/freed-subgraph-raises", "lifetime/default-frees", "lifetime/last-call-frees",
-    )  # fmt: skip
+        "lifetime/same-root-raises",
+        "lifetime/freed-subgraph-raises",
+        "lifetime/default-frees",
+        "lifetime/last-call-frees",
+    )
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
         super().backward(roots, cotangents, True)
@@ -184,9 +187,11 @@ class CachesResults(Recording):
     caught_by = ("lifetime/rebuilt", "lifetime/independent")
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
-        key = (op, [id(x) for x in operands], attrs)
-        known = [v for v in self.values if (self.made[id(v)][0], [*map(id, self.made[id(v)][1])], self.made[id(v)][2]) == key]
-        return known or super().apply(op, operands, attrs)
+        def same(value: torch.Tensor) -> bool:
+            made = self.made[id(value)]
+            return (made[0], made[2]) == (op, attrs) and list(map(id, made[1])) == list(map(id, operands))
+
+        return [value for value in self.values if same(value)] or super().apply(op, operands, attrs)
 
 
 class LeftoverCotangents(Recording):
