@@ -1,13 +1,14 @@
 """Pytest's side of the suite: the options, the framework under test, and the records that tests send.
 
-`pytest -n auto --framework NAME` runs `suites/` against NAME and leaves a report. Everything that is not about pytest is in
-`harness/`.
+`pytest -n auto --framework NAME` runs `suites/` against NAME and leaves a report. Everything that is not about pytest
+is in `harness/`.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,16 @@ from hypothesis import HealthCheck, Phase, errors, settings
 
 from frameworks.known import MalformedExpectations
 from frameworks.registry import FRAMEWORKS, BrokenAdapter, UnknownFramework
-from harness import failures
-from harness.checking import Broken, Check
+from harness import failures, isolated
+from harness.checking import Check, broken_in
+from harness.journal import PATIENCE
 from harness.recorder import PROPERTY, Recorder
 from harness.replay import replay
 from harness.session import ADAPTER_ERROR, Session
 from reports import records, text
 from rules.language import DTYPES
 from rules.ops import OPS
+from strategies.builder import Undrawable
 
 SUITES = Path(__file__).parent / "suites"
 SESSION = pytest.StashKey[Session]()
@@ -31,6 +34,9 @@ CHECK = pytest.StashKey[Check]()
 
 PROFILES = {"quick": 60, "standard": 1_200, "thorough": 60_000}
 """Programs per rule; each op by itself gets a tenth."""
+
+RESTARTS = 1_000
+"""How many workers may die before the run gives up, where --max-worker-restart does not say it."""
 
 for _name, _examples in PROFILES.items():
     settings.register_profile(
@@ -45,41 +51,83 @@ for _name, _examples in PROFILES.items():
 settings.load_profile("standard")
 
 
-# -- options --------------------------------------------------------------------------------------------------------------
+# -- options -----------------------------------------------------------------------------------------------------------
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("conformance", "autograd conformance (profiles: --hypothesis-profile quick, standard, thorough)")
+    group = parser.getgroup("conformance", "autograd conformance (--hypothesis-profile: quick, standard or thorough)")
+    names = ", ".join(FRAMEWORKS)
     group.addoption(
-        "--framework", default="torch", metavar="NAME",
-        help=f"what to test: {', '.join(FRAMEWORKS)}, or your own adapter as package.module:factory (default: torch)",
-    )  # fmt: skip
+        "--framework",
+        default="torch",
+        metavar="NAME",
+        help=f"what to test: {names}, or your own adapter as package.module:factory (default: torch)",
+    )
     group.addoption("--report", default="report", metavar="DIR", help="where the report goes (default: report)")
     group.addoption(
         "--dtype", choices=[*DTYPES, "both"], default="both", help="the dtype that programs compute in (default: both)"
     )
     group.addoption("--device", default="cpu", metavar="DEVICE", help="handed to the adapter's factory (default: cpu)")
     group.addoption(
-        "--replay", action="append", default=[], metavar="FILE",
+        "--patience",
+        type=_seconds,
+        default=PATIENCE,
+        metavar="SECONDS",
+        help=f"how long one program may take before it counts as a timeout (default: {PATIENCE:g})",
+    )
+    group.addoption(
+        "--replay",
+        action="append",
+        default=[],
+        metavar="FILE",
         help="run a program file again: exit 0 fixed, 1 still failing, 4 cannot run (may be given several times)",
-    )  # fmt: skip
+    )
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise ValueError
+    return seconds
+
+
+# -- the session -------------------------------------------------------------------------------------------------------
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "rule(slug): the rule of rules/catalogue.py that a test of suites/ is about")
-    worker = getattr(config, "workerinput", None)
-    if worker is None and config.option.hypothesis_seed is None and _runs_suites(config):
-        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+    if config.option.help or getattr(config.option, "markers", False):
+        return
     if not _runs_suites(config) and not config.option.replay:
         return
-    dtype = config.option.dtype
-    session = Session(
-        config.option.framework,
-        Path(config.option.report).expanduser(),
-        DTYPES if dtype == "both" else (dtype,),
-        config.option.device,
-        "main" if worker is None else worker["workerid"],
-    )
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
+        _as_controller(config)
+    else:  # pytest-xdist hands on the command line alone
+        config.option.hypothesis_seed = worker["hypothesis_seed"]
+        config.stash[SESSION] = _session(config, worker["workerid"], frozenset(worker["wrong_ops"]))
+
+
+def _as_controller(config: pytest.Config) -> None:
+    _check_paths(config)
+    config.option.hypothesis_seed = _seed(config.option.hypothesis_seed)
+    config.stash[SESSION] = session = _session(config, "main")
+    if config.option.replay or config.option.collectonly:
+        return
+    workers = getattr(config.option, "numprocesses", None) or 0
+    if workers and config.option.maxworkerrestart is None:
+        config.option.maxworkerrestart = str(RESTARTS)
+    profile = config.getoption("--hypothesis-profile") or "standard"
+    header = session.header(int(config.option.hypothesis_seed), profile, workers)
+    config.pluginmanager.register(Recorder(session, header), "recorder")
+
+
+def _session(config: pytest.Config, worker: str, wrong: frozenset[str] | None = None) -> Session:
+    """The session of this process, its framework loaded, or the end of the run where that cannot be."""
+    option = config.option
+    dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
+    folder = Path(option.report).expanduser()
+    session = Session(option.framework, folder, dtypes, option.device, worker, option.patience, wrong)
     try:
         framework, _ = session.framework, session.known
     except UnknownFramework as error:
@@ -87,13 +135,44 @@ def pytest_configure(config: pytest.Config) -> None:
     except (BrokenAdapter, MalformedExpectations) as error:
         pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
     if not session.drawable:
-        raise pytest.UsageError(f"{framework.name} does not support {dtype}; it has {', '.join(framework.dtypes)}")
-    config.stash[SESSION] = session
-    if worker is None and not config.option.replay and not config.option.collectonly:
-        workers = getattr(config.option, "numprocesses", None) or 0
-        profile = config.getoption("--hypothesis-profile") or "standard"
-        header = session.header(int(config.option.hypothesis_seed), profile, workers)
-        config.pluginmanager.register(Recorder(session, header), "recorder")
+        has = ", ".join(framework.dtypes)
+        raise pytest.UsageError(f"{framework.name} does not support {option.dtype}; it has {has}")
+    return session
+
+
+def _seed(given: str | None) -> str:
+    """The seed of the run, drawn where none is given."""
+    try:
+        return str(random.SystemRandom().randrange(2**32) if given is None else int(given))
+    except ValueError:
+        raise pytest.UsageError(f"--hypothesis-seed has to be a whole number, not {given!r}") from None
+
+
+def _check_paths(config: pytest.Config) -> None:
+    """Refuse an option's path that stands alone and outside: pytest looks there for its settings and finds none."""
+    words = [str(word) for word in config.invocation_params.args]
+    for option, path in pairwise(words):
+        here = config.invocation_params.dir
+        if option in ("--report", "--replay") and not (here / path).resolve().is_relative_to(config.rootpath):
+            raise pytest.UsageError(f"write {option}={path} in one word; pytest takes a lone path for a place of tests")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand on to a worker of pytest-xdist what is found out once."""
+    if SESSION in node.config.stash:
+        node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed
+        node.workerinput["wrong_ops"] = sorted(_audited(node.config.stash[SESSION]))
+
+
+def _audited(session: Session) -> frozenset[str]:
+    """The ops that are wrong by themselves; the audit is held once, in a process of its own."""
+    if session.wrong is None:
+        try:
+            session.wrong = isolated.wrong_ops(session.name, session.device, session.drawable, session.patience)
+        except isolated.AuditFailed as error:
+            pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
+    return session.wrong
 
 
 def _runs_suites(config: pytest.Config) -> bool:
@@ -118,14 +197,13 @@ def _replay(session: Session, files: list[Path]) -> int:
     for path in files:
         outcome = replay(path, session.framework, session.claims)
         if outcome.broken:
-            failure = failures.failure(outcome.broken, str(path), session.framework, session.claims, session.folder)
-            print(text.render(failure))
+            print(text.render(failures.failure(outcome.broken, str(path), session, file=path)))
         print(f"{path}: {outcome.verdict}" + (f" ({outcome.reason})" if outcome.reason else ""))
         worst = max(worst, codes[outcome.verdict])
     return worst
 
 
-# -- tests ----------------------------------------------------------------------------------------------------------------
+# -- tests -------------------------------------------------------------------------------------------------------------
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -137,9 +215,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def prepared(pytestconfig: pytest.Config) -> Iterator[Session]:
     """The session, its alphabet in use; its journal goes when the process ends in good order."""
     session = pytestconfig.stash[SESSION]
+    _audited(session)
     session.prepare()
     yield session
     session.journal.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Any:
+    """A situation that cannot be brought about with what the framework has does not apply to it."""
+    try:
+        return (yield)
+    except Undrawable as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture
@@ -165,7 +253,7 @@ def _about(item: pytest.Item) -> tuple[str, str | None]:
     return marker.args[0], getattr(item, "callspec", None) and item.callspec.params.get("op")
 
 
-# -- records --------------------------------------------------------------------------------------------------------------
+# -- records -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.hookimpl(wrapper=True)
@@ -187,12 +275,10 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
         verdict, reason = "not applicable", report.longrepr[2].removeprefix("Skipped: ")  # type: ignore[index]
     elif call.excinfo is not None:
         verdict, reason = "error", call.excinfo.exconly()
-        broken = _broken(call.excinfo.value)
+        broken = broken_in(call.excinfo.value)
         if broken is not None:
-            verdict, reason = "flaky" if _flaky(call.excinfo.value) else "fail", None
-            failure = failures.failure(
-                broken, item.nodeid, session.framework, session.claims, session.folder, verdict  # type: ignore[arg-type]
-            )
+            verdict, reason = "flaky" if isinstance(call.excinfo.value, errors.Flaky) else "fail", None
+            failure = failures.failure(broken, item.nodeid, session, verdict)  # type: ignore[arg-type]
             report.longrepr = text.render(failure)
             yield records.encode(failure)
     elif check is not None and check.differences:
@@ -212,15 +298,3 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
             reason=reason,
         )
     )
-
-
-def _broken(error: BaseException) -> Broken | None:
-    """The broken rule in what a test raised, which Hypothesis wraps when it does not replay."""
-    if isinstance(error, Broken):
-        return error
-    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    return next((b for b in map(_broken, inner) if b is not None), None)
-
-
-def _flaky(error: BaseException) -> bool:
-    return isinstance(error, errors.Flaky)

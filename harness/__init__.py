@@ -1,1 +1,1 @@
-"""What joins the nouns: one session with one framework, the check of one program, and the making of failures from verdicts."""
+"""What joins the nouns: a session with one framework, the check of one program, and failures made from verdicts."""

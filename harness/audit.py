@@ -1,7 +1,7 @@
 """The audit: which ops are wrong by themselves, found before any random program is drawn.
 
-Each op is run on a few fixed programs of its own. One that fails is left out of the programs of all other suites, so that one bad
-op does not turn the whole board red; its own rule reports it.
+Each op is run on a few fixed programs of its own. One that fails is left out of the programs of all other suites, so
+that one bad op does not turn the whole board red; its own rule reports it.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def sample(op: str, seed: int, dtype: str) -> Program:
 
 def wrong_ops(framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> frozenset[str]:
     """The ops of the catalogue that the framework gets wrong by themselves."""
-    return frozenset(
-        name
-        for name in OPS
-        if name in framework.ops
-        and any(violation_of(sample(name, seed, dtypes[0]), framework, claims) for seed in range(SAMPLES))
-    )
+    return frozenset(name for name in OPS if name in framework.ops and is_wrong(name, framework, claims, dtypes))
+
+
+def is_wrong(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> bool:
+    """Whether some of an op's programs breaks a rule. The alphabet in use has to be the framework's."""
+    return any(violation_of(sample(op, seed, dtypes[0]), framework, claims) for seed in range(SAMPLES))

@@ -1,4 +1,4 @@
-"""The check of one program: write it down, run it, judge it, count what it put to the test, and complain if a rule is broken."""
+"""The check of one program: write it down, run it, judge it, count what it tested, complain if a rule is broken."""
 
 from __future__ import annotations
 
@@ -83,3 +83,11 @@ def passes(program: Program, framework: Framework, claims: Collection[Needs]) ->
 def violation_of(program: Program, framework: Framework, claims: Collection[Needs]) -> Violation | None:
     """The first violation of a program, run on its own."""
     return judge(program, run(program, framework), Reference(program), claims).violation
+
+
+def broken_in(error: BaseException) -> Broken | None:
+    """The broken rule in what a test raised, which Hypothesis wraps when it does not replay."""
+    if isinstance(error, Broken):
+        return error
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    return next((broken for broken in map(broken_in, inner) if broken is not None), None)

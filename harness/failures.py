@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
 
-from frameworks.base import Framework
 from harness.checking import Broken
 from harness.journal import Entry
 from harness.script import script
+from harness.session import Session
 from harness.variations import nearest
 from harness.votes import votes
 from reports.records import Allowed, Error, Failure, Source, Step, Wrong
 from rules import codec
-from rules.catalogue import RULES, Needs
+from rules.catalogue import RULES
 from rules.dialect import code
 from rules.explain import explain
 from rules.judge import Violation
@@ -25,14 +25,12 @@ from rules.language import Program
 from rules.reference.values import Reference
 
 
-def failure(
-    broken: Broken, test: str, framework: Framework, claims: Collection[Needs], folder: Path, verdict: Wrong = "fail"
-) -> Failure:
-    """The record of a broken rule; the program is also written to a replay file in `folder`."""
-    program, violation = broken.program, broken.violation
-    path = _replay_file(program, folder, violation.rule, violation.op)
-    command = replay_command(framework.name, path)
-    remarks = explain(program, broken.observation, Reference(program), claims, violation)
+def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None) -> Failure:
+    """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
+    program, violation, framework = broken.program, broken.violation, session.framework
+    path = file or _replay_file(program, session.folder, violation.rule, test)
+    command = replay_command(session, path)
+    remarks = explain(program, broken.observation, Reference(program), session.claims, violation)
     return Failure(
         verdict=verdict,
         **_rule(violation.rule),
@@ -47,19 +45,22 @@ def failure(
         error=_error(violation),
         votes=votes(program, framework, violation),
         diagnosis=violation.diagnosis,
-        variation=nearest(program, violation.at, framework, claims),
+        variation=nearest(program, violation.at, framework, session.claims),
         script=script(program, broken.observation, violation, framework.dialect, command),
         replay=str(path),
         command=command,
     )
 
 
-def lost(entry: Entry, framework: Framework, folder: Path) -> Failure:
+def lost(entry: Entry, session: Session) -> Failure:
     """The record of a program that ended its process: a crash, or a hang that the watchdog ended."""
-    path = _replay_file(entry.program, folder, entry.rule, "timeout" if entry.timed_out else "crash")
-    command = replay_command(framework.name, path)
-    lines = code(entry.program, framework.dialect)
-    prelude = "" if framework.dialect is None else framework.dialect.prelude + "\n\n"
+    path = _replay_file(entry.program, session.folder, entry.rule, entry.test)
+    dialect = session.framework.dialect
+    command = replay_command(session, path)
+    lines = code(entry.program, dialect)
+    alone = f"# This framework has no printed form of its own; replay the program with:\n{command}\n"
+    if dialect is not None:
+        alone = "\n".join([dialect.prelude, "", *lines, ""])
     return Failure(
         verdict="timeout" if entry.timed_out else "crash",
         **_rule(entry.rule),
@@ -69,15 +70,19 @@ def lost(entry: Entry, framework: Framework, folder: Path) -> Failure:
         observed="did not come back in time" if entry.timed_out else "the process died",
         allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
         code="\n".join(lines),
-        script=prelude + "\n".join(lines) + "\n",
+        script=alone,
         replay=str(path),
         command=command,
     )
 
 
-def replay_command(framework: str, path: Path) -> str:
-    """The command that runs a replay file again."""
-    return f"pytest --framework {shlex.quote(framework)} --replay={shlex.quote(str(path))}"
+def replay_command(session: Session, path: Path) -> str:
+    """The command that runs a replay file again.
+
+    Options are joined to their values: pytest takes a path that stands alone for a place to look for tests.
+    """
+    device = [] if session.device == "cpu" else [f"--device={session.device}"]
+    return shlex.join(["pytest", f"--framework={session.name}", *device, f"--replay={path}"])
 
 
 def _rule(slug: str) -> dict:  # type: ignore[type-arg]
@@ -90,9 +95,9 @@ def _rule(slug: str) -> dict:  # type: ignore[type-arg]
     }
 
 
-def _replay_file(program: Program, folder: Path, rule: str, what: str | None) -> Path:
-    name = rule.replace("/", "-") + (f"-{what}" if what else "")
-    path = folder / "replay" / f"{name}.json"
+def _replay_file(program: Program, folder: Path, rule: str, test: str) -> Path:
+    found_by = re.sub(r"\W+", "-", test.rpartition("::")[2].removeprefix("test_")).strip("-")
+    path = folder / "replay" / f"{rule.replace('/', '-')}.{found_by}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(codec.to_json(program), indent=1) + "\n", encoding="utf-8")
     return path
@@ -102,6 +107,7 @@ def _error(violation: Violation) -> Error | None:
     if violation.got is None or violation.want is None or violation.bound is None or not violation.got.size:
         return None
     distance = np.abs(violation.got - violation.want)
-    worst = np.unravel_index(np.nanargmax(np.where(np.isfinite(distance), distance / violation.bound, np.inf)), distance.shape)
+    units = np.where(np.isfinite(distance), distance / violation.bound, np.inf)
+    worst = np.unravel_index(np.nanargmax(units), distance.shape)
     largest, bound = float(distance[worst]), float(violation.bound[worst])
     return Error(largest, bound, largest / bound)

@@ -1,7 +1,7 @@
 """The journal: which program a worker is running, on disk before it runs, so that a crash or a hang loses nothing.
 
-One small file per worker, rewritten in place. A hang is ended by a watchdog of the interpreter's own, which needs no Python to
-run: it writes its mark beside the journal and ends the process; whoever finds the mark calls it a timeout, not a crash.
+One small file per worker, rewritten in place. A hang is ended by a watchdog of the interpreter's own, which needs no
+Python to run: it writes its mark beside the journal and ends the process; whoever finds the mark calls it a timeout.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PATIENCE = 60.0
 """Seconds that one program may take."""
 
 RENEW = 5.0
-"""The watchdog is set anew at most this often: setting it costs more than a program."""
+"""The watchdog is set anew at most this often, in seconds: setting it costs more than a program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class Journal:
         self.file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         self.watchdog = open(self.mark, "w")  # noqa: SIM115 - faulthandler keeps the descriptor
         self.patience = patience
+        self.renew = min(RENEW, patience / 4)
         self.renewed = 0.0
         self.test = ""
 
@@ -53,7 +54,7 @@ class Journal:
     def write(self, program: Program) -> None:
         """A program is about to run."""
         now = time.monotonic()
-        if now - self.renewed > RENEW:
+        if now - self.renewed > self.renew:
             faulthandler.dump_traceback_later(self.patience, exit=True, file=self.watchdog)
             self.renewed = now
         data = f"{self.test}\n{codec.dumps(program)}\n".encode()
@@ -73,6 +74,14 @@ class Journal:
         self.watchdog.close()
         self.path.unlink(missing_ok=True)
         self.mark.unlink(missing_ok=True)
+
+
+def take(folder: Path, worker: str) -> Entry | None:
+    """What a worker was running when it died, or None; its journal goes."""
+    entry = read(folder, worker)
+    for path in _paths(folder, worker):
+        path.unlink(missing_ok=True)
+    return entry
 
 
 def read(folder: Path, worker: str) -> Entry | None:

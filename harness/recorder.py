@@ -1,7 +1,7 @@
 """The recorder: a pytest plugin of the controlling process that turns what tests report into the stream of records.
 
-Tests send their records with pytest's own reports, which cross pytest-xdist; a worker that died sends nothing, and is read from its
-journal instead.
+Tests send their records with pytest's own reports, which cross pytest-xdist; a worker that died sends nothing, and is
+read from its journal instead.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Recorder:
         self.path = session.folder / "records.jsonl"
         self.page = session.folder / "report.md"
         session.folder.mkdir(parents=True, exist_ok=True)
-        self.left = journal.read(session.folder, "main")
+        self.left = journal.take(session.folder, "main")
         self.writer = Writer(self.path)
         self.started = time.monotonic()
         self.tests = self.programs = 0
@@ -42,14 +42,15 @@ class Recorder:
         for rule in rules():
             self.writer.write(rule)
 
-    # -- pytest's hooks -------------------------------------------------------------------------------------------------
+    # -- pytest's hooks ------------------------------------------------------------------------------------------------
 
     def pytest_report_header(self) -> list[str]:
         """What is under test, above the progress line."""
         framework = self.session.framework
-        lines = [f"framework: {framework.name} {framework.version}, {len(framework.ops)} ops, report in {self.session.folder}"]
+        about = f"{framework.name} {framework.version}, {len(framework.ops)} ops"
+        lines = [f"framework: {about}, report in {self.session.folder}"]
         if self.left:
-            failure = lost(self.left, framework, self.session.folder)
+            failure = lost(self.left, self.session)
             lines.append(f"the last run here died while running the program that is now in {failure.replay}")
         return lines
 
@@ -63,19 +64,23 @@ class Recorder:
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
         """A worker died: its journal says in which program."""
         worker = report.node.gateway.id
-        entry = journal.read(self.session.folder, worker)
+        entry = journal.take(self.session.folder, worker)
         if entry is None:
             return
-        failure = lost(entry, self.session.framework, self.session.folder)
+        failure = lost(entry, self.session)
         self.writer.write(failure)
         self.tests += 1
         self.programs += 1
-        self.writer.write(
-            Result(
-                test=entry.test, rule=entry.rule, op=entry.op, verdict=failure.verdict, programs=1,
-                seconds=0.0, reason=failure.observed,
-            )  # fmt: skip
+        result = Result(
+            test=entry.test,
+            rule=entry.rule,
+            op=entry.op,
+            verdict=failure.verdict,
+            programs=1,
+            seconds=0.0,
+            reason=failure.observed,
         )
+        self.writer.write(result)
         report.longrepr = f"{failure.observed} (worker {worker}); the program is in {failure.replay}"
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
@@ -83,10 +88,10 @@ class Recorder:
         for entry in self.session.known:
             seen = self.seen[entry.rule, entry.op]
             self.writer.write(Known(rule=entry.rule, op=entry.op, reason=entry.reason, link=entry.link, seen=seen))
-        interrupted = int(exitstatus) in (int(pytest.ExitCode.INTERRUPTED), int(pytest.ExitCode.INTERNAL_ERROR))
+        complete = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
         self.writer.write(
             Footer(
-                verdict="interrupted" if interrupted else "complete",
+                verdict="complete" if complete else "interrupted",
                 finished=now(),
                 seconds=round(time.monotonic() - self.started, 2),
                 tests=self.tests,
@@ -103,7 +108,7 @@ class Recorder:
         console = Console(file=terminalreporter._tw._file, width=max(100, width) if terminalreporter.isatty else 100)
         print_summary(read(self.path), console, self.page)
 
-    # -- records ----------------------------------------------------------------------------------------------------------
+    # -- records -------------------------------------------------------------------------------------------------------
 
     def _write(self, form: dict[str, Any]) -> None:
         if form["record"] == "seen":

@@ -13,7 +13,9 @@ from rules.observations import Observation, Raised
 from rules.text import names
 
 
-def script(program: Program, observation: Observation, violation: Violation, dialect: Dialect | None, replay: str) -> str:
+def script(
+    program: Program, observation: Observation, violation: Violation, dialect: Dialect | None, replay: str
+) -> str:
     """Code that can be pasted and run; without a dialect, the command that replays the program."""
     if dialect is None:
         return f"# This framework has no printed form of its own; replay the program with:\n{replay}\n"
@@ -61,7 +63,8 @@ def _last(program: Program, violation: Violation, line: str, dialect: Dialect) -
 
 def _touched(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
     """Two leaves share a gradient: what a call that reaches only one of them does to the other's."""
-    assert violation.partner is not None and violation.subject is not None
+    assert violation.partner is not None
+    assert violation.subject is not None
     leaf = program[violation.partner.at]
     assert isinstance(leaf, Leaf)
     ones = replace(leaf.value, data=(1.0,) * len(leaf.value.data))

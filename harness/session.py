@@ -1,4 +1,4 @@
-"""One session: a framework, what it is asked, and where the report goes. Built once per process, from pytest's options."""
+"""One session: a framework, what it is asked, where the report goes. Built once per process, from pytest's options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from frameworks.registry import load
 from frameworks.smoke import smoke
 from harness.audit import wrong_ops
 from harness.checking import Check
-from harness.journal import Journal
+from harness.journal import PATIENCE, Journal
 from reports import records
 from rules.catalogue import RULES, Needs
 from rules.language import DTYPES
@@ -31,13 +31,19 @@ PACKAGES = ("torch", "jax", "jaxlib", "numpy", "scipy", "hypothesis", "pytest", 
 
 @dataclass
 class Session:
-    """A framework under test and the options of the run; `worker` names the process among pytest-xdist's."""
+    """A framework under test and the options of the run.
+
+    `worker` names the process among pytest-xdist's; `patience` is how many seconds a program may take; `wrong` are the
+    ops that an audit elsewhere found wrong by themselves (None: the session holds its own).
+    """
 
     name: str
     folder: Path
     dtypes: tuple[str, ...] = DTYPES
     device: str = "cpu"
     worker: str = "main"
+    patience: float = PATIENCE
+    wrong: frozenset[str] | None = None
 
     @cached_property
     def framework(self) -> Framework:
@@ -59,7 +65,7 @@ class Session:
     @cached_property
     def journal(self) -> Journal:
         """This process's journal."""
-        return Journal(self.folder, self.worker)
+        return Journal(self.folder, self.worker, self.patience)
 
     @cached_property
     def drawable(self) -> tuple[str, ...]:
@@ -70,14 +76,19 @@ class Session:
     def broken(self) -> frozenset[str]:
         """The ops that are wrong by themselves, found by the audit, and those known to be."""
         listed = {entry.op for entry in self.known if entry.op is not None}
-        return wrong_ops(self.framework, self.claims, self.drawable) | listed
+        wrong = wrong_ops(self.framework, self.claims, self.drawable) if self.wrong is None else self.wrong
+        return wrong | listed
 
     def prepare(self) -> None:
         """Make the framework's alphabet, less its broken ops, the one that strategies draw from."""
+        self.use_all_ops()
+        alphabet.use(alphabet.current().without(self.broken))
+
+    def use_all_ops(self) -> tuple[str, ...]:
+        """Make the framework's whole alphabet the one that strategies draw from; its ops."""
         names = tuple(name for name in OPS if name in self.framework.ops)
-        whole = alphabet.Alphabet(names, self.drawable, self.claims)
-        alphabet.use(whole)
-        alphabet.use(whole.without(self.broken))
+        alphabet.use(alphabet.Alphabet(names, self.drawable, self.claims))
+        return names
 
     def check(self) -> Check:
         """A check for one test."""
@@ -87,7 +98,7 @@ class Session:
         """What a rule needs and the framework does not claim."""
         return sorted(need.value for need in RULES[rule].needs - self.claims)
 
-    # -- records --------------------------------------------------------------------------------------------------------
+    # -- records -------------------------------------------------------------------------------------------------------
 
     def header(self, seed: int | None, profile: str, workers: int) -> records.Header:
         """The first record of the run."""

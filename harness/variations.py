@@ -1,4 +1,4 @@
-"""The nearest variation that passes: one change to a failing program, the smallest first, after which no rule is broken.
+"""The nearest variation that passes: one change to a failing program, the smallest first, that breaks no rule.
 
 What has to change for a failure to go away is often the shortest description of the bug.
 """
@@ -33,14 +33,20 @@ def _variations(program: Program) -> Iterator[tuple[str, Program]]:
         if isinstance(step, Backward):
             for keep in (True, False):
                 if at != last and bool(step.retain_graph) != keep:
-                    yield f"with retain_graph={keep} on line {at + 1}", _with(program, at, replace(step, retain_graph=keep))
+                    yield (
+                        f"with retain_graph={keep} on line {at + 1}",
+                        _with(program, at, replace(step, retain_graph=keep)),
+                    )
     for at, step in enumerate(program):
         if isinstance(step, (Backward, ZeroGrad)) and at != last:
             yield f"without line {at + 1}", _without(program, at)
     for at, step in enumerate(program):
         if isinstance(step, Backward):
             if step.retain_graph is not None:
-                yield f"with retain_graph left out on line {at + 1}", _with(program, at, replace(step, retain_graph=None))
+                yield (
+                    f"with retain_graph left out on line {at + 1}",
+                    _with(program, at, replace(step, retain_graph=None)),
+                )
             ones = tuple(c and replace(c, data=(1.0,) * len(c.data)) for c in step.cotangents)
             if ones != step.cotangents:
                 yield f"with a cotangent of ones on line {at + 1}", _with(program, at, replace(step, cotangents=ones))

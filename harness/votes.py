@@ -1,6 +1,7 @@
-"""Three votes on a gradient: the framework's, JAX's over the whole program, and finite differences of the framework's own forward pass.
+"""Three votes on a gradient: the framework's, JAX's over the whole program, and finite differences.
 
-The third needs neither the framework's derivative nor ours: it only asks how the root changes when a leaf does.
+The third, of the framework's own forward pass, needs neither the framework's derivative nor ours: it only asks how the
+root changes when a leaf does.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def finite_differences(program: Program, framework: Framework, call: Backward, l
         for sign in (1, -1):
             moved = list(value.data)
             moved[k] = float(np.dtype(value.dtype).type(moved[k] + sign * h))
-            weighted = _weighted(_forward(program, call, leaf, Literal(tuple(moved), value.shape, value.dtype)), framework, call)
+            changed = _forward(program, call, leaf, Literal(tuple(moved), value.shape, value.dtype))
+            weighted = _weighted(changed, framework, call)
             if weighted is None:
                 return None
             ends.append((weighted, moved[k]))
@@ -71,7 +73,7 @@ def finite_differences(program: Program, framework: Framework, call: Backward, l
 
 
 def _forward(program: Program, call: Backward, leaf: Ref, value: Literal) -> Program:
-    """The computation up to the roots with one leaf changed; calls become harmless (their places keep the numbering)."""
+    """The computation up to the roots with one leaf changed; calls become harmless (which keeps the numbering)."""
     steps = []
     for at, step in enumerate(program.instructions[: max(r.at for r in call.roots) + 1]):
         if at == leaf.at and isinstance(step, Leaf):
