@@ -6,20 +6,24 @@ can make a tensor and apply an op at all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from frameworks.base import Framework
 from frameworks.registry import BrokenAdapter
 from rules.catalogue import Needs
-from rules.language import DTYPES
+from rules.language import DTYPES, Attrs
 from rules.observations import Kind
 from rules.ops import OPS
+from rules.ops.op import choices_of, rest_of
+
+VECTOR = (2,)
 
 
 def smoke(framework: Framework) -> None:
     """Raise `BrokenAdapter` with the reason where the adapter does not do what an adapter has to."""
     _declarations(framework)
-    unary = [n for n in framework.ops if n in OPS and "{1}" not in OPS[n].torch]
     for dtype in framework.dtypes:
         data = np.array([1.0, 2.0], dtype=dtype)
         _try(framework, "reset()", lambda: framework.reset())
@@ -31,23 +35,47 @@ def smoke(framework: Framework) -> None:
             raise BrokenAdapter(f"{framework.name}: dtype() of a {dtype} leaf is {framework.dtype(leaf)!r}")
         if framework.gradient(leaf) is not None:
             raise BrokenAdapter(f"{framework.name}: gradient() of a fresh leaf is not None")
-        name = "sin" if "sin" in unary else next(iter(unary))
-        out = _try(framework, f"apply({name!r})", lambda leaf=leaf, name=name: framework.apply(name, [leaf], ()))
-        if not isinstance(out, (list, tuple)) or len(out) != 1:
-            raise BrokenAdapter(f"{framework.name}: apply({name!r}) gave {out!r}; it has to give a sequence of all results")
+        for name, operands, attrs in _simplest(framework):
+            out = _try(
+                framework,
+                f"apply({name!r})",
+                lambda name=name, given=[leaf] * operands, attrs=attrs: framework.apply(name, given, attrs),
+            )
+            if not isinstance(out, (list, tuple)) or not out:
+                raise BrokenAdapter(f"{framework.name}: apply({name!r}) gave {out!r}, not a sequence of all results")
     kind = _try(framework, "classify()", lambda: framework.classify(RuntimeError("no such thing")))
     if kind is not Kind.UNKNOWN:
-        raise BrokenAdapter(f"{framework.name}: classify() of an exception that it cannot know gave {kind!r}, not UNKNOWN")
+        raise BrokenAdapter(
+            f"{framework.name}: classify() of an exception that it cannot know gave {kind!r}, not UNKNOWN"
+        )
 
 
 def _declarations(framework: Framework) -> None:
     wrong = [d for d in framework.dtypes if d not in DTYPES]
     if wrong or not framework.dtypes:
-        raise BrokenAdapter(f"{framework.name}: dtypes has to name some of {', '.join(DTYPES)}, not {list(framework.dtypes)}")
+        raise BrokenAdapter(
+            f"{framework.name}: dtypes has to name some of {', '.join(DTYPES)}, not {list(framework.dtypes)}"
+        )
     if not all(isinstance(claim, Needs) for claim in framework.claims):
         raise BrokenAdapter(f"{framework.name}: claims has to hold members of rules.catalogue.Needs")
-    if not any(name in OPS for name in framework.ops):
-        raise BrokenAdapter(f"{framework.name}: ops names no op of the catalogue")
+    unknown = sorted(set(framework.ops) - set(OPS))
+    if unknown or not framework.ops:
+        names = ", ".join(unknown[:5]) if unknown else "no op"
+        raise BrokenAdapter(f"{framework.name}: ops names {names}; it has to name ops of rules/ops")
+    silent = [] if framework.dialect is None else sorted(set(framework.ops) - set(framework.dialect.ops))
+    if silent:
+        raise BrokenAdapter(f"{framework.name}: the dialect has no code for {', '.join(silent[:5])}")
+
+
+def _simplest(framework: Framework) -> Iterator[tuple[str, int, Attrs]]:
+    """The first op of the framework that takes vectors of two elements, with the number of its operands; none maybe."""
+    for name in ("sin", *OPS):
+        if name in framework.ops and OPS[name].accepts(VECTOR):
+            for others in rest_of(OPS[name], VECTOR):
+                if set(others) <= {VECTOR}:
+                    shapes = (VECTOR, *others)
+                    yield name, len(shapes), choices_of(OPS[name], shapes)[0]
+                    return
 
 
 def _try(framework: Framework, what: str, call):  # type: ignore[no-untyped-def]
