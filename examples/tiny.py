@@ -44,20 +44,20 @@ class Tensor:
         """The same values without history."""
         return Tensor(self.data)
 
-    def backward(self, cotangent: np.ndarray | None = None, retain_graph: bool = False) -> None:
+    def backward(self, cotangent: Tensor | None = None, retain_graph: bool = False) -> None:
         """Add the gradients of this root to the leaves; nothing has changed where it raises."""
         if not self.requires_grad:
             raise NoHistory("this tensor does not require grad")
         if cotangent is None:
             if self.data.size != 1:
                 raise MissingCotangent("a cotangent can only be left out for a root of one element")
-            cotangent = np.ones_like(self.data)
-        if cotangent.shape != self.data.shape:
-            raise WrongCotangent(f"a cotangent of shape {cotangent.shape} for a root of shape {self.data.shape}")
+            cotangent = Tensor(np.ones_like(self.data))
+        if cotangent.data.shape != self.data.shape:
+            raise WrongCotangent(f"a cotangent of shape {cotangent.data.shape} for a root of shape {self.data.shape}")
         order = history(self)
         if any(tensor.freed for tensor in order):
             raise GraphFreed("an earlier backward call freed this graph; give that call retain_graph=True")
-        due = {self: cotangent}
+        due = {self: cotangent.data}
         for tensor in reversed(order):
             arrived = due.pop(tensor)
             if tensor.pull is None:

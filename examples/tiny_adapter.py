@@ -68,10 +68,11 @@ class Tiny:
         self, roots: Sequence[tiny.Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
     ) -> None:
         (root,), (cotangent,) = roots, cotangents
-        if retain_graph is None:  # left out, so that it is tiny's own default that is tested
-            root.backward(cotangent)
+        given = None if cotangent is None else tiny.Tensor(cotangent)
+        if retain_graph is None:  # left out, so that tiny's own default is what is tested
+            root.backward(given)
         else:
-            root.backward(cotangent, retain_graph=retain_graph)
+            root.backward(given, retain_graph=retain_graph)
 
     def zero_grad(self, leaves: Sequence[tiny.Tensor], set_to_none: bool) -> None:
         assert set_to_none, "not claimed, so never asked for"
