@@ -23,7 +23,8 @@ class MalformedExpectations(Exception):
 class Known:
     """One known difference: a rule, the op it is about (None: the rule as such), why, and where it is discussed.
 
-    `relative` limits the entry to values that are off by no more than this part of the largest: anything worse is a failure.
+    `relative` limits the entry to values that are off by no more than this part of the largest, `rank` to leaves of that rank:
+    anything else is a failure.
     """
 
     rule: str
@@ -31,6 +32,7 @@ class Known:
     reason: str
     link: str | None = None
     relative: float | None = None
+    rank: int | None = None
 
 
 def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
@@ -40,7 +42,7 @@ def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
         return ()
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("known", [])
-        found = tuple(Known(e["rule"], e.get("op"), e["reason"], e.get("link"), e.get("relative")) for e in entries)
+        found = tuple(Known(e["rule"], e.get("op"), e["reason"], e.get("link"), e.get("relative"), e.get("rank")) for e in entries)
     except tomllib.TOMLDecodeError as error:
         raise MalformedExpectations(f"{path.name}: {error}") from error
     except (KeyError, TypeError) as error:

@@ -15,7 +15,7 @@ from frameworks.runner import run
 from harness.journal import Journal
 from rules.catalogue import Needs
 from rules.judge import Violation, judge
-from rules.language import Program
+from rules.language import Leaf, Program
 from rules.observations import Observation
 from rules.reference.values import Reference, reference_of
 
@@ -59,15 +59,19 @@ class Check:
         if violation is None:
             return
         for entry in self.known:
-            if _is_known(entry, violation):
+            if _is_known(entry, program, violation):
                 self.differences[entry] += 1
                 return
         raise _broken(violation.rule, violation.op)(program, observation, violation)
 
 
-def _is_known(entry: Known, violation: Violation) -> bool:
+def _is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.rule != violation.rule or entry.op not in (None, violation.op):
         return False
+    if entry.rank is not None:
+        leaf = None if violation.subject is None else program[violation.subject.at]
+        if not isinstance(leaf, Leaf) or len(leaf.value.shape) != entry.rank:
+            return False
     if entry.relative is None:
         return True
     if violation.got is None or violation.want is None:
