@@ -25,7 +25,8 @@ def script(
         if expected:
             lines += ["try:", f"    {line}", f"except {dialect.error}:", "    pass  # it has to raise, and does"]
         elif at == violation.at:
-            lines += _last(program, violation, line, dialect)
+            failed = violation.subject is not None and isinstance(observation[at].outcome, Raised)
+            lines += (_left if failed else _last)(program, violation, line, dialect)
         else:
             lines.append(line)
     return "\n".join(lines) + "\n"
@@ -59,6 +60,21 @@ def _last(program: Program, violation: Violation, line: str, dialect: Dialect) -
         elif isinstance(step, ZeroGrad) or not made:
             shown.append(f'print("it has to be ", "{violation.allowed[0][0]}")')
     return shown
+
+
+def _left(program: Program, violation: Violation, line: str, dialect: Dialect) -> list[str]:
+    """A call fails, as it may: what it leaves behind is wrong."""
+    assert violation.subject is not None
+    gradient = dialect.gradient.format(leaf=names(program)[violation.subject])
+    before = "none" if violation.held is None else _values(violation.held)
+    return [
+        "try:",
+        f"    {line}",
+        f"except {dialect.error}:",
+        "    pass  # it may raise",
+        f'print("{gradient} is      ", {gradient})',
+        f'print("before the call it was", "{before}", "and {violation.allowed[0][0]}")',
+    ]
 
 
 def _touched(program: Program, violation: Violation, dialect: Dialect) -> list[str]:

@@ -6,7 +6,7 @@ root changes when a leaf does.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from frameworks.base import Framework
 from frameworks.runner import run
 from reports.records import Votes
 from rules.judge import Violation
-from rules.language import Apply, Backward, Detach, Leaf, Literal, Program, Ref
+from rules.language import Apply, Backward, Detach, Instruction, Leaf, Literal, Program, Ref
 from rules.observations import Returned
 from rules.reference import whole
 from rules.reference.values import array
@@ -57,14 +57,15 @@ def finite_differences(program: Program, framework: Framework, call: Backward, l
     assert isinstance(step, Leaf)
     value = step.value
     h = STEPS[value.dtype]
+    detached = _detached(program, framework)
     out = np.zeros(len(value.data))
     for k in range(len(value.data)):
         ends = []
         for sign in (1, -1):
             moved = list(value.data)
             moved[k] = float(np.dtype(value.dtype).type(moved[k] + sign * h))
-            changed = _forward(program, call, leaf, Literal(tuple(moved), value.shape, value.dtype))
-            weighted = _weighted(changed, framework, call)
+            changed = Leaf(Literal(tuple(moved), value.shape, value.dtype), step.requires_grad)
+            weighted = _weighted(_forward(program, call, {**detached, leaf.at: changed}), framework, call)
             if weighted is None:
                 return None
             ends.append((weighted, moved[k]))
@@ -72,15 +73,23 @@ def finite_differences(program: Program, framework: Framework, call: Backward, l
     return out.reshape(value.shape)
 
 
-def _forward(program: Program, call: Backward, leaf: Ref, value: Literal) -> Program:
-    """The computation up to the roots with one leaf changed; calls become harmless (which keeps the numbering)."""
-    steps = []
+def _detached(program: Program, framework: Framework) -> dict[int, Leaf]:
+    """Every detached value as a constant: the derivative takes it for one, so it must not move with its source."""
+    found = {}
+    for at, (step, seen) in enumerate(zip(program, run(program, framework), strict=True)):
+        if isinstance(step, Detach) and isinstance(seen.outcome, Returned):
+            tensor = seen.outcome.values[0]
+            found[at] = Leaf(Literal(tuple(tensor.value.ravel().tolist()), tensor.value.shape, tensor.dtype), False)
+    return found
+
+
+def _forward(program: Program, call: Backward, changed: Mapping[int, Leaf]) -> Program:
+    """The computation up to the roots, some values changed; calls become harmless (their places keep the numbering)."""
+    steps: list[Instruction] = []
     for at, step in enumerate(program.instructions[: max(r.at for r in call.roots) + 1]):
-        if at == leaf.at and isinstance(step, Leaf):
-            step = replace(step, value=value)
-        elif not isinstance(step, (Leaf, Apply, Detach)):
+        if not isinstance(step, (Leaf, Apply, Detach)):
             step = Leaf(Literal((0.0,), (1,)), False)
-        steps.append(step)
+        steps.append(changed.get(at, step))
     return Program(tuple(steps))
 
 

@@ -75,10 +75,12 @@ def _variants(reference: Reference, call: Backward) -> Iterator[tuple[Diagnosis,
     yield _repeats(False), walk(vjp=_arguments_once(False))
     yield _fan_out("first"), walk(combine=lambda old, new: old)
     yield _fan_out("last"), walk(combine=lambda old, new: new)
-    for kept in range(3):
+    for kept in range(max((s.results for s in reference.steps if isinstance(s, Apply)), default=0)):
         text = f"It is the gradient through result number {kept + 1} of an op that has several: the others were dropped."
         yield Diagnosis("gradients/several-results", text), walk(vjp=_results_kept(kept))
-    yield Diagnosis("detach/blocks", "It is the gradient with the detach left out: the detached value passed it on."), _through(reference, call)
+    if any(isinstance(step, Detach) for step in reference.steps):
+        text = "It is the gradient with the detach left out: the detached value passed it on."
+        yield Diagnosis("detach/blocks", text), _through(reference, call)
 
 
 def _ones(shape: tuple[int, ...], cotangent: Literal | None) -> Literal | None:
@@ -119,8 +121,6 @@ def _results_kept(kept: int) -> Callable[..., tuple[Array, ...]]:
 
 def _through(reference: Reference, call: Backward) -> dict[Ref, Array]:
     """The gradients of the program in which every detach is the identity."""
-    if not any(isinstance(step, Detach) for step in reference.steps):
-        return {}
     renamed: dict[Ref, Ref] = {}
     requires: dict[Ref, bool] = {}
     steps: list[Instruction] = []

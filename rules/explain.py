@@ -13,7 +13,7 @@ import numpy as np
 from rules.catalogue import Needs
 from rules.judge import Violation
 from rules.language import Apply, Backward, Detach, Leaf, Program, Ref, ZeroGrad
-from rules.observations import Observation, Returned
+from rules.observations import Observation, Raised, Returned
 from rules.ops import Saves
 from rules.reference.values import Reference
 from rules.tape import Expectation, Freed, Node, Tape
@@ -104,6 +104,9 @@ class _Story:
             return self._sum(subject, violation, reference, step)
         if violation.rule == "accumulation/own-object":
             return f"must give every leaf a gradient of its own; here what is later added to one is added to {subject}'s too."
+        if subject is not None and isinstance(self.observation[violation.at].outcome, Raised):
+            left = f"{subject} held {_shown(violation.held)} and is left with {_shown(violation.got)}"
+            return f"raises, as it may, but then {violation.allowed[0][0]}: {left}."
         if self.expectation.returns is None:
             return self._must_raise(step)
         if violation.got is not None or violation.held is not None or "gradient" in violation.observed:

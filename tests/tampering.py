@@ -89,5 +89,4 @@ def one(number: float) -> Gradient:
 
 
 FREED = Raised(Kind.GRAPH_FREED, "RuntimeError", "a second time\nand more")
-GRAD = Raised(Kind.NO_GRAD, "RuntimeError", "no grad")
 BUG = Raised(Kind.UNKNOWN, "IndexError", "list index out of range")
