@@ -38,7 +38,7 @@ def tampered(text: str, tamper: Tamper, at: int = -1, of: str = "a") -> tuple[Pr
     return program, tuple(observation)
 
 
-def violation(text: str, tamper: Tamper, at: int = -1, of: str = "a") -> Violation | None:
+def verdict(text: str, tamper: Tamper, at: int = -1, of: str = "a") -> Violation | None:
     """What the judge says of it."""
     return judged(*tampered(text, tamper, at, of)).violation
 

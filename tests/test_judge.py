@@ -14,21 +14,7 @@ from rules.language import Ref
 from rules.observations import Gradient, Kind, NotRun, Returned, Seen
 from rules.ops import OPS
 from rules.text import parse
-from tests.tampering import (
-    BUG,
-    FREED,
-    TORCH,
-    Tamper,
-    does,
-    gradient,
-    holds,
-    judged,
-    one,
-    tampered,
-    to,
-    value,
-    violation,
-)
+from tests.tampering import BUG, FREED, TORCH, Tamper, does, gradient, holds, judged, one, tampered, to, value, verdict
 
 # -- gradients of another value ----------------------------------------------------------------------------------------
 
@@ -70,7 +56,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "change", "rule", "diagnosis"), WRONG)
 def test_a_wrong_gradient_is_named(text: str, change: Callable, rule: str, diagnosis: str | None):
-    found = violation(text, gradient(change))
+    found = verdict(text, gradient(change))
     assert found is not None
     assert (found.rule, found.at, found.subject) == (rule, len(parse(text)) - 1, Ref(0))
     assert found.observed == "returned with another gradient"
@@ -83,9 +69,9 @@ def test_a_wrong_gradient_is_named(text: str, change: Callable, rule: str, diagn
 
 
 def test_the_last_few_digits_are_nobodys_fault():
-    assert violation(SQUARE, gradient(lambda g: g * (1 + 4e-16))) is None
-    assert violation(SQUARE.replace("leaf", "leaf f32"), gradient(lambda g: g * np.float32(1 + 4e-7))) is None
-    assert violation(SQUARE.replace("leaf", "leaf f32"), gradient(lambda g: g * np.float32(1 + 1e-4))) is not None
+    assert verdict(SQUARE, gradient(lambda g: g * (1 + 4e-16))) is None
+    assert verdict(SQUARE.replace("leaf", "leaf f32"), gradient(lambda g: g * np.float32(1 + 4e-7))) is None
+    assert verdict(SQUARE.replace("leaf", "leaf f32"), gradient(lambda g: g * np.float32(1 + 1e-4))) is not None
 
 
 # -- gradients that are there, or not, or not in form ------------------------------------------------------------------
@@ -124,7 +110,7 @@ FORMS = [
 
 @pytest.mark.parametrize(("text", "of", "tamper", "rule", "observed"), FORMS)
 def test_a_gradient_in_the_wrong_place_or_form_is_named(text: str, of: str, tamper: Tamper, rule: str, observed: str):
-    found = violation(text, tamper, of=of)
+    found = verdict(text, tamper, of=of)
     assert (None if found is None else found.rule) == rule
     assert found is None or observed in found.observed
     assert found is None or found.at == len(parse(text)) - 1
@@ -180,7 +166,7 @@ OUTCOMES = [
 
 @pytest.mark.parametrize(("text", "tamper", "rule", "observed"), OUTCOMES)
 def test_another_outcome_is_named(text: str, tamper: Tamper, rule: str, observed: str):
-    found = violation(text, tamper)
+    found = verdict(text, tamper)
     assert found is not None
     assert (found.rule, found.at) == (rule, len(parse(text)) - 1)
     assert observed in found.observed
@@ -188,15 +174,15 @@ def test_another_outcome_is_named(text: str, tamper: Tamper, rule: str, observed
 
 
 def test_allowed_outcomes_are_all_listed():
-    found = violation("a = leaf [1, 2] const; backward a with [1]", does(Returned()))
+    found = verdict("a = leaf [1, 2] const; backward a with [1]", does(Returned()))
     refusals = {"raises: no grad": "errors/no-grad-root", "raises: cotangent shape": "errors/cotangent-shape"}
     assert dict(found.allowed) == refusals  # type: ignore[union-attr]
-    found = violation(LINEAR, does(BUG))
+    found = verdict(LINEAR, does(BUG))
     assert [words for words, _ in found.allowed] == ["returns", "raises: graph freed"]  # type: ignore[union-attr]
 
 
 def test_where_either_is_allowed_either_passes():
-    assert violation(LINEAR, does(FREED)) is violation(LINEAR, does(Returned())) is None
+    assert verdict(LINEAR, does(FREED)) is verdict(LINEAR, does(Returned())) is None
 
 
 # -- what an error may leave behind ------------------------------------------------------------------------------------
@@ -221,7 +207,7 @@ LEFT = [
 
 @pytest.mark.parametrize(("text", "of", "tamper", "rule"), LEFT)
 def test_what_an_error_leaves_behind_is_judged(text: str, of: str, tamper: Tamper, rule: str | None):
-    found = violation(text, tamper, of=of)
+    found = verdict(text, tamper, of=of)
     assert (None if found is None else found.rule) == rule
 
 
@@ -246,7 +232,7 @@ CLEARINGS = [
 
 @pytest.mark.parametrize(("text", "of", "tamper", "rule"), CLEARINGS)
 def test_clearing_is_judged(text: str, of: str, tamper: Tamper, rule: str | None):
-    found = violation(text, tamper, of=of)
+    found = verdict(text, tamper, of=of)
     assert (None if found is None else (found.rule, found.subject)) == (rule and (rule, Ref("ab".index(of))))
 
 
@@ -269,7 +255,7 @@ MADE = [
 
 @pytest.mark.parametrize(("text", "tamper", "rule", "observed"), MADE)
 def test_a_wrong_value_is_named(text: str, tamper: Tamper, rule: str | None, observed: str):
-    found = violation(text, tamper)
+    found = verdict(text, tamper)
     assert (None if found is None else found.rule) == rule
     assert found is None or observed in found.observed
 
