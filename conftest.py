@@ -26,7 +26,7 @@ from harness.session import ADAPTER_ERROR, Session
 from reports import records, text
 from rules.language import DTYPES
 from rules.ops import OPS
-from strategies.builder import Undrawable
+from strategies.draft import Undrawable
 
 SUITES = Path(__file__).parent / "suites"
 SESSION = pytest.StashKey[Session]()

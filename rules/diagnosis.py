@@ -24,12 +24,15 @@ class Diagnosis:
 
 
 def diagnose(
-    reference: Reference, call: Backward, leaf: Ref, held: Array | None, got: Array, want: Array
+    reference: Reference, call: Backward, leaf: Ref, held: Array | None, got: Array, want: Array, alone: bool = False
 ) -> Diagnosis | None:
-    """The first known mistake whose result is `got` (within a thousand roundings) and is not also right."""
+    """The first known mistake whose result is `got` (within a thousand roundings) and is not also right.
+
+    `alone` says that the call walks a single op: what could be the op's own fault is then taken for it.
+    """
     due = want - (0.0 if held is None else held)
-    for diagnosis, wrong in _mistakes(reference, call, leaf, held, due):
-        if wrong is not None and np.shape(wrong) == got.shape and _same(got, wrong) and not _same(want, wrong):
+    for diagnosis, wrong in _mistakes(reference, call, leaf, held, due, alone):
+        if np.shape(wrong) == got.shape and _same(got, wrong) and not _same(want, wrong):
             return diagnosis
     return None
 
@@ -41,21 +44,36 @@ def _same(got: Array, want: Array) -> bool:
 
 
 def _mistakes(
-    reference: Reference, call: Backward, leaf: Ref, held: Array | None, due: Array
-) -> Iterator[tuple[Diagnosis, Array | None]]:
+    reference: Reference, call: Backward, leaf: Ref, held: Array | None, due: Array, alone: bool
+) -> Iterator[tuple[Diagnosis, Array]]:
     before = np.zeros_like(due) if held is None else held
-    again = "accumulation/first" if held is None else "accumulation/adds"
+    adds = "accumulation/adds"
     if held is not None:
-        yield Diagnosis("accumulation/adds", "It is what this call contributes: the gradient held before was overwritten."), due
-        yield Diagnosis("accumulation/adds", "It is what the leaf held before: this call added nothing."), held
-        yield Diagnosis("accumulation/adds", "It is twice what the leaf held: this call added the old gradient, not its own."), 2 * held
+        yield Diagnosis(adds, "It is what this call contributes: the gradient held before was overwritten."), due
+        yield Diagnosis(adds, "It is what the leaf held before: this call added nothing."), held
+        yield Diagnosis(adds, "It is twice what the leaf held: this call added the old gradient, not its own."), 2 * held
+    for diagnosis, cotangents in _variants(reference, call):
+        yield diagnosis, before + cotangents.get(leaf, 0.0)
+    contributions = reference.pullback(call)
+    for other in _equals(reference, leaf):
+        for_other = contributions.get(other, np.zeros_like(due))
+        equal = "gradients/equal-leaves"
+        yield Diagnosis(equal, "It is the gradient of another leaf of equal values."), before + for_other
+        yield Diagnosis(equal, "It is the sum of the gradients of two leaves of equal values."), before + due + for_other
+    again = adds if held is not None else "gradients/op" if alone else "accumulation/first"
     yield Diagnosis(again, "This call's contribution was added twice."), before + 2 * due
     yield Diagnosis(again, "This call's contribution was subtracted."), before - due
-    for diagnosis, cotangents in _variants(reference, call):
-        wrong = cotangents.get(leaf)
-        yield diagnosis, before + (0.0 if wrong is None else wrong)
     if due.ndim >= 2 and due.shape[-1] == due.shape[-2]:
-        yield Diagnosis("gradients/graph", "It is the transpose of the right gradient."), before + due.swapaxes(-1, -2)
+        rule = "gradients/op" if alone else "gradients/graph"
+        yield Diagnosis(rule, "It is the transpose of the right gradient."), before + due.swapaxes(-1, -2)
+
+
+def _equals(reference: Reference, leaf: Ref) -> Iterator[Ref]:
+    """The other leaves that require grad and have the values of `leaf`."""
+    made = reference.steps[leaf.at]
+    for at, step in enumerate(reference.steps):
+        if at != leaf.at and isinstance(step, Leaf) and step == made:
+            yield Ref(at)
 
 
 def _variants(reference: Reference, call: Backward) -> Iterator[tuple[Diagnosis, dict[Ref, Array]]]:
@@ -66,6 +84,13 @@ def _variants(reference: Reference, call: Backward) -> Iterator[tuple[Diagnosis,
         shapes = [np.shape(reference.values[r]) for r in call.roots]
         ones = replace(call, cotangents=tuple(_ones(s, c) for s, c in zip(shapes, call.cotangents, strict=True)))
         yield Diagnosis("gradients/cotangent", "It is the gradient for a cotangent of ones: the one given was ignored."), walk(ones)
+        total = replace(call, cotangents=tuple(_total(c) for c in call.cotangents))
+        text = "It is the gradient for the sum of the cotangent's elements in every place."
+        yield Diagnosis("gradients/cotangent", text), walk(total)
+    if len(set(call.roots)) < len(call.roots):
+        once = dict(zip(call.roots, call.cotangents, strict=True))
+        text = "It counts a root that is listed twice only once."
+        yield Diagnosis("gradients/several-roots", text), walk(replace(call, roots=tuple(once), cotangents=tuple(once.values())))
     if len(call.roots) > 1:
         for k in range(len(call.roots)):
             one = replace(call, roots=(call.roots[k],), cotangents=(call.cotangents[k],))
@@ -85,6 +110,10 @@ def _variants(reference: Reference, call: Backward) -> Iterator[tuple[Diagnosis,
 
 def _ones(shape: tuple[int, ...], cotangent: Literal | None) -> Literal | None:
     return None if cotangent is None else replace(cotangent, data=tuple([1.0] * int(np.prod(shape))))
+
+
+def _total(cotangent: Literal | None) -> Literal | None:
+    return None if cotangent is None else replace(cotangent, data=(sum(cotangent.data),) * len(cotangent.data))
 
 
 def _repeats(first: bool) -> Diagnosis:

@@ -9,7 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rules.language import Apply, Attrs, Backward, Detach, Instruction, Leaf, Literal, Program, Ref, Shape, ZeroGrad, results
+from rules.language import (
+    Apply,
+    Attrs,
+    Backward,
+    Detach,
+    Instruction,
+    Leaf,
+    Literal,
+    Program,
+    Ref,
+    Shape,
+    ZeroGrad,
+    results,
+)
 from rules.text import lines, names
 
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from rules.catalogue import RULES, Needs
 from rules.diagnosis import diagnose
+from rules.graph import Expectation, Walk
 from rules.language import Apply, Backward, Detach, Instruction, Leaf, Program, Ref, ZeroGrad
 from rules.observations import Gradient, Kind, NotRun, Observation, Raised, Returned, Seen
 from rules.reference.bound import close, forward_bound, gradient_bound, working_dtype
 from rules.reference.values import Reference
-from rules.tape import Expectation, Tape, Walk
+from rules.tape import Tape
 from rules.text import names
 
 HUGE = 1e30
@@ -175,7 +176,9 @@ class _Judge:
             if got is None:
                 if held is None and not contribution.any():
                     continue  # a gradient that is zero throughout may stay undefined
-                return self._differs(before, at, leaf, "the leaf holds no gradient", "the leaf holds a gradient", call)
+                twins = "gradients/equal-leaves" in expectation.exercises
+                rule = "gradients/equal-leaves" if twins and held is None else before
+                return self._differs(rule, at, leaf, "the leaf holds no gradient", "the leaf holds a gradient", call)
             if got.value.shape != contribution.shape or got.dtype != made.value.dtype:
                 form = f"a gradient of shape {got.value.shape}, {got.dtype}"
                 return self._differs("gradients/form", at, leaf, form, f"shape {contribution.shape}, {made.value.dtype}", call)
@@ -197,9 +200,9 @@ class _Judge:
         alone = len(expectation.walk.nodes) == 1
         rule, op = ("gradients/op", expectation.walk.nodes[0].op) if alone else ("gradients/graph", None)
         old = None if held is None else held.value
-        diagnosis = diagnose(self.reference, call, leaf, old, got.value, want)
+        diagnosis = diagnose(self.reference, call, leaf, old, got.value, want, alone)
         if diagnosis and self.applies(diagnosis.rule):
-            rule, op = diagnosis.rule, None
+            rule, op = diagnosis.rule, op if diagnosis.rule == "gradients/op" else None
         return Violation(
             rule, at, "returned with another gradient", (("returns with the right gradient", before),), leaf, op,
             old, got.value, want, bound, diagnosis.text if diagnosis else None,

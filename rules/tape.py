@@ -10,66 +10,14 @@ freed, surely or perhaps; and the gradient that each leaf was last seen to hold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import IntEnum
 
 import numpy as np
 
-from rules.language import Apply, Attrs, Backward, Detach, Instruction, Leaf, Ref, ZeroGrad
+from rules.exercises import exercised
+from rules.graph import Expectation, Freed, Node, Walk
+from rules.language import Apply, Backward, Detach, Instruction, Leaf, Ref, ZeroGrad
 from rules.observations import Gradient, Kind, NotRun, Outcome, Raised, Returned, Seen
 from rules.ops import OPS, Saves
-
-
-class Freed(IntEnum):
-    """Whether a node's saved values are gone."""
-
-    NO = 0
-    PERHAPS = 1
-    SURELY = 2
-
-
-@dataclass(slots=True, eq=False)
-class Node:
-    """A recorded op. `walks` counts the backward calls that went through it; `freed_by` is the one that freed it."""
-
-    at: int
-    op: str
-    attrs: Attrs
-    args: tuple[Ref, ...]
-    results: int
-    saves: Saves
-    freed: Freed = Freed.NO
-    freed_by: int | None = None
-    walks: int = 0
-    was_retained: bool = False
-
-    @property
-    def surely_gone(self) -> bool:
-        """Whether walking this node needs something that no longer exists."""
-        return self.freed is Freed.SURELY and self.saves is Saves.SURELY
-
-
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """What a backward call goes through: its nodes, newest first, and the leaves that it reaches."""
-
-    nodes: tuple[Node, ...] = ()
-    leaves: frozenset[Ref] = frozenset()
-    uses: Mapping[Ref, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """What may happen at one instruction.
-
-    `returns` is the rule that lets it return (None: it must not); `raises` the kinds of error that it may raise, each with its
-    rule; `exercises` the rules whose situation this instruction brings about.
-    """
-
-    returns: str | None = "errors/legal-returns"
-    raises: Mapping[Kind, str] = field(default_factory=dict)
-    exercises: tuple[str, ...] = ()
-    walk: Walk = Walk()
 
 
 class Tape:
@@ -125,7 +73,7 @@ class Tape:
         raises = {}
         if any(node.freed for node in walk.nodes):
             raises[Kind.GRAPH_FREED] = "lifetime/nothing-saved"
-        exercises = self._exercised(call, walk)
+        exercises = exercised(self, call, walk)
         return Expectation(self._why_returns(exercises), raises, exercises, walk)
 
     def _refusals(self, call: Backward) -> dict[Kind, str]:
@@ -159,78 +107,13 @@ class Tape:
         return node.freed_by is not None and node.freed_by in self.by_default
 
     def _why_returns(self, exercises: Sequence[str]) -> str:
-        lifetime = (rule for rule in exercises if rule.startswith("lifetime/") and rule != "lifetime/nothing-saved")
-        return next(lifetime, "errors/refusal-keeps-graph" if "errors/refusal-keeps-graph" in exercises else "errors/legal-returns")
-
-    # -- which rules a call puts to the test ------------------------------------------------------------------------
-
-    def _exercised(self, call: Backward, walk: Walk) -> tuple[str, ...]:
-        rules = ["errors/legal-returns"]
-        if walk.leaves:
-            rules += ["gradients/op" if len(walk.nodes) == 1 else "gradients/graph", "gradients/form"]
-            rules += dict.fromkeys("accumulation/first" if self.held.get(leaf) is None else "accumulation/adds" for leaf in walk.leaves)
-        if len(walk.leaves) > 1:
-            rules.append("accumulation/own-object")
-            values = [self.leaves[leaf].value for leaf in walk.leaves]
-            if len({(v.shape, v.data) for v in values if v.data}) < sum(1 for v in values if v.data):
-                rules.append("gradients/equal-leaves")
-        if any(n > 1 for n in walk.uses.values()):
-            rules.append("gradients/fan-out")
-        for node in walk.nodes:
-            if len(set(node.args)) < len(node.args):
-                rules.append("gradients/same-argument")
-            if node.results > 1:
-                rules.append("gradients/several-results")
-            if any(r in self.leaves and not self.requires_grad[r] for r in node.args):
-                rules.append("accumulation/constant")
-            if any(r in self.detached for r in node.args):
-                rules.append("detach/blocks")
-        if len(call.roots) > 1:
-            rules.append("gradients/several-roots")
-        if any(ct is not None and any(x != 1 for x in ct.data) for ct in call.cotangents):
-            rules.append("gradients/cotangent")
-        if any(self.requires_grad[leaf] and leaf not in walk.leaves for leaf in self.leaves):
-            rules.append("accumulation/unreached")
-        made = {Ref(n.at, k) for n in walk.nodes for k in range(n.results)}
-        if any(source in made for source in self.detached.values()):
-            rules.append("detach/keeps-source")
-        if self.refused & (made | set(call.roots)):
-            rules.append("errors/refusal-keeps-graph")
-        return tuple(dict.fromkeys(rules + self._lifetime(call, walk)))
-
-    def _lifetime(self, call: Backward, walk: Walk) -> list[str]:
-        rules = []
-        if any(node.walks and not node.freed and node.saves is Saves.SURELY for node in walk.nodes):
-            rules.append("lifetime/retained-works")
-        if any(node.freed for node in walk.nodes):
-            return ["lifetime/nothing-saved", *rules]
-        freed = [node for node in self.nodes.values() if node.freed is Freed.SURELY]
-        if freed and walk.nodes:
-            signatures = {self._signature(Ref(n.at)) for n in freed}
-            if any(self._signature(root) in signatures for root in call.roots if root.at in self.nodes):
-                rules.append("lifetime/rebuilt")
-            elif self._joined(walk, freed):
-                rules.append("lifetime/walked-only")
-            elif any(r in walk.leaves for node in freed for r in node.args):
-                rules.append("lifetime/independent")
-        return rules
-
-    def _signature(self, ref: Ref) -> object:
-        node = self.nodes.get(ref.at)
-        return ref if node is None else (node.op, node.attrs, ref.output, *map(self._signature, node.args))
-
-    def _joined(self, walk: Walk, freed: Sequence[Node]) -> bool:
-        """Whether some node depends both on what is walked and on what was freed: the two are parts of one graph."""
-        walked, gone = {n.at for n in walk.nodes}, {n.at for n in freed}
-        reach: dict[int, int] = {}
-        for at, node in self.nodes.items():
-            mask = (1 if at in walked else 0) | (2 if at in gone else 0)
-            for r in node.args:
-                mask |= reach.get(r.at, 0)
-            reach[at] = mask
-            if mask == 3:
-                return True
-        return False
+        """The most specific of the rules by which a call must return."""
+        specific = ("errors/refusal-keeps-graph", "detach/keeps-source", "lifetime/")
+        for prefix in specific:
+            for rule in exercises:
+                if rule.startswith(prefix) and rule != "lifetime/nothing-saved":
+                    return rule
+        return "errors/legal-returns"
 
     # -- walking the graph --------------------------------------------------------------------------------------------
 
@@ -261,7 +144,7 @@ class Tape:
         """Take the outcome that was observed and go on from there."""
         returned = isinstance(seen.outcome, Returned)
         match step:
-            case Leaf(value, requires_grad):
+            case Leaf(_, requires_grad):
                 self.leaves[Ref(at)] = step
                 self.requires_grad[Ref(at)] = requires_grad
             case Apply(op, args, attrs, results):

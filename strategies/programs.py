@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from rules.catalogue import Needs
 from rules.language import Program, Ref
-from strategies.builder import RETAIN, Builder, Draw
+from strategies.builder import Builder
+from strategies.draft import RETAIN, Draw
 
 STEPS = st.sampled_from(
     ("op",) * 16 + ("backward",) * 4 + ("again",) * 2 + ("several",) + ("zero",) + ("detach",) + ("refused",)

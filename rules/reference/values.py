@@ -137,8 +137,13 @@ def pull(
         if not any(r in cotangents for r in made):
             continue
         cts = [cotangents[r] if r in cotangents else np.zeros_like(values[r]) for r in made]
-        for ref, ct in zip(step.args, vjp(at, step, [values[r] for r in step.args], cts), strict=True):
-            add(ref, ct)
+        contributions = vjp(at, step, [values[r] for r in step.args], cts)
+        if combine is np.add:
+            for ref, ct in zip(step.args, contributions, strict=True):
+                add(ref, ct)
+        else:  # what one op contributes to a value is one contribution, in however many places the value stands
+            for ref in dict.fromkeys(step.args):
+                add(ref, np.add.reduce([ct for r, ct in zip(step.args, contributions, strict=True) if r == ref]))
     return cotangents
 
 

@@ -28,7 +28,7 @@ from rules.ops import OPS
 from rules.text import render
 from strategies import alphabet, situations
 from strategies.alphabet import CORE
-from strategies.builder import Undrawable
+from strategies.draft import Undrawable
 from tests.zoo.kit import Member
 
 QUICK = 60

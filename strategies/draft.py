@@ -1,0 +1,217 @@
+"""A draft: a program under construction, one valid instruction after another, with the reference's values computed as it goes.
+
+A draft draws numbers, tensors and calls; which ops and operands to draw is the builder's part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from rules.catalogue import Needs
+from rules.language import (
+    Apply,
+    Attrs,
+    Backward,
+    Detach,
+    Instruction,
+    Leaf,
+    Literal,
+    Program,
+    Ref,
+    Shape,
+    ZeroGrad,
+)
+from rules.ops import OPS, Saves
+from rules.ops.domains import ANY, Domain
+from rules.ops.op import POOL, choices_of
+from rules.ops.shapes import size
+from rules.reference.values import Reference, remember
+from strategies.alphabet import Alphabet, current
+from strategies.tensors import literal, raw
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+RETAIN = st.sampled_from((None, True, False, True))
+COIN = st.booleans()
+
+
+@lru_cache(maxsize=None)
+def _below(n: int) -> st.SearchStrategy[int]:
+    return st.integers(0, n - 1)
+
+
+@lru_cache(maxsize=None)
+def one_of(options: tuple[Any, ...]) -> st.SearchStrategy[Any]:
+    """One of some options, the first being the simplest."""
+    return st.sampled_from(options)
+
+
+class Undrawable(Exception):
+    """No program of a kind can be drawn for this framework; the message says what it lacks."""
+
+
+class Draft:
+    """A program under construction. `draw` is Hypothesis's.
+
+    It asks for nothing that the framework does not claim: a call that would is brought within the claims, or left out.
+    """
+
+    def __init__(self, draw: Draw, dtype: str | None = None) -> None:
+        self.draw = draw
+        self.alphabet: Alphabet = current()
+        self.modest = not {Needs.RETAIN, Needs.COTANGENTS, Needs.MULTIPLE_ROOTS} <= self.alphabet.claims
+        self.reference = Reference()
+        self.dtype = dtype or self.pick(tuple(self.alphabet.dtypes))
+        self.dtypes: dict[Ref, str] = {}
+        self.live: list[Ref] = []
+        self.leaves: list[Ref] = []
+        self.saving: set[Ref] = set()
+        self.totals: dict[Ref, Ref] = {}
+
+    def can(self, *needs: Needs) -> bool:
+        """Whether the framework claims what is needed."""
+        return self.alphabet.claims.issuperset(needs)
+
+    def having(self, *names: str) -> tuple[str, ...]:
+        """Those of some ops that can be drawn; `Undrawable` where there is none."""
+        found = tuple(name for name in names if name in self.alphabet.ops)
+        if not found:
+            raise Undrawable(f"no such program can be drawn: it needs a working {' or '.join(names)}")
+        return found
+
+    # -- drawing ------------------------------------------------------------------------------------------------------
+
+    def below(self, n: int) -> int:
+        """A number from 0 to n - 1; nothing is drawn where there is no choice."""
+        return self.draw(_below(n)) if n > 1 else 0
+
+    def pick(self, options: Sequence[Any]) -> Any:
+        """One of some options, the first being the simplest."""
+        return options[self.below(len(options))]
+
+    def recent(self, options: Sequence[Ref]) -> Ref:
+        """One of some values, the newest being the simplest."""
+        return options[len(options) - 1 - self.below(len(options))]
+
+    def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
+        """A literal inside a domain."""
+        data = self.draw(raw(size(shape))) if size(shape) else b""
+        return literal(data, shape, dtype or self.dtype, domain)
+
+    # -- adding instructions --------------------------------------------------------------------------------------------
+
+    def add(self, step: Instruction) -> int:
+        """Append an instruction; its values become operands for later ones."""
+        at = len(self.reference.steps)
+        for k, _ in enumerate(self.reference.add(step)):
+            ref = Ref(at, k)
+            self.live.append(ref)
+            self.dtypes[ref] = self._dtype_of(step)
+            if isinstance(step, Apply) and self._saves(step, ref):
+                self.saving.add(ref)
+        return at
+
+    def _dtype_of(self, step: Instruction) -> str:
+        match step:
+            case Leaf(value):
+                return value.dtype
+            case Detach(source):
+                return self.dtypes[source]
+            case Apply(op, args):
+                return OPS[op].dtype or self.dtypes[args[0]]
+        raise AssertionError(step)
+
+    def _saves(self, step: Apply, ref: Ref) -> bool:
+        """Whether walking back from this value surely needs something saved."""
+        if not self.reference.requires_grad[ref]:
+            return False
+        requires = [self.reference.requires_grad[r] for r in step.args]
+        surely = OPS[step.op].saving(requires) is Saves.SURELY and np.size(self.reference.values[ref])
+        return bool(surely) or any(r in self.saving for r in step.args)
+
+    def leaf(
+        self, shape: Shape | None = None, requires_grad: bool = True, domain: Domain = ANY, value: Literal | None = None
+    ) -> Ref:
+        """A fresh leaf."""
+        if value is None:
+            value = self.tensor(self.pick(POOL) if shape is None else shape, domain=domain)
+        ref = Ref(self.add(Leaf(value, requires_grad or not self.can(Needs.CONSTANTS))))
+        self.leaves.append(ref)
+        return ref
+
+    def apply(self, op: str, args: Iterable[Ref], attrs: Attrs = ()) -> list[Ref]:
+        """An op on given operands; its results."""
+        args = tuple(args)
+        made = self.reference.apply(op, args, attrs)
+        at = self.add(Apply(op, args, attrs, len(made)))
+        return [Ref(at, k) for k in range(len(made))]
+
+    def detach(self, source: Ref) -> Ref:
+        """A detached value."""
+        return Ref(self.add(Detach(source)))
+
+    def backward(
+        self, *roots: Ref, retain: bool | None = None, cotangents: Sequence[Literal | None] | None = None
+    ) -> None:
+        """A backward call; cotangents are drawn where none are given."""
+        if self.modest:
+            roots, retain, cotangents = self._within_claims(roots, retain, cotangents)
+        given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
+        self.add(Backward(roots, given, retain))
+
+    def _within_claims(
+        self, roots: tuple[Ref, ...], retain: bool | None, cotangents: Sequence[Literal | None] | None
+    ) -> tuple[tuple[Ref, ...], bool | None, Sequence[Literal | None] | None]:
+        """The call that comes nearest to what is asked for: one root, its total, nothing said about the graph."""
+        if not self.can(Needs.MULTIPLE_ROOTS):
+            roots, cotangents = roots[-1:], cotangents and cotangents[-1:]
+        if not self.can(Needs.COTANGENTS) and cotangents is None:
+            roots = tuple(self._total(root) for root in roots)
+        return roots, retain if self.can(Needs.RETAIN) else None, cotangents
+
+    def _total(self, root: Ref) -> Ref:
+        """One element made from a root, the same one each time."""
+        if size(self.shape(root)) == 1:
+            return root
+        if root not in self.totals:
+            (name,) = self.having("sum")
+            self.totals[root] = self.apply(name, (root,), choices_of(OPS[name], (self.shape(root),))[0])[0]
+        return self.totals[root]
+
+    def cotangent(self, root: Ref) -> Literal | None:
+        """A legal cotangent for a root: None is one where it has one element."""
+        shape = self.shape(root)
+        if size(shape) == 1 and (not self.can(Needs.COTANGENTS) or self.draw(COIN)):
+            return None
+        return self.tensor(shape, self.dtypes[root])
+
+    def zero(self, *leaves: Ref, to_none: bool = True) -> None:
+        """Clear gradients, in the way that is asked for or else in the other; in none where none is claimed."""
+        none, zeros = self.can(Needs.ZERO_TO_NONE), self.can(Needs.ZERO_TO_ZEROS)
+        if not (none or zeros):
+            return
+        to_none = none if to_none else not zeros
+        self.add(ZeroGrad(leaves, to_none))
+
+    def program(self) -> Program:
+        """The program so far, with its reference kept for the judge."""
+        return remember(Program(tuple(self.reference.steps)), self.reference)
+
+    # -- looking ----------------------------------------------------------------------------------------------------------
+
+    def shape(self, ref: Ref) -> Shape:
+        """The shape of a value."""
+        return np.shape(self.reference.values[ref])
+
+    def requires(self, ref: Ref) -> bool:
+        """Whether a value requires grad."""
+        return self.reference.requires_grad[ref]
+
+    def made(self) -> list[Ref]:
+        """The values that ops made and that require grad."""
+        return [r for r in self.live if self.requires(r) and isinstance(self.reference.steps[r.at], Apply)]

@@ -1,0 +1,48 @@
+"""One strategy for each situation that a rule is about: what makes the rule bite is built in, the rest is drawn.
+
+A situation is a few lines over the builder. Ops, shapes, values, depths and the noise between the calls vary; that the root was
+walked before, that the graph was retained, that two leaves are equal, does not.
+"""
+
+from __future__ import annotations
+
+from strategies.situations.accumulation import (
+    accumulations,
+    cleared_to_none,
+    cleared_to_zeros,
+    constant_leaves,
+    unreached_leaves,
+)
+from strategies.situations.detach import detached_operands, detached_roots, detached_sources
+from strategies.situations.errors import (
+    failing_walks,
+    implicit_cotangents,
+    no_grad_roots,
+    refused_after_gradients,
+    wrong_cotangents,
+)
+from strategies.situations.gradients import (
+    equal_leaves,
+    fan_outs,
+    forms,
+    same_arguments,
+    several_results,
+    several_roots,
+    single_ops,
+    weighted_roots,
+    whole_graphs,
+)
+from strategies.situations.lifetime import (
+    branches,
+    default_frees,
+    independent_graphs,
+    last_calls,
+    late_retains,
+    new_root_on_freed,
+    nothing_saved,
+    rebuilt,
+    retained,
+    walked_twice,
+)
+
+__all__ = ["single_ops", "whole_graphs", "fan_outs", "same_arguments", "several_results", "several_roots", "weighted_roots", "equal_leaves", "forms", "accumulations", "cleared_to_none", "cleared_to_zeros", "unreached_leaves", "constant_leaves", "walked_twice", "default_frees", "new_root_on_freed", "late_retains", "last_calls", "retained", "branches", "independent_graphs", "rebuilt", "nothing_saved", "detached_operands", "detached_roots", "detached_sources", "no_grad_roots", "implicit_cotangents", "wrong_cotangents", "refused_after_gradients", "failing_walks"]

@@ -1,0 +1,110 @@
+"""Graphs whose gradients are easily got wrong: fan-out, repeated operands, several results and roots, equal leaves."""
+
+from __future__ import annotations
+
+from rules.catalogue import Needs
+from rules.language import Leaf, Literal
+from rules.ops import OPS
+from strategies.builder import Builder
+from strategies.situations.base import joined, situation
+
+SEVERAL = ("split", "unstack", "chunk", "slogdet", "tensor_split")
+"""Ops with several results."""
+
+@situation
+def single_ops(b: Builder, name: str) -> None:
+    """One op on fresh leaves, and a backward call from its results."""
+    made = b.op(name, fresh=True)
+    if not b.requires(made[0]):
+        return
+    roots = made if len(made) == 1 or b.below(2) == 0 else [b.pick(made)]
+    b.backward(*roots)
+
+
+@situation
+def whole_graphs(b: Builder) -> None:
+    """A graph of one to twelve ops, broad or a long chain, and one backward call from a late value."""
+    value = b.leaf()
+    if b.below(3) < 2:
+        b.grow(1, 12)
+    else:
+        for _ in range(2 + b.below(11)):
+            value = b.beyond(value)
+    root = b.recent(b.made() or [b.leaf()])
+    b.backward(root)
+
+
+@situation
+def fan_outs(b: Builder) -> None:
+    """One value used two to ten times, its uses joined again."""
+    value = b.required() if b.below(2) else b.nonlinear(b.required())
+    uses = [b.beyond(value) for _ in range(2 + b.below(9))]
+    b.backward(joined(b, uses) if b.below(4) < 3 else b.recent(uses))
+
+
+@situation
+def same_arguments(b: Builder) -> None:
+    """An op that takes the same value in two places, in a graph around it."""
+    b.grow(0, 3)
+    value = b.required()
+    pairs = b.having("multiply", "add", "subtract", "atan2", "hypot")
+    name = b.pick(pairs)
+    if not OPS[name].domain(0).holds(b.reference.values[value]) or not OPS[name].domain(1).holds(b.reference.values[value]):
+        name = pairs[0]
+    made = b.apply(name, (value, value))[0]
+    b.backward(b.beyond(made) if b.below(2) else made)
+
+
+@situation
+def several_results(b: Builder) -> None:
+    """An op with several results, of which one, some or all go on to the root."""
+    b.having(*SEVERAL)
+    made = b.op(b.pick([n for n in b.alphabet.ops if n in SEVERAL]), on=b.required())
+    chosen = [r for r in made if b.requires(r)][: 1 + b.below(len(made))]
+    if not chosen:
+        return
+    roots = [b.beyond(r) if b.below(2) else r for r in chosen]
+    if b.can(Needs.MULTIPLE_ROOTS) and b.below(2):
+        b.backward(*roots)
+    else:
+        b.backward(joined(b, roots))
+
+
+@situation
+def several_roots(b: Builder) -> None:
+    """One backward call over two or three roots, some sharing a subgraph, some the same."""
+    first = b.root()
+    second = b.pick([b.beyond(first), first, b.root(2)] if b.below(2) else [b.beyond(first)])
+    roots = [first, second] + ([b.recent(b.made())] if b.below(3) == 2 else [])
+    b.backward(*roots)
+
+
+@situation
+def weighted_roots(b: Builder) -> None:
+    """A root with a cotangent that is not all ones."""
+    root = b.root()
+    shape = b.shape(root)
+    value = b.tensor(shape, b.dtypes[root])
+    data = tuple(2.0 if n == 0 and x == 1.0 else x for n, x in enumerate(value.data))
+    b.backward(root, cotangents=[Literal(data, shape, b.dtypes[root])])
+
+
+@situation
+def equal_leaves(b: Builder) -> None:
+    """Two leaves of equal values that go different ways into one root."""
+    first = b.leaf(b.pick(((3,), (2,), (), (2, 3))))
+    step = b.reference.steps[first.at]
+    assert isinstance(step, Leaf)
+    second = b.leaf(value=step.value)
+    left = b.nonlinear(first)
+    right = b.beyond(second) if b.below(2) else second
+    b.backward(joined(b, [left, right]))
+
+
+@situation
+def forms(b: Builder) -> None:
+    """Leaves of every rank, with dimensions of zero and one, that reach a root through few ops."""
+    shapes = ((), (1,), (0,), (2, 1), (0, 3), (2, 2, 3), (1, 2, 1, 2), (2, 3))
+    value = b.leaf(b.pick(shapes))
+    made = b.nonlinear(value) if b.below(2) else b.beyond(value)
+    b.backward(b.beyond(made) if b.below(2) else made)

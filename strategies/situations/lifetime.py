@@ -1,0 +1,114 @@
+"""Graphs walked twice, retained, freed in part, rebuilt, or with nothing saved in them."""
+
+from __future__ import annotations
+
+from strategies.builder import Builder
+from strategies.situations.base import FREEING, joined, negative, situation
+
+
+@situation
+def walked_twice(b: Builder) -> None:
+    """A root walked without keeping its graph, then walked again."""
+    root = b.root()
+    b.backward(root, retain=b.pick(FREEING))
+    b.grow(0, 2)
+    b.backward(root, retain=b.pick((None, False, True)))
+
+
+@situation
+def default_frees(b: Builder) -> None:
+    """A root walked with retain_graph left out, then walked again."""
+    root = b.root()
+    b.backward(root)
+    b.backward(root)
+
+
+@situation
+def new_root_on_freed(b: Builder) -> None:
+    """A freed graph, and a new root built on a value inside it."""
+    root = b.root()
+    b.backward(root, retain=b.pick(FREEING))
+    new = b.beyond(root)
+    if b.below(2):
+        new = b.beyond(new)
+    b.backward(new, retain=b.pick((None, True)))
+
+
+@situation
+def late_retains(b: Builder) -> None:
+    """A freed graph, and a later call that asks to keep it."""
+    root = b.root()
+    b.backward(root, retain=b.pick(FREEING))
+    b.backward(b.beyond(root) if b.below(3) == 2 else root, retain=True)
+
+
+@situation
+def last_calls(b: Builder) -> None:
+    """One to three calls that retain, one that does not, and one more."""
+    root = b.root()
+    for _ in range(1 + b.below(3)):
+        b.backward(root, retain=True)
+    b.backward(root, retain=b.pick(FREEING))
+    b.backward(root, retain=b.pick((None, True)))
+
+
+@situation
+def retained(b: Builder) -> None:
+    """A graph walked two to five times, always retained until the last call; ops and clearings may stand between."""
+    root = b.root()
+    b.backward(root, retain=True)
+    for _ in range(b.below(4)):
+        b.grow(0, 1)
+        if b.below(4) == 3:
+            b.zero(b.pick([leaf for leaf in b.leaves if b.requires(leaf)]), to_none=bool(b.below(2)))
+        b.backward(b.recent([r for r in b.live if r in b.saving]) if b.below(3) == 2 else root, retain=True)
+    b.backward(root, retain=b.pick((None, True)))
+
+
+@situation
+def branches(b: Builder) -> None:
+    """One graph with two branches; walking the first must leave the second."""
+    left, right = b.nonlinear(b.leaf((3,))), b.nonlinear(b.leaf((3,)))
+    if b.below(2):
+        left = b.beyond(left)
+    if b.below(2):
+        right = b.beyond(right)
+    whole = joined(b, [left, right])
+    b.backward(left, retain=b.pick(FREEING))
+    b.backward(right, retain=b.pick((None, True)))
+    if b.below(2):
+        b.backward(whole)
+
+
+@situation
+def independent_graphs(b: Builder) -> None:
+    """Two graphs that share leaves and nothing else; one is freed, the other walked."""
+    shared = b.leaf(b.pick(((3,), (2, 3), ())))
+    first = b.nonlinear(shared)
+    second = b.nonlinear(b.beyond(shared)) if b.below(2) else b.nonlinear(shared, negative(b))
+    b.backward(first, retain=b.pick(FREEING))
+    b.backward(second, retain=b.pick((None, True)))
+
+
+@situation
+def rebuilt(b: Builder) -> None:
+    """A graph freed, computed anew by the same ops from the same leaves, and walked again; several times perhaps."""
+    leaf = b.leaf(b.pick(((3,), (2, 3), (), (1,))))
+    names = [b.pick(b._products()) for _ in range(1 + b.below(4))]
+    for _ in range(2 + b.below(3)):
+        value = leaf
+        for name in names:
+            value = b.nonlinear(value, name)
+        b.backward(value, retain=b.pick(FREEING))
+
+
+@situation
+def nothing_saved(b: Builder) -> None:
+    """A graph of ops that save nothing, walked two or three times without keeping it."""
+    value = b.leaf(b.pick(((3,), (2, 3), ())))
+    linear = b.having("negative", "sum", "reshape", "expand_dims", "add")
+    for _ in range(1 + b.below(4)):
+        name = b.pick(linear)
+        value = b.apply(name, (value, value))[0] if name == "add" else b.op(name, on=value)[0]
+    for _ in range(2 + b.below(2)):
+        b.backward(value, retain=b.pick(FREEING))
