@@ -13,22 +13,11 @@ from tests.zoo.hunting import QUICK, hunt
 from tests.zoo.kit import Honest, Member
 
 OPEN = {
-    "zoo/diamond-once": "the diagnosis drops an op's contributions one by one, not together",
-    "zoo/root-once": "no diagnosis of a root listed twice",
-    "zoo/cotangent-summed": "no diagnosis of a cotangent's sum",
-    "zoo/equal-leaves-merged": "no diagnosis of equal leaves",
     "zoo/equal-leaves-swapped": "the diagnosis looks at one leaf at a time",
-    "zoo/deep-ends": "long chains are hardly ever drawn; a zero is taken for a leaking detach",
+    "zoo/use-once": "the diagnosis knows an op's contributions only together, not one by one",
     "zoo/saturated-sigmoid": "ten programs of an op are too few to meet every value, every time",
-    "zoo/sin-flipped": "one op's wrong sign is taken for a contribution that was subtracted",
-    "zoo/matmul-transposed": "the diagnosis names the graph, where one op stands alone",
-    "zoo/detach-leaks": "at ones a leak looks like a contribution that was added twice",
-    "zoo/detaches-source": "the judge names errors/legal-returns",
-    "zoo/refusal-frees": "the judge names lifetime/retained-works",
-    "zoo/shares-gradient": "the situation joins two branches by three ops",
-    "zoo/frees-whole-graph": "the situation joins two branches by three ops",
-    "zoo/tears-gradients": "the situation joins three branches by five ops",
-    "zoo/failure-clears": "the situation joins three branches by five ops",
+    "zoo/refuses-high-rank": "shrinking stops early in some runs",
+    "zoo/deep-ends": "long chains are hardly ever drawn",
 }
 """What the suite cannot do yet: members that it does not catch, names wrongly, or shows at length."""
 
