@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from harness.audit import is_wrong
 from harness.session import Session
 
-BEGUN, FINE, WRONG = "begun", "fine", "wrong"
+BEGUN, FINE, WRONG, END = "begun", "fine", "wrong", "end"
 
 FAILED = 93
 """The exit code where the audit itself fails, which says nothing about the op."""
@@ -39,7 +39,7 @@ def wrong_ops(name: str, device: str, dtypes: Sequence[str], patience: float) ->
             begun = len(found)
             done = subprocess.run(command, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             found = _read(notes)
-            if done.returncode == 0 and BEGUN not in list(found.values())[-1:]:
+            if END in found:
                 return frozenset(op for op, outcome in found.items() if outcome != FINE)
             if done.returncode == FAILED:
                 break
@@ -68,6 +68,7 @@ def main(name: str, device: str, dtypes: str, patience: str, path: str) -> int:
                 print(BEGUN, op, file=file, flush=True)
                 wrong = is_wrong(op, session.framework, session.claims, session.drawable)
                 print(WRONG if wrong else FINE, op, file=file, flush=True)
+            print(FINE, END, file=file)
     except Exception:
         traceback.print_exc()
         return FAILED

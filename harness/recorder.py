@@ -36,6 +36,8 @@ class Recorder:
         self.left = journal.take(session.folder, "main")
         self.writer = Writer(self.path)
         self.started = time.monotonic()
+        self.stopped = int(pytest.ExitCode.INTERNAL_ERROR)
+        self.finished = False
         self.tests = self.programs = 0
         self.seen: Counter[tuple[str, str | None]] = Counter()
         self.writer.write(header)
@@ -83,8 +85,23 @@ class Recorder:
         self.writer.write(result)
         report.longrepr = f"{failure.observed} (worker {worker}); the program is in {failure.replay}"
 
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Keep the exit code of a run that is stopped: by the keyboard, or by the suite itself."""
+        self.stopped = getattr(excinfo.value, "returncode", None) or int(pytest.ExitCode.INTERRUPTED)
+
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Write the known differences and the footer, then the page."""
+        """The run ends."""
+        self._finish(exitstatus)
+
+    def pytest_unconfigure(self) -> None:
+        """The process ends; a run that was stopped before its session began had no other end."""
+        self._finish(self.stopped)
+
+    def _finish(self, exitstatus: int) -> None:
+        """Write the known differences and the footer, then the page; once."""
+        if self.finished:
+            return
+        self.finished = True
         for entry in self.session.known:
             seen = self.seen[entry.rule, entry.op]
             self.writer.write(Known(rule=entry.rule, op=entry.op, reason=entry.reason, link=entry.link, seen=seen))
