@@ -1,7 +1,8 @@
 """What an adapter is: the few calls through which the suite reaches a framework.
 
-An adapter translates and never helps: it neither emulates what its framework does not do nor hides what it does. It claims only
-what the framework's documentation claims; what it claims is judged. A value here is whatever the framework uses for a tensor.
+An adapter translates and never helps: it neither emulates what its framework does not do nor hides what it does. It
+claims only what the framework's documentation claims; what it claims is judged. A value here is whatever the
+framework uses for a tensor.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ Value = Any
 class Framework(Protocol):
     """A framework under test.
 
-    `apply` returns all results of an op, in order. `read` gives a copy of the values; `gradient` what a leaf holds or None.
-    `classify` maps an exception to a kind of error; what it does not know is `Kind.UNKNOWN`. `reset` runs before each program.
+    `apply` returns all results of an op, in order. `read` gives a copy of the values; `gradient` what a leaf holds or
+    None. `classify` maps an exception to a kind of error; what it does not know is `Kind.UNKNOWN`. `reset` runs
+    before each program.
     """
 
     name: str

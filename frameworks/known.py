@@ -23,8 +23,8 @@ class MalformedExpectations(Exception):
 class Known:
     """One known difference: a rule, the op it is about (None: the rule as such), why, and where it is discussed.
 
-    `relative` limits the entry to values that are off by no more than this part of the largest, `rank` to leaves of that rank:
-    anything else is a failure.
+    `relative` limits the entry to values that are off by no more than this part of the largest, `rank` to leaves of
+    that rank: anything else is a failure.
     """
 
     rule: str
@@ -42,11 +42,15 @@ def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
         return ()
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("known", [])
-        found = tuple(Known(e["rule"], e.get("op"), e["reason"], e.get("link"), e.get("relative"), e.get("rank")) for e in entries)
+        found = tuple(
+            Known(e["rule"], e.get("op"), e["reason"], e.get("link"), e.get("relative"), e.get("rank")) for e in entries
+        )
     except tomllib.TOMLDecodeError as error:
         raise MalformedExpectations(f"{path.name}: {error}") from error
     except (KeyError, TypeError) as error:
-        raise MalformedExpectations(f"{path.name}: every [[known]] needs rule and reason; {error} is missing") from error
+        raise MalformedExpectations(
+            f"{path.name}: every [[known]] needs rule and reason; {error} is missing"
+        ) from error
     for entry in found:
         if entry.rule not in RULES:
             raise MalformedExpectations(f"{path.name}: there is no rule {entry.rule!r}")

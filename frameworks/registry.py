@@ -34,7 +34,9 @@ def load(name: str, device: str = "cpu") -> Framework:
     try:
         framework = factory(device=device)
     except Exception as error:
-        raise BrokenAdapter(f"{name}: {factory_name}(device={device!r}) raised {type(error).__name__}: {error}") from error
+        raise BrokenAdapter(
+            f"{name}: {factory_name}(device={device!r}) raised {type(error).__name__}: {error}"
+        ) from error
     lacking = [m for m in METHODS if not callable(getattr(framework, m, None))]
     lacking += [a for a in ATTRIBUTES if not hasattr(framework, a)]
     if lacking:

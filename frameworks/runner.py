@@ -7,7 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from frameworks.base import Framework, Value
-from rules.language import Apply, Backward, Detach, Instruction, Leaf, Literal, Program, Ref, ZeroGrad, operands, results
+from rules.language import (
+    Apply,
+    Backward,
+    Detach,
+    Instruction,
+    Leaf,
+    Literal,
+    Program,
+    Ref,
+    ZeroGrad,
+    operands,
+    results,
+)
 from rules.observations import Gradient, NotRun, Observation, Outcome, Raised, Returned, Seen, Tensor
 
 

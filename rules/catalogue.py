@@ -51,7 +51,9 @@ AUTOGRAD_BACKWARD = Source(
     "torch.autograd.backward", "https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html"
 )
 MECHANICS = Source("Autograd mechanics", "https://docs.pytorch.org/docs/stable/notes/autograd.html")
-LAYOUTS = Source("Default gradient layouts", "https://docs.pytorch.org/docs/stable/autograd.html#default-gradient-layouts")
+LAYOUTS = Source(
+    "Default gradient layouts", "https://docs.pytorch.org/docs/stable/autograd.html#default-gradient-layouts"
+)
 DETACH = Source("torch.Tensor.detach", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html")
 ZERO_GRAD = Source(
     "Optimizer.zero_grad", "https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html"
@@ -60,10 +62,16 @@ CHAIN_RULE = Source("the chain rule, as computed by JAX", "https://docs.jax.dev/
 
 _ARTICLE = "article, 2025-01-30"
 CONTROLS = Source("What does the `retain_graph` parameter control?", f"{_ARTICLE}, section 1 and examples 1 to 3")
-TWO_NETWORKS = Source("Why does calling .backward() on two different networks trigger an error?", f"{_ARTICLE}, examples 1 to 3")
+TWO_NETWORKS = Source(
+    "Why does calling .backward() on two different networks trigger an error?", f"{_ARTICLE}, examples 1 to 3"
+)
 GRUS = Source("How to resolve the `retain_graph` issue when using GRUs", f"{_ARTICLE}, section 1 and examples 1 to 3")
-BUFFERS = Source("How can I avoid freeing model buffers before a second backward pass", f"{_ARTICLE}, section 1 and examples 1 to 3")
-SECOND_TIME = Source("How to avoid 'Trying to backward through the graph a second time'", f"{_ARTICLE}, sections 1 and 2a to 2c")
+BUFFERS = Source(
+    "How can I avoid freeing model buffers before a second backward pass", f"{_ARTICLE}, section 1 and examples 1 to 3"
+)
+SECOND_TIME = Source(
+    "How to avoid 'Trying to backward through the graph a second time'", f"{_ARTICLE}, sections 1 and 2a to 2c"
+)
 
 ARTICLES = (CONTROLS, TWO_NETWORKS, GRUS, BUFFERS, SECOND_TIME)
 

@@ -1,7 +1,7 @@
 """What a wrong gradient looks like: known ways to be wrong, each computed and compared with what was seen.
 
-A gradient that equals one of them names the rule that was broken and says how, which "another gradient" does not. The first match
-wins; the simplest mistakes come first.
+A gradient that equals one of them names the rule that was broken and says how, which "another gradient" does not. The
+first match wins; the simplest mistakes come first.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ def _mistakes(
     if held is not None:
         yield Diagnosis(adds, "It is what this call contributes: the gradient held before was overwritten."), due
         yield Diagnosis(adds, "It is what the leaf held before: this call added nothing."), held
-        yield Diagnosis(adds, "It is twice what the leaf held: this call added the old gradient, not its own."), 2 * held
+        yield (
+            Diagnosis(adds, "It is twice what the leaf held: this call added the old gradient, not its own."),
+            2 * held,
+        )
     for diagnosis, cotangents in _variants(reference, call):
         yield diagnosis, before + cotangents.get(leaf, 0.0)
     contributions = reference.pullback(call)
@@ -59,7 +62,10 @@ def _mistakes(
         for_other = contributions.get(other, np.zeros_like(due))
         equal = "gradients/equal-leaves"
         yield Diagnosis(equal, "It is the gradient of another leaf of equal values."), before + for_other
-        yield Diagnosis(equal, "It is the sum of the gradients of two leaves of equal values."), before + due + for_other
+        yield (
+            Diagnosis(equal, "It is the sum of the gradients of two leaves of equal values."),
+            before + due + for_other,
+        )
     again = adds if held is not None else "gradients/op" if alone else "accumulation/first"
     yield Diagnosis(again, "This call's contribution was added twice."), before + 2 * due
     yield Diagnosis(again, "This call's contribution was subtracted."), before - due
@@ -83,14 +89,20 @@ def _variants(reference: Reference, call: Backward) -> Iterator[tuple[Diagnosis,
     if any(c is not None for c in call.cotangents):
         shapes = [np.shape(reference.values[r]) for r in call.roots]
         ones = replace(call, cotangents=tuple(_ones(s, c) for s, c in zip(shapes, call.cotangents, strict=True)))
-        yield Diagnosis("gradients/cotangent", "It is the gradient for a cotangent of ones: the one given was ignored."), walk(ones)
+        yield (
+            Diagnosis("gradients/cotangent", "It is the gradient for a cotangent of ones: the one given was ignored."),
+            walk(ones),
+        )
         total = replace(call, cotangents=tuple(_total(c) for c in call.cotangents))
         text = "It is the gradient for the sum of the cotangent's elements in every place."
         yield Diagnosis("gradients/cotangent", text), walk(total)
     if len(set(call.roots)) < len(call.roots):
         once = dict(zip(call.roots, call.cotangents, strict=True))
         text = "It counts a root that is listed twice only once."
-        yield Diagnosis("gradients/several-roots", text), walk(replace(call, roots=tuple(once), cotangents=tuple(once.values())))
+        yield (
+            Diagnosis("gradients/several-roots", text),
+            walk(replace(call, roots=tuple(once), cotangents=tuple(once.values()))),
+        )
     if len(call.roots) > 1:
         for k in range(len(call.roots)):
             one = replace(call, roots=(call.roots[k],), cotangents=(call.cotangents[k],))
@@ -101,7 +113,9 @@ def _variants(reference: Reference, call: Backward) -> Iterator[tuple[Diagnosis,
     yield _fan_out("first"), walk(combine=lambda old, new: old)
     yield _fan_out("last"), walk(combine=lambda old, new: new)
     for kept in range(max((s.results for s in reference.steps if isinstance(s, Apply)), default=0)):
-        text = f"It is the gradient through result number {kept + 1} of an op that has several: the others were dropped."
+        text = (
+            f"It is the gradient through result number {kept + 1} of an op that has several: the others were dropped."
+        )
         yield Diagnosis("gradients/several-results", text), walk(vjp=_results_kept(kept))
     if any(isinstance(step, Detach) for step in reference.steps):
         text = "It is the gradient with the detach left out: the detached value passed it on."
@@ -122,7 +136,9 @@ def _repeats(first: bool) -> Diagnosis:
 
 
 def _fan_out(which: str) -> Diagnosis:
-    return Diagnosis("gradients/fan-out", f"It counts only the {which} contribution to a value that is used several times.")
+    return Diagnosis(
+        "gradients/fan-out", f"It counts only the {which} contribution to a value that is used several times."
+    )
 
 
 def _arguments_once(first: bool) -> Callable[..., tuple[Array, ...]]:

@@ -1,7 +1,7 @@
 """How a program is written in some framework's own code: templates, and the one function that fills them in.
 
-One line per instruction, so that line n + 1 of the code is instruction n of the program. A framework without a dialect is printed
-in the suite's text form.
+One line per instruction, so that line n + 1 of the code is instruction n of the program. A framework without a
+dialect is printed in the suite's text form.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from rules.text import lines, names
 class Dialect:
     """Templates with named fields.
 
-    `tensor` has {data} (nested lists), {dtype} and {flags}; `empty`, for tensors without elements, {shape}, {dtype} and
-    {flags}; `differentiable` is what {flags} becomes for a leaf that requires grad. `ops` maps an op to its code with {0}, {1}
-    for operands and attributes by name. `backward` has {root} and {arguments}; `backward_many` {roots}, {cotangents} and
-    {arguments}; `retain` has {value}. `clear_to_none` and `clear_to_zeros` have {leaf}; `gradient` reads what a leaf holds.
-    `error` is the exception to catch where an error is expected.
+    `tensor` has {data} (nested lists), {dtype} and {flags}; `empty`, for tensors without elements, {shape}, {dtype}
+    and {flags}; `differentiable` is what {flags} becomes for a leaf that requires grad. `ops` maps an op to its code
+    with {0}, {1} for operands and attributes by name. `backward` has {root} and {arguments}; `backward_many` {roots},
+    {cotangents} and {arguments}; `retain` has {value}. `clear_to_none` and `clear_to_zeros` have {leaf}; `gradient`
+    reads what a leaf holds. `error` is the exception to catch where an error is expected.
     """
 
     prelude: str

@@ -18,7 +18,9 @@ def exercised(tape: Tape, call: Backward, walk: Walk) -> tuple[str, ...]:
     rules = ["errors/legal-returns"]
     if walk.leaves:
         rules += ["gradients/op" if len(walk.nodes) == 1 else "gradients/graph", "gradients/form"]
-        rules += dict.fromkeys("accumulation/first" if tape.held.get(leaf) is None else "accumulation/adds" for leaf in walk.leaves)
+        rules += dict.fromkeys(
+            "accumulation/first" if tape.held.get(leaf) is None else "accumulation/adds" for leaf in walk.leaves
+        )
     if len(walk.leaves) > 1:
         rules.append("accumulation/own-object")
         values = [tape.leaves[leaf].value for leaf in walk.leaves]

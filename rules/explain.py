@@ -1,7 +1,7 @@
 """Why each step forces the expected outcome: a violation's story as data, one remark per line of the program.
 
-The tape model is walked once more, with every instruction up to the failing one taken to have done what was observed, and the
-steps that matter for the verdict say their part. Lines count from 1, as in the printed code.
+The tape model is walked once more, with every instruction up to the failing one taken to have done what was observed,
+and the steps that matter for the verdict say their part. Lines count from 1, as in the printed code.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class _Story:
             case Backward():
                 return self._call(at, step)
             case ZeroGrad(leaves, set_to_none) if self.violation.subject in leaves:
-                return f"clears {self.names[self.violation.subject]}'s gradient to {'none' if set_to_none else 'zeros'}."  # type: ignore[index]
+                return (
+                    f"clears {self.names[self.violation.subject]}'s gradient to {'none' if set_to_none else 'zeros'}."  # type: ignore[index]
+                )
         return None
 
     def _lifetime(self) -> bool:
@@ -86,7 +88,10 @@ class _Story:
             where = _lines(n.at for n in shared)
             freed = any(n.freed_by == at for n in shared)
             kept = "retain_graph=True keeps what they saved"
-            parts.append(f"walks {where}; " + ("it does not retain the graph, so what they saved is freed." if freed else f"{kept}."))
+            parts.append(
+                f"walks {where}; "
+                + ("it does not retain the graph, so what they saved is freed." if freed else f"{kept}.")
+            )
         subject = self.violation.subject
         gradient = None if subject is None else self.observation[at].gradients.get(subject)
         if gradient is not None and self.violation.held is not None:
@@ -126,12 +131,16 @@ class _Story:
         )
 
     def _must_raise(self, call: Backward) -> str:
-        gone = [node for node in self.expectation.walk.nodes if node.freed is Freed.SURELY and node.saves is Saves.SURELY]
+        gone = [
+            node for node in self.expectation.walk.nodes if node.freed is Freed.SURELY and node.saves is Saves.SURELY
+        ]
         kinds = " or ".join(kind.value for kind in self.expectation.raises)
         if gone and all("freed" in kind.value for kind in self.expectation.raises):
             by = _lines(n.freed_by for n in gone if n.freed_by is not None)
             late = " retain_graph=True asks to keep the graph, it cannot bring it back." if call.retain_graph else ""
-            return f"has to walk {_lines(n.at for n in gone)} again, but {by} freed what they saved: it must raise.{late}"
+            return (
+                f"has to walk {_lines(n.at for n in gone)} again, but {by} freed what they saved: it must raise.{late}"
+            )
         return f"must be refused ({kinds})."
 
     def _must_return(self) -> str:

@@ -1,4 +1,6 @@
-"""The recorded graph: its nodes, what a backward call walks, and what is expected of an instruction. Plain data for the tape model."""
+"""The recorded graph: its nodes, what a backward call walks, and what is expected of an instruction. Plain data for
+the tape model.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +55,8 @@ class Walk:
 class Expectation:
     """What may happen at one instruction.
 
-    `returns` is the rule that lets it return (None: it must not); `raises` the kinds of error that it may raise, each with its
-    rule; `exercises` the rules whose situation this instruction brings about.
+    `returns` is the rule that lets it return (None: it must not); `raises` the kinds of error that it may raise, each
+    with its rule; `exercises` the rules whose situation this instruction brings about.
     """
 
     returns: str | None = "errors/legal-returns"

@@ -1,8 +1,8 @@
 """The judge: compares what was observed with what the rules allow, and stops at the first difference.
 
-It walks program, observation, tape model and reference together. Its answer is data: which rule, at which instruction, what was
-allowed and what was seen; `rules.explain` and the reports turn it into prose. It also counts the rules that the program really
-put to the test, so that a rule nobody exercised is never called passed.
+It walks program, observation, tape model and reference together. Its answer is data: which rule, at which
+instruction, what was allowed and what was seen; `rules.explain` and the reports turn it into prose. It also counts
+the rules that the program really put to the test, so that a rule nobody exercised is never called passed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ HUGE = 1e30
 class Violation:
     """The first difference between what was allowed and what was seen.
 
-    `subject` is the value or leaf that it is about, `held` the gradient that it held before, `got` and `want` the arrays where
-    two were compared, `bound` how far apart rounding lets them be, `diagnosis` the mistake that
-    would explain it, and `partner` the leaf that shares the subject's gradient.
+    `subject` is the value or leaf that it is about, `held` the gradient that it held before, `got` and `want` the
+    arrays where two were compared, `bound` how far apart rounding lets them be, `diagnosis` the mistake that would
+    explain it, and `partner` the leaf that shares the subject's gradient.
     """
 
     rule: str
@@ -123,7 +123,9 @@ class _Judge:
         observed = f"raised: {raised.kind.value} ({raised.type}: {message[:160]})"
         return Violation(rule, at, observed, self.allowed(expectation), op=_op(step))
 
-    def _values(self, at: int, step: Instruction, expectation: Expectation, values: tuple, seen: Seen) -> Violation | None:
+    def _values(
+        self, at: int, step: Instruction, expectation: Expectation, values: tuple, seen: Seen
+    ) -> Violation | None:
         match step:
             case Apply() | Leaf() | Detach():
                 return self._made(at, step, values)
@@ -142,7 +144,9 @@ class _Judge:
             if want is None:
                 continue
             if tensor.value.shape != want.shape:
-                return self._differs(rule, at, ref, f"a result of shape {tensor.value.shape}", f"shape {want.shape}", step)
+                return self._differs(
+                    rule, at, ref, f"a result of shape {tensor.value.shape}", f"shape {want.shape}", step
+                )
             if not close(tensor.value, want, self.dtype) and np.abs(want).max() < HUGE:
                 bound = forward_bound(self.reference, ref, self.dtype)
                 if not (np.abs(tensor.value - want) <= bound).all() and self.applies(rule):
@@ -154,7 +158,7 @@ class _Judge:
             about = "detach/values" if isinstance(step, Detach) else "gradients/requires-grad"
             if tensor.requires_grad is not None and tensor.requires_grad != requires and self.applies(about):
                 words = ("requires grad", "requires no grad")
-                seen, due = (words if tensor.requires_grad else words[::-1])
+                seen, due = words if tensor.requires_grad else words[::-1]
                 return self._differs(about, at, ref, f"the result {seen}", f"the result {due}", step)
         return None
 
@@ -181,7 +185,9 @@ class _Judge:
                 return self._differs(rule, at, leaf, "the leaf holds no gradient", "the leaf holds a gradient", call)
             if got.value.shape != contribution.shape or got.dtype != made.value.dtype:
                 form = f"a gradient of shape {got.value.shape}, {got.dtype}"
-                return self._differs("gradients/form", at, leaf, form, f"shape {contribution.shape}, {made.value.dtype}", call)
+                return self._differs(
+                    "gradients/form", at, leaf, form, f"shape {contribution.shape}, {made.value.dtype}", call
+                )
             violation = self._compare(at, call, leaf, held, got, contribution, expectation, before)
             if violation:
                 return violation
@@ -215,14 +221,22 @@ class _Judge:
             bound = bound + 2 * eps * (np.abs(held.value) + np.abs(want))
         return bound
 
-    def _stray(self, at: int, leaf: Ref, held: Gradient | None, got: Gradient | None, expectation: Expectation) -> Violation | None:
+    def _stray(
+        self, at: int, leaf: Ref, held: Gradient | None, got: Gradient | None, expectation: Expectation
+    ) -> Violation | None:
         """A leaf that the call does not reach, whose gradient changed all the same."""
         rule = "accumulation/unreached"
         if not self.tape.requires_grad[leaf]:
             rule = "accumulation/constant"
         elif "detach/blocks" in expectation.exercises:
             rule = "detach/blocks"
-        seen = "the leaf lost its gradient" if got is None else "the leaf received a gradient" if held is None else "the leaf's gradient changed"
+        seen = (
+            "the leaf lost its gradient"
+            if got is None
+            else "the leaf received a gradient"
+            if held is None
+            else "the leaf's gradient changed"
+        )
         if not self.applies(rule):
             return None
         return Violation(
@@ -261,7 +275,9 @@ class _Judge:
                 return self._differs(rule, at, leaf, f"the leaf holds {shown}", due, step)
         return None
 
-    def _after_error(self, at: int, step: Instruction, expectation: Expectation, raised: Raised, seen: Seen) -> Violation | None:
+    def _after_error(
+        self, at: int, step: Instruction, expectation: Expectation, raised: Raised, seen: Seen
+    ) -> Violation | None:
         """What a call that raised may leave behind."""
         assert isinstance(step, Backward)
         freed = raised.kind is Kind.GRAPH_FREED
@@ -304,5 +320,3 @@ def _meeting(walk: Walk, one: Ref, other: Ref) -> str | None:
 
 def _op(step: Instruction) -> str | None:
     return step.op if isinstance(step, Apply) else None
-
-

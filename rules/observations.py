@@ -27,7 +27,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor as it was seen: a copy of its values, its dtype's name, and whether it requires grad (None: not observable)."""
+    """A tensor as it was seen: a copy of its values, its dtype's name, and whether it requires grad (None: not
+    observable).
+    """
 
     value: np.ndarray
     dtype: str

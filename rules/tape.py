@@ -1,10 +1,11 @@
-"""A model of the tape: for each instruction, the set of outcomes that the rules allow, each with the rule that it rests on.
+"""A model of the tape: for each instruction, the set of outcomes that the rules allow, each with the rule that it
+rests on.
 
-The model walks a program beside an observation. `expect` says what may happen at an instruction; `advance` takes what did
-happen and goes on from there, so that a choice that the rules leave open never desynchronises the two.
+The model walks a program beside an observation. `expect` says what may happen at an instruction; `advance` takes what
+did happen and goes on from there, so that a choice that the rules leave open never desynchronises the two.
 
-What it keeps: which values require grad; for each recorded op a `Node` with its operands and whether what it saved has been
-freed, surely or perhaps; and the gradient that each leaf was last seen to hold.
+What it keeps: which values require grad; for each recorded op a `Node` with its operands and whether what it saved
+has been freed, surely or perhaps; and the gradient that each leaf was last seen to hold.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from rules.ops import OPS, Saves
 
 
 class Tape:
-    """The model's state; `shapes` gives the shape of every value, `frees` whether the framework claims to free graphs."""
+    """The model's state; `shapes` gives the shape of every value, `frees` whether the framework claims to free
+    graphs.
+    """
 
     def __init__(self, shapes: Mapping[Ref, np.ndarray], frees: bool = True) -> None:
         self.arrays = shapes

@@ -92,7 +92,11 @@ def _attr(value: object) -> str:
 
 
 def _number(x: float) -> str:
-    return repr(int(x)) if x.is_integer() and abs(x) < 1e15 and math.copysign(1, x) * x >= 0 and str(x) != "-0.0" else repr(x)
+    return (
+        repr(int(x))
+        if x.is_integer() and abs(x) < 1e15 and math.copysign(1, x) * x >= 0 and str(x) != "-0.0"
+        else repr(x)
+    )
 
 
 def _literal(value: Literal) -> str:

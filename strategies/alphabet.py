@@ -1,7 +1,7 @@
 """What programs may be drawn from: the ops, dtypes and claims of the framework under test.
 
-The alphabet in use is set once per process, when the framework is known and its broken ops have been found; strategies read it
-when they draw, not when they are defined.
+The alphabet in use is set once per process, when the framework is known and its broken ops have been found;
+strategies read it when they draw, not when they are defined.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The builder: draws ops and operands into a draft, every one of them valid when it is drawn.
 
-An op is offered only operands inside its domain; where no value fits, a fresh leaf is made that does. Nothing is rejected and
-drawn again. Choices run from the newest value to the oldest and from the simplest op to the rarest, which is the order in which
-Hypothesis shrinks.
+An op is offered only operands inside its domain; where no value fits, a fresh leaf is made that does. Nothing is
+rejected and drawn again. Choices run from the newest value to the oldest and from the simplest op to the rarest,
+which is the order in which Hypothesis shrinks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Builder(Draft):
     # -- drawing ops ------------------------------------------------------------------------------------------------------
 
     def op(self, name: str | None = None, fresh: bool = False, on: Ref | None = None) -> list[Ref]:
-        """A drawn op on drawn operands; `fresh` makes all operands leaves, `on` is used as the first operand where it can be."""
+        """A drawn op on drawn operands; `fresh` makes all operands leaves, `on` is used as the first operand where it
+        can be.
+        """
         if name is None and not self.alphabet.weighted:
             raise Undrawable("no program can be drawn: no op of the framework works")
         op = OPS[name or self.draw(one_of(tuple(self.alphabet.weighted)))]
@@ -42,7 +44,9 @@ class Builder(Draft):
         others: list[Ref] = []
         if len(options[0]) == 1 and not fresh:
             fitting = {shape for (shape,) in options}
-            others.append(self._operand(op, 1, fitting.__contains__, [s for (s,) in options], fresh, self.dtypes[first]))
+            others.append(
+                self._operand(op, 1, fitting.__contains__, [s for (s,) in options], fresh, self.dtypes[first])
+            )
         else:
             for k, shape in enumerate(self.pick(options), 1):
                 others.append(self._operand(op, k, shape.__eq__, (shape,), fresh, self.dtypes[first]))
@@ -51,7 +55,9 @@ class Builder(Draft):
         return self._checked(op, args, attrs)
 
     def _checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
-        """The op itself, or a calm one (or none) of its first operand where its results would be too large or its operands tie."""
+        """The op itself, or a calm one (or none) of its first operand where its results would be too large or its
+        operands tie.
+        """
         values = self.reference.values
         if op.apart is None or op.apart(*(values[r] for r in args)):
             made = self.reference.apply(op.name, args, attrs)
@@ -65,7 +71,13 @@ class Builder(Draft):
         return op.accepts(self.shape(ref)) and op.domain(place).holds(self.reference.values[ref])
 
     def _operand(
-        self, op: Op, place: int, accepts: Callable[[Shape], bool], shapes: Sequence[Shape], fresh: bool, dtype: str | None = None
+        self,
+        op: Op,
+        place: int,
+        accepts: Callable[[Shape], bool],
+        shapes: Sequence[Shape],
+        fresh: bool,
+        dtype: str | None = None,
     ) -> Ref:
         """An existing value that fits (the newest first), or a fresh leaf in the op's domain."""
         domain = op.domain(place)

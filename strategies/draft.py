@@ -1,4 +1,5 @@
-"""A draft: a program under construction, one valid instruction after another, with the reference's values computed as it goes.
+"""A draft: a program under construction, one valid instruction after another, with the reference's values computed as
+it goes.
 
 A draft draws numbers, tensors and calls; which ops and operands to draw is the builder's part.
 """

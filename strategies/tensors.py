@@ -13,7 +13,9 @@ from rules.ops.shapes import size
 
 
 def _plain() -> np.ndarray:
-    """256 multiples of 1/8 between -4 and 4: small whole numbers first, then halves, then the rest; a zero in every 16."""
+    """256 multiples of 1/8 between -4 and 4: small whole numbers first, then halves, then the rest; a zero in every
+    16.
+    """
     grid = [n / 8 for n in range(-32, 33) if n]
     grid.sort(key=lambda x: (x % 1 != 0, x % 0.5 != 0, abs(x), x < 0))
     values = [grid[n % len(grid)] for n in range(256)]

@@ -1,10 +1,10 @@
 """From a JAX function to a NumPy function: JAX traces and differentiates, NumPy runs what JAX wrote.
 
-Compiling with XLA costs about 45 ms for each op, shape and attribute, and running un-jitted about 1 ms per op; the arrays of
-a drawn program have six elements. So a function is traced once with `jax.make_jaxpr` (0.5 ms), and its jaxpr, which is a flat
-list of simple equations, becomes straight-line NumPy source. Differentiation is JAX's own: what is staged for a gradient is
-the jaxpr of `jax.vjp`. `tests/test_reference.py` holds this against JAX running the same functions, and every verdict that
-is not a plain pass is recomputed by JAX itself (`rules.reference.whole`).
+Compiling with XLA costs about 45 ms for each op, shape and attribute, and running un-jitted about 1 ms per op; the
+arrays of a drawn program have six elements. So a function is traced once with `jax.make_jaxpr` (0.5 ms), and its
+jaxpr, which is a flat list of simple equations, becomes straight-line NumPy source. Differentiation is JAX's own:
+what is staged for a gradient is the jaxpr of `jax.vjp`. `tests/test_reference.py` holds this against JAX running the
+same functions, and every verdict that is not a plain pass is recomputed by JAX itself (`rules.reference.whole`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Source:
 
 
 def stage(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Source:
-    """The source of a NumPy function that computes what `function` does on float64 arrays of the given shapes, as a tuple."""
+    """The source of a NumPy function that computes what `function` does on float64 arrays of the given shapes, as a
+    tuple.
+    """
     avals = [jax.ShapeDtypeStruct(s, np.float64) for s in shapes]
     return _Writer().write(jax.make_jaxpr(function)(*avals))
 

@@ -1,8 +1,8 @@
 """What was staged once is kept on disk: a cold start traces nothing that any earlier run traced.
 
-One SQLite file under `.cache` in the checkout, shared by all workers and runs; its rows are keyed by a digest of everything
-that the staged code depends on, so that an edited op or another version of JAX never meets old code. Losing the file costs
-time, nothing else.
+One SQLite file under `.cache` in the checkout, shared by all workers and runs; its rows are keyed by a digest of
+everything that the staged code depends on, so that an edited op or another version of JAX never meets old code.
+Losing the file costs time, nothing else.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Store:
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         database = sqlite3.connect(self.path, timeout=5)
-        database.execute("CREATE TABLE IF NOT EXISTS staged (digest TEXT, key TEXT, source BLOB, PRIMARY KEY (digest, key))")
+        database.execute(
+            "CREATE TABLE IF NOT EXISTS staged (digest TEXT, key TEXT, source BLOB, PRIMARY KEY (digest, key))"
+        )
         return database
 
     def staged(self, key: object, make: Callable[[], Source]) -> Staged:

@@ -1,8 +1,8 @@
 """Every value and every gradient of a program, composed from the vector-Jacobian products of its ops.
 
-`Reference` grows with the program, an instruction at a time, so that a strategy can draw with it and the judge can reuse
-what was computed. All arithmetic is in float64, whatever the program's dtypes: the reference is the exact answer as far as
-a float32 framework is concerned.
+`Reference` grows with the program, an instruction at a time, so that a strategy can draw with it and the judge can
+reuse what was computed. All arithmetic is in float64, whatever the program's dtypes: the reference is the exact
+answer as far as a float32 framework is concerned.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def pull(
     vjp: Vjp = exact_vjp,
     combine: Callable[[Array, Array], Array] = np.add,
 ) -> dict[Ref, Array]:
-    """Reverse accumulation over the recorded instructions, newest first; `combine` joins the contributions to a value."""
+    """Reverse accumulation over the recorded instructions, newest first; `combine` joins the contributions to a
+    value.
+    """
     cotangents: dict[Ref, Array] = {}
 
     def add(ref: Ref, ct: Array) -> None:

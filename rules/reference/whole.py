@@ -1,7 +1,7 @@
 """The authority: a backward call as `jax.vjp` over the whole program as a pure function of its leaves.
 
-This is what a verdict rests on when the fast composition of `rules.reference.values` and the framework disagree: JAX traces,
-differentiates and runs everything itself, un-jitted, in float64; detach is `stop_gradient`.
+This is what a verdict rests on when the fast composition of `rules.reference.values` and the framework disagree: JAX
+traces, differentiates and runs everything itself, un-jitted, in float64; detach is `stop_gradient`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One strategy for each situation that a rule is about: what makes the rule bite is built in, the rest is drawn.
 
-A situation is a few lines over the builder. Ops, shapes, values, depths and the noise between the calls vary; that the root was
-walked before, that the graph was retained, that two leaves are equal, does not.
+A situation is a few lines over the builder. Ops, shapes, values, depths and the noise between the calls vary; that
+the root was walked before, that the graph was retained, that two leaves are equal, does not.
 """
 
 from __future__ import annotations
@@ -45,4 +45,37 @@ from strategies.situations.lifetime import (
     walked_twice,
 )
 
-__all__ = ["single_ops", "whole_graphs", "fan_outs", "same_arguments", "several_results", "several_roots", "weighted_roots", "equal_leaves", "forms", "accumulations", "cleared_to_none", "cleared_to_zeros", "unreached_leaves", "constant_leaves", "walked_twice", "default_frees", "new_root_on_freed", "late_retains", "last_calls", "retained", "branches", "independent_graphs", "rebuilt", "nothing_saved", "detached_operands", "detached_roots", "detached_sources", "no_grad_roots", "implicit_cotangents", "wrong_cotangents", "refused_after_gradients", "failing_walks"]
+__all__ = [
+    "single_ops",
+    "whole_graphs",
+    "fan_outs",
+    "same_arguments",
+    "several_results",
+    "several_roots",
+    "weighted_roots",
+    "equal_leaves",
+    "forms",
+    "accumulations",
+    "cleared_to_none",
+    "cleared_to_zeros",
+    "unreached_leaves",
+    "constant_leaves",
+    "walked_twice",
+    "default_frees",
+    "new_root_on_freed",
+    "late_retains",
+    "last_calls",
+    "retained",
+    "branches",
+    "independent_graphs",
+    "rebuilt",
+    "nothing_saved",
+    "detached_operands",
+    "detached_roots",
+    "detached_sources",
+    "no_grad_roots",
+    "implicit_cotangents",
+    "wrong_cotangents",
+    "refused_after_gradients",
+    "failing_walks",
+]

@@ -10,7 +10,9 @@ from strategies.situations.base import situation
 
 @situation
 def accumulations(b: Builder) -> None:
-    """Two to five backward calls that reach the same leaves: from one retained root, from several, or from rebuilt ones."""
+    """Two to five backward calls that reach the same leaves: from one retained root, from several, or from rebuilt
+    ones.
+    """
     root = b.root()
     b.backward(root, retain=True)
     for _ in range(1 + b.below(4)):

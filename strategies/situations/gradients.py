@@ -11,6 +11,7 @@ from strategies.situations.base import joined, situation
 SEVERAL = ("split", "unstack", "chunk", "slogdet", "tensor_split")
 """Ops with several results."""
 
+
 @situation
 def single_ops(b: Builder, name: str) -> None:
     """One op on fresh leaves, and a backward call from its results."""
@@ -49,7 +50,9 @@ def same_arguments(b: Builder) -> None:
     value = b.required()
     pairs = b.having("multiply", "add", "subtract", "atan2", "hypot")
     name = b.pick(pairs)
-    if not OPS[name].domain(0).holds(b.reference.values[value]) or not OPS[name].domain(1).holds(b.reference.values[value]):
+    if not OPS[name].domain(0).holds(b.reference.values[value]) or not OPS[name].domain(1).holds(
+        b.reference.values[value]
+    ):
         name = pairs[0]
     made = b.apply(name, (value, value))[0]
     b.backward(b.beyond(made) if b.below(2) else made)
