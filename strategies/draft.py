@@ -172,10 +172,10 @@ class Draft:
         if not self.can(Needs.MULTIPLE_ROOTS):
             roots, cotangents = roots[-1:], cotangents and cotangents[-1:]
         if not self.can(Needs.COTANGENTS) and cotangents is None:
-            roots = tuple(self._total(root) for root in roots)
+            roots = tuple(self.total(root) for root in roots)
         return roots, retain if self.can(Needs.RETAIN) else None, cotangents
 
-    def _total(self, root: Ref) -> Ref:
+    def total(self, root: Ref) -> Ref:
         """One element made from a root, the same one each time."""
         if size(self.shape(root)) == 1:
             return root

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rules.catalogue import Needs
 from strategies.builder import Builder
 from strategies.situations.base import negative, situation
 
@@ -19,7 +20,8 @@ def detached_operands(b: Builder) -> None:
 @situation
 def detached_roots(b: Builder) -> None:
     """A backward call on a detached value, or on what was made from detached values only."""
-    root = b.detach(b.root(3))
+    source = b.root(3)
+    root = b.detach(source if b.can(Needs.COTANGENTS) else b.total(source))
     if b.below(3) == 2:
         root = b.nonlinear(root, negative(b))
     b.backward(root)

@@ -30,6 +30,8 @@ def implicit_cotangents(b: Builder) -> None:
 @situation
 def wrong_cotangents(b: Builder) -> None:
     """A cotangent of another shape, also one that would broadcast; then perhaps the right one."""
+    if not b.can(Needs.COTANGENTS):
+        raise Undrawable("the framework claims to take no cotangents")
     root = b.nonlinear(b.leaf(b.pick(((3,), (2,), (), (2, 3), (1,), (3, 2)))))
     shape = b.shape(root)
     others = [s for s in ((2,), (3,), (1,), (), (3, 2), (2, 3), (1, *shape), shape[::-1], shape[1:]) if s != shape]
