@@ -14,10 +14,11 @@ from frameworks.known import Known
 from frameworks.runner import run
 from harness.journal import Journal
 from rules.catalogue import Needs
-from rules.judge import Violation, judge
+from rules.judge import judge
 from rules.language import Leaf, Program
 from rules.observations import Observation
 from rules.reference.values import Reference, reference_of
+from rules.verdicts import Violation
 
 
 class Broken(AssertionError):

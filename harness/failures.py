@@ -20,9 +20,9 @@ from rules import codec
 from rules.catalogue import RULES
 from rules.dialect import code
 from rules.explain import explain
-from rules.judge import Violation
 from rules.language import Program
 from rules.reference.values import Reference
+from rules.verdicts import Violation
 
 
 def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None) -> Failure:

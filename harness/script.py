@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from rules.dialect import Dialect, code
-from rules.judge import Violation
 from rules.language import Backward, Leaf, Program, ZeroGrad, results
 from rules.observations import Observation, Raised
 from rules.text import names
+from rules.verdicts import Violation
 
 
 def script(

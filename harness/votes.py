@@ -13,11 +13,11 @@ import numpy as np
 from frameworks.base import Framework
 from frameworks.runner import run
 from reports.records import Votes
-from rules.judge import Violation
 from rules.language import Apply, Backward, Detach, Instruction, Leaf, Literal, Program, Ref
 from rules.observations import Returned
 from rules.reference import whole
 from rules.reference.values import array
+from rules.verdicts import Violation
 
 STEPS = {"float64": 1e-5, "float32": 1e-2}
 

@@ -1,18 +1,24 @@
-"""What a wrong gradient looks like: known ways to be wrong, each computed and compared with what was seen.
+"""What wrong gradients look like: known mistakes, each computed and compared with what was seen.
 
-A gradient that equals one of them names the rule that was broken and says how, which "another gradient" does not. The
+A mistake that explains what every leaf holds names the rule that was broken and says how, which "another gradient" does not. The
 first match wins; the simplest mistakes come first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from rules.language import Apply, Backward, Detach, Instruction, Leaf, Literal, Ref
-from rules.reference.values import Array, Reference, exact_vjp, pull
+from rules.language import Backward, Leaf, Ref
+from rules.mistakes import mistakes
+from rules.reference.values import Array, Reference
+
+Holds = Mapping[Ref, Array | None]
+"""What each leaf holds; none stands for zeros."""
+
+Totals = dict[Ref, Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +30,20 @@ class Diagnosis:
 
 
 def diagnose(
-    reference: Reference, call: Backward, leaf: Ref, held: Array | None, got: Array, want: Array, alone: bool = False
+    reference: Reference, call: Backward, leaf: Ref, held: Holds, got: Holds, alone: bool = False
 ) -> Diagnosis | None:
-    """The first known mistake whose result is `got` (within a thousand roundings) and is not also right.
+    """The first known mistake by which `leaf` is wrong and that explains, within a thousand roundings, what all leaves hold.
 
-    `alone` says that the call walks a single op: what could be the op's own fault is then taken for it.
+    `held` is what the leaves held before, `got` what they hold after. `alone` says that the call walks a single op: what could
+    be the op's own fault is then taken for it.
     """
-    due = want - (0.0 if held is None else held)
-    for diagnosis, wrong in _mistakes(reference, call, leaf, held, due, alone):
-        if np.shape(wrong) == got.shape and _same(got, wrong) and not _same(want, wrong):
+    due = {r: c for r, c in reference.pullback(call).items() if r in got}
+    before = {r: np.zeros_like(c) if held.get(r) is None else np.asarray(held[r]) for r, c in due.items()}
+    seen = {r: np.zeros_like(c) if got[r] is None else np.asarray(got[r]) for r, c in due.items()}
+    for diagnosis, wrong in _explanations(reference, call, leaf, held, before, due, alone):
+        if _same(before[leaf] + due[leaf], wrong[leaf]):
+            continue
+        if all(wrong[r].shape == seen[r].shape and _same(seen[r], wrong[r]) for r in due):
             return diagnosis
     return None
 
@@ -43,141 +54,48 @@ def _same(got: Array, want: Array) -> bool:
     return bool((np.abs(got - want) <= 1000 * eps * scale).all())
 
 
-def _mistakes(
-    reference: Reference, call: Backward, leaf: Ref, held: Array | None, due: Array, alone: bool
-) -> Iterator[tuple[Diagnosis, Array]]:
-    before = np.zeros_like(due) if held is None else held
+def _explanations(
+    reference: Reference, call: Backward, leaf: Ref, held: Holds, before: Totals, due: Totals, alone: bool
+) -> Iterator[tuple[Diagnosis, Totals]]:
+    def total(contributions: Mapping[Ref, Array]) -> Totals:
+        return {r: before[r] + contributions.get(r, 0.0) for r in due}
+
+    if held.get(leaf) is not None:
+        yield from _old_and_new(held, before, due)
+    for rule, text, contributions in mistakes(reference, call):
+        yield Diagnosis(rule, text), total(contributions)
+    for text, contributions in _equals(reference, due):
+        yield Diagnosis("gradients/equal-leaves", text), total(contributions)
+    again = "accumulation/adds" if held.get(leaf) is not None else "gradients/op" if alone else "accumulation/first"
+    yield Diagnosis(again, "This call's contribution was added twice."), total({r: 2 * c for r, c in due.items()})
+    yield Diagnosis(again, "This call's contribution was subtracted."), total({r: -c for r, c in due.items()})
+    turned = {r: c.swapaxes(-1, -2) if c.ndim >= 2 and c.shape[-1] == c.shape[-2] else c for r, c in due.items()}
+    rule = "gradients/op" if alone else "gradients/graph"
+    yield Diagnosis(rule, "It is the transpose of the right gradient."), total(turned)
+
+
+def _old_and_new(held: Holds, before: Totals, due: Totals) -> Iterator[tuple[Diagnosis, Totals]]:
+    """What a leaf that held a gradient may hold instead of the sum; one that held none holds what it should."""
     adds = "accumulation/adds"
-    if held is not None:
-        yield Diagnosis(adds, "It is what this call contributes: the gradient held before was overwritten."), due
-        yield Diagnosis(adds, "It is what the leaf held before: this call added nothing."), held
-        yield (
-            Diagnosis(adds, "It is twice what the leaf held: this call added the old gradient, not its own."),
-            2 * held,
-        )
-    for diagnosis, cotangents in _variants(reference, call):
-        yield diagnosis, before + cotangents.get(leaf, 0.0)
-    contributions = reference.pullback(call)
-    for other in _equals(reference, leaf):
-        for_other = contributions.get(other, np.zeros_like(due))
-        equal = "gradients/equal-leaves"
-        yield Diagnosis(equal, "It is the gradient of another leaf of equal values."), before + for_other
-        yield (
-            Diagnosis(equal, "It is the sum of the gradients of two leaves of equal values."),
-            before + due + for_other,
-        )
-    again = adds if held is not None else "gradients/op" if alone else "accumulation/first"
-    yield Diagnosis(again, "This call's contribution was added twice."), before + 2 * due
-    yield Diagnosis(again, "This call's contribution was subtracted."), before - due
-    if due.ndim >= 2 and due.shape[-1] == due.shape[-2]:
-        rule = "gradients/op" if alone else "gradients/graph"
-        yield Diagnosis(rule, "It is the transpose of the right gradient."), before + due.swapaxes(-1, -2)
+    had = {r: held.get(r) is not None for r in due}
+    text = "It is what this call contributes: the gradient held before was overwritten."
+    yield Diagnosis(adds, text), dict(due)
+    text = "It is what the leaf held before: this call added nothing."
+    yield Diagnosis(adds, text), {r: before[r] if had[r] else c for r, c in due.items()}
+    text = "It is twice what the leaf held: this call added the old gradient, not its own."
+    yield Diagnosis(adds, text), {r: 2 * before[r] if had[r] else c for r, c in due.items()}
 
 
-def _equals(reference: Reference, leaf: Ref) -> Iterator[Ref]:
-    """The other leaves that require grad and have the values of `leaf`."""
-    made = reference.steps[leaf.at]
-    for at, step in enumerate(reference.steps):
-        if at != leaf.at and isinstance(step, Leaf) and step == made:
-            yield Ref(at)
-
-
-def _variants(reference: Reference, call: Backward) -> Iterator[tuple[Diagnosis, dict[Ref, Array]]]:
-    def walk(changed: Backward = call, **options: Callable) -> dict[Ref, Array]:
-        return pull(reference.steps, reference.values, reference.requires_grad, changed, **options)
-
-    if any(c is not None for c in call.cotangents):
-        shapes = [np.shape(reference.values[r]) for r in call.roots]
-        ones = replace(call, cotangents=tuple(_ones(s, c) for s, c in zip(shapes, call.cotangents, strict=True)))
-        yield (
-            Diagnosis("gradients/cotangent", "It is the gradient for a cotangent of ones: the one given was ignored."),
-            walk(ones),
-        )
-        total = replace(call, cotangents=tuple(_total(c) for c in call.cotangents))
-        text = "It is the gradient for the sum of the cotangent's elements in every place."
-        yield Diagnosis("gradients/cotangent", text), walk(total)
-    if len(set(call.roots)) < len(call.roots):
-        once = dict(zip(call.roots, call.cotangents, strict=True))
-        text = "It counts a root that is listed twice only once."
-        yield (
-            Diagnosis("gradients/several-roots", text),
-            walk(replace(call, roots=tuple(once), cotangents=tuple(once.values()))),
-        )
-    if len(call.roots) > 1:
-        for k in range(len(call.roots)):
-            one = replace(call, roots=(call.roots[k],), cotangents=(call.cotangents[k],))
-            text = f"It is the gradient of root number {k + 1} alone: the other roots were ignored."
-            yield Diagnosis("gradients/several-roots", text), walk(one)
-    yield _repeats(True), walk(vjp=_arguments_once(True))
-    yield _repeats(False), walk(vjp=_arguments_once(False))
-    yield _fan_out("first"), walk(combine=lambda old, new: old)
-    yield _fan_out("last"), walk(combine=lambda old, new: new)
-    for kept in range(max((s.results for s in reference.steps if isinstance(s, Apply)), default=0)):
-        text = (
-            f"It is the gradient through result number {kept + 1} of an op that has several: the others were dropped."
-        )
-        yield Diagnosis("gradients/several-results", text), walk(vjp=_results_kept(kept))
-    if any(isinstance(step, Detach) for step in reference.steps):
-        text = "It is the gradient with the detach left out: the detached value passed it on."
-        yield Diagnosis("detach/blocks", text), _through(reference, call)
-
-
-def _ones(shape: tuple[int, ...], cotangent: Literal | None) -> Literal | None:
-    return None if cotangent is None else replace(cotangent, data=tuple([1.0] * int(np.prod(shape))))
-
-
-def _total(cotangent: Literal | None) -> Literal | None:
-    return None if cotangent is None else replace(cotangent, data=(sum(cotangent.data),) * len(cotangent.data))
-
-
-def _repeats(first: bool) -> Diagnosis:
-    which = "first" if first else "last"
-    return Diagnosis("gradients/same-argument", f"It counts a value that an op takes twice only for its {which} place.")
-
-
-def _fan_out(which: str) -> Diagnosis:
-    return Diagnosis(
-        "gradients/fan-out", f"It counts only the {which} contribution to a value that is used several times."
-    )
-
-
-def _arguments_once(first: bool) -> Callable[..., tuple[Array, ...]]:
-    def vjp(at: int, step: Apply, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-        made = list(exact_vjp(at, step, operands, cotangents))
-        order = range(len(made)) if first else range(len(made) - 1, -1, -1)
-        seen: set[Ref] = set()
-        for k in order:
-            if step.args[k] in seen:
-                made[k] = np.zeros_like(made[k])
-            seen.add(step.args[k])
-        return tuple(made)
-
-    return vjp
-
-
-def _results_kept(kept: int) -> Callable[..., tuple[Array, ...]]:
-    def vjp(at: int, step: Apply, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-        if step.results > 1:
-            cotangents = [c if k == kept else np.zeros_like(c) for k, c in enumerate(cotangents)]
-        return exact_vjp(at, step, operands, cotangents)
-
-    return vjp
-
-
-def _through(reference: Reference, call: Backward) -> dict[Ref, Array]:
-    """The gradients of the program in which every detach is the identity."""
-    renamed: dict[Ref, Ref] = {}
-    requires: dict[Ref, bool] = {}
-    steps: list[Instruction] = []
-    for at, step in enumerate(reference.steps):
-        match step:
-            case Detach(source):
-                renamed[Ref(at)] = renamed.get(source, source)
-                requires[Ref(at)] = requires[renamed[Ref(at)]]
-            case Leaf():
-                requires[Ref(at)] = step.requires_grad
-            case Apply(op, args, attrs, results):
-                step = Apply(op, tuple(renamed.get(r, r) for r in args), attrs, results)
-                requires.update({Ref(at, k): any(requires[r] for r in step.args) for k in range(results)})
-        steps.append(step)
-    return pull(steps, reference.values, requires, replace(call, roots=tuple(renamed.get(r, r) for r in call.roots)))
+def _equals(reference: Reference, due: Totals) -> Iterator[tuple[str, Totals]]:
+    """Leaves of equal values taken for one another: the first gets everything, the last does, or they swap."""
+    for first in due:
+        for second in due:
+            if first < second and isinstance(step := reference.steps[first.at], Leaf):
+                if step != reference.steps[second.at]:
+                    continue
+                both, none = due[first] + due[second], np.zeros_like(due[first])
+                text = "One of two leaves of equal values got the gradients of both."
+                yield text, {**due, first: both, second: none}
+                yield text, {**due, first: none, second: both}
+                yield text, {**due, first: both, second: both}
+                yield "Two leaves of equal values got each other's gradient.", {**due, first: due[second], second: due[first]}

@@ -12,13 +12,13 @@ import numpy as np
 
 from rules.catalogue import Needs
 from rules.graph import Expectation, Freed, Node
-from rules.judge import Violation
 from rules.language import Apply, Backward, Detach, Leaf, Program, Ref, ZeroGrad
 from rules.observations import Observation, Raised, Returned
 from rules.ops import Saves
 from rules.reference.values import Reference
 from rules.tape import Tape
 from rules.text import names
+from rules.verdicts import Violation
 
 Remarks = list[tuple[int, str]]
 

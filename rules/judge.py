@@ -8,7 +8,6 @@ the rules that the program really put to the test, so that a rule nobody exercis
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,40 +20,9 @@ from rules.reference.bound import close, forward_bound, gradient_bound, working_
 from rules.reference.values import Reference
 from rules.tape import Tape
 from rules.text import names
+from rules.verdicts import Judgement, Violation
 
 HUGE = 1e30
-"""Beyond this a value of a float32 program may overflow on the way: nothing is judged there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """The first difference between what was allowed and what was seen.
-
-    `subject` is the value or leaf that it is about, `held` the gradient that it held before, `got` and `want` the
-    arrays where two were compared, `bound` how far apart rounding lets them be, `diagnosis` the mistake that would
-    explain it, and `partner` the leaf that shares the subject's gradient.
-    """
-
-    rule: str
-    at: int
-    observed: str
-    allowed: tuple[tuple[str, str], ...]
-    subject: Ref | None = None
-    op: str | None = None
-    held: np.ndarray | None = None
-    got: np.ndarray | None = None
-    want: np.ndarray | None = None
-    bound: np.ndarray | None = None
-    diagnosis: str | None = None
-    partner: Ref | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The verdict on one program: the first violation, if any, and how often each rule was put to the test."""
-
-    violation: Violation | None
-    exercised: Mapping[str, int]
 
 
 def judge(program: Program, observation: Observation, reference: Reference, claims: Collection[Needs]) -> Judgement:
@@ -178,7 +146,7 @@ class _Judge:
             contribution = due[leaf]
             before = "accumulation/first" if held is None else "accumulation/adds"
             if got is None:
-                if held is None and not contribution.any():
+                if held is None and self._negligible(call, leaf, contribution):
                     continue  # a gradient that is zero throughout may stay undefined
                 twins = "gradients/equal-leaves" in expectation.exercises
                 rule = "gradients/equal-leaves" if twins and held is None else before
@@ -188,15 +156,16 @@ class _Judge:
                 return self._differs(
                     "gradients/form", at, leaf, form, f"shape {contribution.shape}, {made.value.dtype}", call
                 )
-            violation = self._compare(at, call, leaf, held, got, contribution, expectation, before)
+            violation = self._compare(at, call, leaf, seen, contribution, expectation, before)
             if violation:
                 return violation
         return self._shared(at, seen, expectation.walk)
 
     def _compare(
-        self, at: int, call: Backward, leaf: Ref, held: Gradient | None, got: Gradient, contribution: np.ndarray,
-        expectation: Expectation, before: str,
-    ) -> Violation | None:  # fmt: skip
+        self, at: int, call: Backward, leaf: Ref, seen: Seen, contribution: np.ndarray, expectation: Expectation, before: str
+    ) -> Violation | None:
+        held, got = self.tape.held.get(leaf), seen.gradients[leaf]
+        assert got is not None
         want = contribution if held is None else held.value + contribution
         if close(got.value, want, self.dtype) or not np.abs(want).max() < HUGE:
             return None
@@ -205,14 +174,19 @@ class _Judge:
             return None
         alone = len(expectation.walk.nodes) == 1
         rule, op = ("gradients/op", expectation.walk.nodes[0].op) if alone else ("gradients/graph", None)
-        old = None if held is None else held.value
-        diagnosis = diagnose(self.reference, call, leaf, old, got.value, want, alone)
+        diagnosis = diagnose(self.reference, call, leaf, _values(self.tape.held), _values(seen.gradients), alone)
         if diagnosis and self.applies(diagnosis.rule):
             rule, op = diagnosis.rule, op if diagnosis.rule == "gradients/op" else None
         return Violation(
             rule, at, "returned with another gradient", (("returns with the right gradient", before),), leaf, op,
-            old, got.value, want, bound, diagnosis.text if diagnosis else None,
+            None if held is None else held.value, got.value, want, bound, diagnosis.text if diagnosis else None,
         )  # fmt: skip
+
+    def _negligible(self, call: Backward, leaf: Ref, contribution: np.ndarray) -> bool:
+        """Whether a contribution is zero but for the rounding of the reference itself."""
+        return not contribution.any() or bool(
+            (np.abs(contribution) <= gradient_bound(self.reference, call, leaf, self.dtype)).all()
+        )
 
     def _bound(self, call: Backward, leaf: Ref, held: Gradient | None, want: np.ndarray) -> np.ndarray:
         bound = gradient_bound(self.reference, call, leaf, self.dtype)
@@ -300,6 +274,10 @@ class _Judge:
                     held=None if held is None else held.value, got=None if got is None else got.value,
                 )  # fmt: skip
         return None
+
+
+def _values(gradients: Mapping[Ref, Gradient | None]) -> dict[Ref, np.ndarray | None]:
+    return {leaf: None if gradient is None else gradient.value for leaf, gradient in gradients.items()}
 
 
 def _unchanged(held: Gradient | None, got: Gradient | None) -> bool:

@@ -11,12 +11,13 @@ import torch
 
 from frameworks.runner import run
 from frameworks.torch_eager import TorchEager
-from rules.judge import Violation, judge
+from rules.judge import judge
 from rules.language import Attrs, Program
 from rules.observations import Observation
 from rules.ops import OPS
 from rules.reference.values import Reference
 from rules.text import parse
+from rules.verdicts import Violation
 
 WALK = """
 def leaves(root):

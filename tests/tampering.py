@@ -10,12 +10,13 @@ import numpy as np
 from frameworks.runner import run
 from frameworks.torch_eager import TorchEager
 from rules.catalogue import Needs
-from rules.judge import Judgement, Violation, judge
+from rules.judge import judge
 from rules.language import Program, Ref
 from rules.observations import Gradient, Kind, Observation, Raised, Returned, Seen
 from rules.ops import OPS
 from rules.reference.values import Reference
 from rules.text import names, parse
+from rules.verdicts import Judgement, Violation
 
 TORCH = TorchEager()
 CLAIMS = frozenset(Needs)

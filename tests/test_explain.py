@@ -18,11 +18,11 @@ from harness.script import script
 from harness.variations import nearest
 from harness.votes import reference_agrees, votes
 from rules.explain import explain
-from rules.judge import Violation
 from rules.language import Ref
 from rules.ops import OPS
 from rules.reference.values import Reference
 from rules.text import parse
+from rules.verdicts import Violation
 from tests.liars import (
     FREES,
     HALVES,

@@ -9,12 +9,13 @@ import pytest
 
 from frameworks.runner import run
 from frameworks.torch_eager import TorchEager
+from rules.graph import Expectation, Freed
 from rules.judge import judge
 from rules.language import Backward, Program, Ref
 from rules.observations import Kind, NotRun, Raised, Returned, Seen
 from rules.ops import OPS
 from rules.reference.values import Reference
-from rules.tape import Expectation, Freed, Tape
+from rules.tape import Tape
 from rules.text import parse
 
 TORCH = TorchEager()

@@ -7,7 +7,7 @@ answer as far as a float32 framework is concerned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import jax
@@ -113,15 +113,18 @@ def exact_vjp(at: int, step: Apply, operands: list[Array], cotangents: list[Arra
 
 
 def pull(
-    steps: list[Instruction],
+    steps: Sequence[Instruction],
     values: Mapping[Ref, Array],
     requires_grad: Mapping[Ref, bool],
     call: Backward,
     vjp: Vjp = exact_vjp,
     combine: Callable[[Array, Array], Array] = np.add,
+    joined: bool = True,
 ) -> dict[Ref, Array]:
-    """Reverse accumulation over the recorded instructions, newest first; `combine` joins the contributions to a
-    value.
+    """Reverse accumulation over the recorded instructions, newest first.
+
+    `combine` joins the contributions to a value; where it is not a sum, `joined` says whether what one op contributes to
+    a value that it takes in several places counts as one contribution.
     """
     cotangents: dict[Ref, Array] = {}
 
@@ -140,10 +143,10 @@ def pull(
             continue
         cts = [cotangents[r] if r in cotangents else np.zeros_like(values[r]) for r in made]
         contributions = vjp(at, step, [values[r] for r in step.args], cts)
-        if combine is np.add:
+        if combine is np.add or not joined:
             for ref, ct in zip(step.args, contributions, strict=True):
                 add(ref, ct)
-        else:  # what one op contributes to a value is one contribution, in however many places the value stands
+        else:
             for ref in dict.fromkeys(step.args):
                 add(ref, np.add.reduce([ct for r, ct in zip(step.args, contributions, strict=True) if r == ref]))
     return cotangents

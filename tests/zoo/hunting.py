@@ -22,10 +22,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 import suites
 from harness.checking import Broken, Check
 from harness.session import Session
-from rules.judge import Violation
 from rules.language import Program
 from rules.ops import OPS
 from rules.text import render
+from rules.verdicts import Violation
 from strategies import alphabet, situations
 from strategies.alphabet import CORE
 from strategies.draft import Undrawable
