@@ -1,0 +1,233 @@
+"""What is drawn, counted: situations that rules are about must come up often enough, or passing them means nothing.
+
+The floors are about half of what was seen when they were set. `pytest -s` prints the tables.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from frameworks.runner import run
+from frameworks.torch_eager import TorchEager
+from rules.catalogue import RULES
+from rules.judge import judge
+from rules.language import Apply, Program, validate
+from rules.ops import OPS
+from rules.reference.values import reference_of
+from strategies import alphabet, situations
+from strategies.programs import programs
+from tests.census import features, size
+
+N = 1500
+EACH = 100
+PER_RULE = 60
+SUITES = sorted((Path(__file__).parents[1] / "suites").glob("test_*.py"))
+INEXACT = frozenset({"hardsigmoid", "digamma", "matrix_exp"})
+"""Ops whose gradients PyTorch is known to compute less exactly than their dtype allows."""
+
+SITUATIONS: dict[str, Callable[[], st.SearchStrategy[Program]]] = {
+    name: make
+    for name, make in vars(situations).items()
+    if getattr(make, "__module__", "").startswith(situations.__name__)
+    and name[0] != "_"
+    and name not in ("situation", "single_ops")
+}
+
+settings.register_profile(
+    "counting", database=None, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck),
+    max_examples=PER_RULE, derandomize=True,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True, scope="module")
+def exact_ops() -> Iterator[None]:
+    """Draw without the ops that torch is known to get wrong."""
+    before = alphabet.current()
+    alphabet.use(alphabet.Alphabet(tuple(OPS)).without(INEXACT))
+    yield
+    alphabet.use(before)
+
+
+@cache
+def counts(name: str, count: int) -> tuple[Counter[str], Counter[str], int]:
+    """How many of the programs that a strategy draws have each feature; sums over all; and how many there were."""
+    strategy = programs() if name == "programs" else SITUATIONS[name]()
+    seen, sums = Counter[str](), Counter[str]()
+
+    @seed(20250130)
+    @settings(settings.get_profile("counting"), max_examples=count)
+    @given(program=strategy)
+    def collect(program: Program) -> None:
+        seen.update(features(program))
+        ops, calls = size(program)
+        sums.update({"programs": 1, "ops": ops, "calls": calls})
+        sums.update(f"op {step.op}" for step in program if isinstance(step, Apply))
+        assert validate(program, frozenset(OPS)) is program
+
+    collect()
+    return seen, sums, sums["programs"]
+
+
+# -- features ----------------------------------------------------------------------------------------------------------
+
+FLOORS = {
+    "diamond": (5, 3),
+    "value used eight times or more": (0, 0.2),
+    "same value as both arguments": (10, 15),
+    "several roots on one subgraph": (3, 1.5),
+    "independent graphs that share leaves": (7, 3),
+    "root rebuilt after its graph was freed": (0, 1.5),
+    "new root on a freed subgraph": (1, 1.7),
+    "freed graph walked again": (9, 10),
+    "freed graph that saved nothing, walked again": (3, 1.5),
+    "op after a backward, walked later": (20, 2.5),
+    "backward called three times or more": (20, 9),
+    "leaf that requires no grad": (16, 8),
+    "unused leaf": (7, 7),
+    "leaves of equal value": (0.4, 4),
+    "zero among the values": (20, 11),
+    "cotangent with zeros": (15, 7),
+    "rank 0": (7, 5),
+    "rank 1": (30, 25),
+    "rank 2": (35, 25),
+    "rank 3": (16, 7),
+    "rank 4": (7, 4),
+    "dimension of 0": (11, 2.5),
+    "dimension of 1": (30, 18),
+    "float32": (25, 23),
+    "float64": (25, 25),
+}
+"""For each feature, in what part of the programs, in percent, it is at least: of programs(), and of all situations."""
+
+
+def missing(seen: Counter[str], total: int, which: int) -> dict[str, str]:
+    """The features that too few programs have; prints the table."""
+    print(f"\nof {total} {('drawn by programs()', 'drawn by all situations')[which]}:")
+    for name, count in seen.most_common():
+        print(f"{count:7} {count / total:6.1%}  {name}")
+    return {
+        name: f"{seen[name]} of {total}" for name, floors in FLOORS.items() if 100 * seen[name] < floors[which] * total
+    }
+
+
+def test_programs_have_every_feature():
+    seen, _, total = counts("programs", N)
+    assert total == N
+    assert not missing(seen, total, 0)
+
+
+def test_situations_have_every_feature():
+    seen = sum((counts(name, EACH)[0] for name in SITUATIONS), Counter[str]())
+    assert not missing(seen, EACH * len(SITUATIONS), 1)
+
+
+def test_no_feature_goes_uncounted():
+    everything = counts("programs", N)[0] + sum((counts(name, EACH)[0] for name in SITUATIONS), Counter[str]())
+    assert set(everything) == set(FLOORS)
+
+
+# -- sizes and ops -----------------------------------------------------------------------------------------------------
+
+
+def test_programs_are_of_a_size():
+    _, sums, total = counts("programs", N)
+    ops, calls = sums["ops"] / total, sums["calls"] / total
+    print(f"\nprograms(): {ops:.1f} ops and {calls:.1f} calls on average")
+    assert 6 <= ops <= 12
+    assert 2.5 <= calls <= 5
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_every_situation_computes_and_calls(name: str):
+    _, sums, total = counts(name, EACH)
+    assert total == EACH
+    assert sums["ops"] >= 0.8 * total
+    assert sums["calls"] >= 0.9 * total
+
+
+def test_nearly_every_op_is_drawn():
+    """Each op has a test of its own; this is about ops among others, of which a run may miss a few."""
+    sums = sum((counts(name, EACH)[1] for name in SITUATIONS), counts("programs", N)[1])
+    used = Counter({name: sums[f"op {name}"] for name in OPS if sums[f"op {name}"]})
+    rarest, common = used.most_common()[:-9:-1], used.most_common(8)
+    print(f"\n{len(used)} of {len(OPS)} ops in {sums['programs']} programs; most: {common}; least: {rarest}")
+    assert not INEXACT & set(used)
+    assert len(used) >= 0.97 * len(OPS)
+
+
+@pytest.mark.parametrize("name", sorted(set(OPS) - INEXACT))
+def test_an_op_is_drawn_by_itself(name: str):
+    """Another op is drawn in its place where its operands tie or its results are large; not too often, though."""
+    drawn = []
+
+    @settings(settings.get_profile("counting"), max_examples=10)
+    @given(program=situations.single_ops(name))
+    def check(program: Program) -> None:
+        drawn.extend(step.op for step in program if isinstance(step, Apply))
+
+    check()
+    assert drawn.count(name) >= 3, drawn
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+TORCH = TorchEager()
+
+
+def suite_tests() -> Iterator[tuple[str, Callable[..., None]]]:
+    """Every test of the suites with its rule, its settings those of counting."""
+    before = settings.get_current_profile_name()
+    settings.load_profile("counting")
+    try:
+        for path in SUITES:
+            spec = importlib.util.spec_from_file_location(f"counted_{path.stem}", path)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            for name, function in vars(module).items():
+                marks = [mark for mark in getattr(function, "pytestmark", ()) if mark.name == "rule"]
+                if name.startswith("test_") and marks:
+                    yield marks[0].args[0], function
+    finally:
+        settings.load_profile(before)
+
+
+TESTS = dict(suite_tests())
+LEAST = {"gradients/graph": 0.2}
+"""What part of a rule's programs has to bring its situation about, where that is not half of them."""
+
+
+def test_every_rule_has_a_test():
+    assert set(TESTS) == set(RULES)
+
+
+@pytest.mark.parametrize("rule", TESTS)
+def test_a_rule_is_put_to_the_test_by_its_own_suite(rule: str):
+    drawn = exercised = 0
+
+    def check(program: Program) -> None:
+        nonlocal drawn, exercised
+        judgement = judge(program, run(program, TORCH), reference_of(program), TORCH.claims)
+        assert judgement.violation is None, judgement.violation
+        drawn += 1
+        exercised += rule in judgement.exercised
+
+    test = TESTS[rule]
+    if "op" in inspect.signature(test).parameters:
+        for op in sorted(set(OPS) - INEXACT)[::10]:
+            test(check=check, op=op)
+    else:
+        test(check=check)
+    print(f"\n{rule}: {exercised} of {drawn} programs")
+    assert drawn >= PER_RULE
+    assert exercised >= drawn * LEAST.get(rule, 0.5)
