@@ -14,7 +14,7 @@ from harness.checking import Broken
 from rules import codec
 from rules.catalogue import Needs
 from rules.judge import judge
-from rules.language import Apply, Leaf, MalformedProgram, Program
+from rules.language import Apply, Backward, Detach, Leaf, MalformedProgram, Program, ZeroGrad
 from rules.ops import OPS
 from rules.reference.values import Reference
 
@@ -43,6 +43,9 @@ def replay(path: Path, framework: Framework, claims: Collection[Needs]) -> Repla
     dtypes = sorted({s.value.dtype for s in program if isinstance(s, Leaf)} - set(framework.dtypes))
     if dtypes:
         return Replayed("cannot run", f"{path}: {framework.name} does not support {', '.join(dtypes)}")
+    unclaimed = sorted(need.value for need in needs(program) - set(claims))
+    if unclaimed:
+        return Replayed("cannot run", f"{path}: {framework.name} does not claim {', '.join(unclaimed)}")
     try:
         reference = Reference(program)
     except Exception as error:  # operands of shapes that no op takes: the file is at fault, not the framework
@@ -52,6 +55,24 @@ def replay(path: Path, framework: Framework, claims: Collection[Needs]) -> Repla
     if violation is None:
         return Replayed("fixed")
     return Replayed("still failing", violation.rule, Broken(program, observation, violation))
+
+
+def needs(program: Program) -> set[Needs]:
+    """What a framework has to claim for a program to be asked of it."""
+    found = set()
+    for step in program:
+        match step:
+            case Leaf(requires_grad=False):
+                found.add(Needs.CONSTANTS)
+            case Detach():
+                found.add(Needs.DETACH)
+            case ZeroGrad(_, set_to_none):
+                found.add(Needs.ZERO_TO_NONE if set_to_none else Needs.ZERO_TO_ZEROS)
+            case Backward(roots, cotangents, retain_graph):
+                found |= {Needs.MULTIPLE_ROOTS} if len(roots) > 1 else set()
+                found |= {Needs.COTANGENTS} if any(cotangents) else set()
+                found |= {Needs.RETAIN} if retain_graph is not None else set()
+    return found
 
 
 def read(path: Path) -> Program:

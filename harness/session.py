@@ -13,7 +13,7 @@ from frameworks.base import Framework
 from frameworks.known import Known, known
 from frameworks.registry import load
 from frameworks.smoke import smoke
-from harness.audit import wrong_ops
+from harness.audit import at_fault, wrong_ops
 from harness.checking import Check
 from harness.journal import PATIENCE, Journal
 from reports import records
@@ -77,7 +77,7 @@ class Session:
         """The ops that are wrong by themselves, found by the audit, and those known to be."""
         listed = {entry.op for entry in self.known if entry.op is not None}
         wrong = wrong_ops(self.framework, self.claims, self.drawable) if self.wrong is None else self.wrong
-        return wrong | listed
+        return at_fault(wrong, self.framework.ops) | listed
 
     def prepare(self) -> None:
         """Make the framework's alphabet, less its broken ops, the one that strategies draw from."""

@@ -98,4 +98,7 @@ def _equals(reference: Reference, due: Totals) -> Iterator[tuple[str, Totals]]:
                 yield text, {**due, first: both, second: none}
                 yield text, {**due, first: none, second: both}
                 yield text, {**due, first: both, second: both}
-                yield "Two leaves of equal values got each other's gradient.", {**due, first: due[second], second: due[first]}
+                yield (
+                    "Two leaves of equal values got each other's gradient.",
+                    {**due, first: due[second], second: due[first]},
+                )

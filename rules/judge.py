@@ -162,7 +162,14 @@ class _Judge:
         return self._shared(at, seen, expectation.walk)
 
     def _compare(
-        self, at: int, call: Backward, leaf: Ref, seen: Seen, contribution: np.ndarray, expectation: Expectation, before: str
+        self,
+        at: int,
+        call: Backward,
+        leaf: Ref,
+        seen: Seen,
+        contribution: np.ndarray,
+        expectation: Expectation,
+        before: str,
     ) -> Violation | None:
         held, got = self.tape.held.get(leaf), seen.gradients[leaf]
         assert got is not None

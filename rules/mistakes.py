@@ -29,7 +29,11 @@ def mistakes(reference: Reference, call: Backward) -> Iterator[Mistake]:
     if any(c is not None for c in call.cotangents):
         shapes = [np.shape(reference.values[r]) for r in call.roots]
         ones = replace(call, cotangents=tuple(_ones(s, c) for s, c in zip(shapes, call.cotangents, strict=True)))
-        yield "gradients/cotangent", "It is the gradient for a cotangent of ones: the one given was ignored.", walk(ones)
+        yield (
+            "gradients/cotangent",
+            "It is the gradient for a cotangent of ones: the one given was ignored.",
+            walk(ones),
+        )
         total = replace(call, cotangents=tuple(_total(c) for c in call.cotangents))
         text = "It is the gradient for the sum of the cotangent's elements in every place."
         yield "gradients/cotangent", text, walk(total)
@@ -43,7 +47,9 @@ def mistakes(reference: Reference, call: Backward) -> Iterator[Mistake]:
         yield "gradients/fan-out", text, walk(combine=combine)
         yield "gradients/fan-out", text, walk(combine=combine, joined=False)
     for kept in range(max((s.results for s in reference.steps if isinstance(s, Apply)), default=0)):
-        text = f"It is the gradient through result number {kept + 1} of an op that has several: the others were dropped."
+        text = (
+            f"It is the gradient through result number {kept + 1} of an op that has several: the others were dropped."
+        )
         yield "gradients/several-results", text, walk(vjp=_results_kept(kept))
     if any(isinstance(step, Detach) for step in reference.steps):
         text = "It is the gradient with the detach left out: the detached value passed it on."

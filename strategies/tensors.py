@@ -33,7 +33,9 @@ def raw(elements: int) -> st.SearchStrategy[bytes]:
 
 def literal(data: bytes, shape: Shape, dtype: str, domain: Domain = ANY) -> Literal:
     """The tensor that bytes stand for, moved into a domain, exactly representable in its dtype."""
-    values = domain.fit(VALUES[(np.frombuffer(data, np.uint8) + np.arange(len(data))) % 256].reshape(shape)).astype(dtype)
+    values = domain.fit(VALUES[(np.frombuffer(data, np.uint8) + np.arange(len(data))) % 256].reshape(shape)).astype(
+        dtype
+    )
     return Literal(tuple(values.ravel().tolist()), shape, dtype)
 
 

@@ -48,6 +48,6 @@ def test_zero_to_zeros(check, program: Program):
 
 
 @rule("accumulation/own-object")
-@given(program=situations.equal_leaves())
+@given(program=situations.shared_contributions())
 def test_own_object(check, program: Program):
     check(program)

@@ -43,7 +43,7 @@ def test_refusal_keeps_gradients(check, program: Program):
 
 
 @rule("errors/refusal-keeps-graph")
-@given(program=situations.refused_after_gradients())
+@given(program=situations.refused())
 def test_refusal_keeps_graph(check, program: Program):
     check(program)
 

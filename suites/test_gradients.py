@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness import audit
 from rules.language import Program
 from strategies import situations
 from strategies.programs import programs
@@ -14,6 +15,12 @@ rule = pytest.mark.rule
 
 FEW = max(10, settings().max_examples // 10)
 """Programs for one op: there are many ops, and each has few shapes and attributes."""
+
+
+@rule("gradients/op")
+def test_op_samples(check, prepared, op):
+    for program in audit.programs(op, prepared.drawable):
+        check(program)
 
 
 @rule("gradients/op")
@@ -32,6 +39,12 @@ def test_forward(check, program: Program):
 @rule("gradients/graph")
 @given(program=situations.whole_graphs())
 def test_graph(check, program: Program):
+    check(program)
+
+
+@rule("gradients/graph")
+@given(program=situations.chains())
+def test_chain(check, program: Program):
     check(program)
 
 

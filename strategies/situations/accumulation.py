@@ -58,6 +58,8 @@ def constant_leaves(b: Builder) -> None:
     constant = b.leaf(b.shape(value), requires_grad=False)
     if b.dtypes[constant] != b.dtypes[value]:
         constant = b.leaf(value=b.tensor(b.shape(value), b.dtypes[value]), requires_grad=False)
+    if b.below(2):
+        constant = b.apply(b.pick(b.having("negative", "sin", "tanh")), (constant,))[0]
     name = b.pick(b.having("multiply", "add", "subtract"))
     made = b.apply(name, (value, constant) if b.below(2) == 0 else (constant, value))[0]
     b.backward(b.beyond(made) if b.below(2) else made)

@@ -52,11 +52,22 @@ REFUSALS = (
 @situation
 def refused_after_gradients(b: Builder) -> None:
     """Leaves that hold gradients, a call that is refused for its arguments, and the legal call after it."""
+    _refused(b, True)
+
+
+@situation
+def refused(b: Builder) -> None:
+    """A call that is refused for its arguments, and the legal call after it, which may be the first that walks the graph."""
+    _refused(b, bool(b.below(2)))
+
+
+def _refused(b: Builder, walked: bool) -> None:
     refusals = [n for n, needs in enumerate(REFUSALS) if b.can(*needs)]
     if not refusals:
         raise Undrawable("the framework claims to refuse no call")
     root = b.nonlinear(b.leaf(b.pick(((3,), (2, 3), (2,)))))
-    b.backward(root, retain=True)
+    if walked:
+        b.backward(root, retain=True)
     match b.pick(refusals):
         case 0:
             b.backward(root, cotangents=[None])

@@ -16,6 +16,10 @@ SEVERAL = ("split", "unstack", "chunk", "slogdet", "tensor_split")
 def single_ops(b: Builder, name: str) -> None:
     """One op on fresh leaves, and a backward call from its results."""
     made = b.op(name, fresh=True)
+    for _ in range(2):  # a draw whose results are too large, or whose operands tie, comes to a calm op instead
+        if getattr(b.reference.steps[made[0].at], "op", None) == name:
+            break
+        made = b.op(name, fresh=True)
     if not b.requires(made[0]):
         return
     roots = made if len(made) == 1 or b.below(2) == 0 else [b.pick(made)]
@@ -24,15 +28,20 @@ def single_ops(b: Builder, name: str) -> None:
 
 @situation
 def whole_graphs(b: Builder) -> None:
-    """A graph of one to twelve ops, broad or a long chain, and one backward call from a late value."""
-    value = b.leaf()
-    if b.below(3) < 2:
-        b.grow(1, 12)
-    else:
-        for _ in range(2 + b.below(11)):
-            value = b.beyond(value)
+    """A graph of one to twelve ops, and one backward call from a late value."""
+    b.leaf()
+    b.grow(1, 12)
     root = b.recent(b.made() or [b.leaf()])
     b.backward(root)
+
+
+@situation
+def chains(b: Builder) -> None:
+    """A long chain: four to sixteen ops, each on the result of the one before, and a backward call from its end."""
+    value = b.leaf(b.pick(((3,), (2, 3), (), (2, 2))))
+    for _ in range(4 + b.below(13)):
+        value = b.beyond(value)
+    b.backward(value)
 
 
 @situation
@@ -102,6 +111,17 @@ def equal_leaves(b: Builder) -> None:
     left = b.nonlinear(first)
     right = b.beyond(second) if b.below(2) else second
     b.backward(joined(b, [left, right]))
+
+
+@situation
+def shared_contributions(b: Builder) -> None:
+    """Two or three leaves that receive the same contribution: an implementation may be tempted to hand out one object."""
+    shape = b.pick(((3,), (), (2, 3), (1,)))
+    leaves = [b.leaf(shape) for _ in range(2 + b.below(2))]
+    made = joined(b, leaves) if b.below(3) < 2 else joined(b, [b.beyond(leaf) for leaf in leaves])
+    b.backward(b.beyond(made) if b.below(2) else made, retain=True)
+    if b.below(2):
+        b.backward(b.pick(leaves))
 
 
 @situation
