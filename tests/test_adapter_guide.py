@@ -1,0 +1,42 @@
+"""The guide to adapters quotes the worked example, and the worked example is conformant."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import tomllib
+
+import pytest
+
+from frameworks.base import ATTRIBUTES, METHODS
+from frameworks.known import Known
+from rules.catalogue import RULES
+from tests.test_cli import ROOT, run
+
+GUIDE = (ROOT / "docs" / "adapter.md").read_text()
+ADAPTER = (ROOT / "examples" / "tiny_adapter.py").read_text()
+QUOTES = re.findall(r"^```python\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("quote", QUOTES, ids=lambda quote: quote.strip().splitlines()[0])
+def test_the_guide_quotes_the_adapter(quote):
+    assert quote in ADAPTER or textwrap.indent(quote, "    ") in ADAPTER
+
+
+def test_the_guide_speaks_of_all_that_an_adapter_has():
+    assert len(QUOTES) >= 5
+    assert [name for name in (*METHODS, *ATTRIBUTES) if f"`{name}`" not in GUIDE] == []
+
+
+def test_the_known_difference_in_the_guide_can_be_read():
+    (block,) = re.findall(r"^```toml\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
+    (entry,) = tomllib.loads(block)["known"]
+    assert Known(**entry).rule in RULES
+
+
+def test_the_worked_example_is_conformant(tmp_path):
+    seen = run(tmp_path)
+    assert seen.code == 0, seen.output
+    assert "CONFORMANT. tiny 1.0 keeps all" in seen.output
+    assert "NOT CONFORMANT" not in seen.output
+    assert seen.report.header.framework.ops == 7
