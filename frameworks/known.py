@@ -8,9 +8,12 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rules.catalogue import RULES
+from rules.language import MalformedProgram, Program
 from rules.ops import OPS
+from rules.text import parse
 
 FOLDER = Path(__file__).parent / "known"
 
@@ -23,6 +26,8 @@ class MalformedExpectations(Exception):
 class Known:
     """One known difference: a rule, the op it is about (None: the rule as such), why, and where it is discussed.
 
+    `witness` is a program that shows it: each run tries it, and an entry whose witness no longer does is stale.
+
     `relative` limits the entry to values that are off by no more than this part of the largest, `rank` to leaves of
     that rank: anything else is a failure.
     """
@@ -30,6 +35,7 @@ class Known:
     rule: str
     op: str | None
     reason: str
+    witness: Program
     link: str | None = None
     relative: float | None = None
     rank: int | None = None
@@ -41,19 +47,24 @@ def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
     if not path.exists():
         return ()
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("known", [])
-        found = tuple(
-            Known(e["rule"], e.get("op"), e["reason"], e.get("link"), e.get("relative"), e.get("rank")) for e in entries
-        )
+        found = tuple(_entry(form) for form in tomllib.loads(path.read_text(encoding="utf-8")).get("known", []))
     except tomllib.TOMLDecodeError as error:
         raise MalformedExpectations(f"{path.name}: {error}") from error
+    except MalformedProgram as error:
+        raise MalformedExpectations(f"{path.name}: a witness is malformed: {error}") from error
     except (KeyError, TypeError) as error:
-        raise MalformedExpectations(
-            f"{path.name}: every [[known]] needs rule and reason; {error} is missing"
-        ) from error
+        needs = "every [[known]] needs rule, reason and witness"
+        raise MalformedExpectations(f"{path.name}: {needs}; {error} is missing") from error
     for entry in found:
         if entry.rule not in RULES:
             raise MalformedExpectations(f"{path.name}: there is no rule {entry.rule!r}")
         if entry.op is not None and entry.op not in OPS:
             raise MalformedExpectations(f"{path.name}: there is no op {entry.op!r}")
     return found
+
+
+def _entry(form: dict[str, Any]) -> Known:
+    witness = parse(form["witness"], frozenset(OPS))
+    return Known(
+        form["rule"], form.get("op"), form["reason"], witness, form.get("link"), form.get("relative"), form.get("rank")
+    )

@@ -60,13 +60,14 @@ class Check:
         if violation is None:
             return
         for entry in self.known:
-            if _is_known(entry, program, violation):
+            if is_known(entry, program, violation):
                 self.differences[entry] += 1
                 return
         raise _broken(violation.rule, violation.op)(program, observation, violation)
 
 
-def _is_known(entry: Known, program: Program, violation: Violation) -> bool:
+def is_known(entry: Known, program: Program, violation: Violation) -> bool:
+    """Whether a violation is the difference that an entry lists."""
     if entry.rule != violation.rule or entry.op not in (None, violation.op):
         return False
     if entry.rank is not None:

@@ -28,8 +28,8 @@ class AuditFailed(Exception):
     """The audit could not be held; the message says why."""
 
 
-def wrong_ops(name: str, device: str, dtypes: Sequence[str], patience: float) -> frozenset[str]:
-    """The ops that the framework of that name gets wrong by themselves, also by crashing or hanging."""
+def audit(name: str, device: str, dtypes: Sequence[str], patience: float) -> dict[str, str]:
+    """What came of each op of the framework of that name: `FINE`, `WRONG`, or `BEGUN` where it never came back."""
     with TemporaryDirectory() as folder:
         notes = Path(folder) / "notes"
         notes.touch()
@@ -40,7 +40,7 @@ def wrong_ops(name: str, device: str, dtypes: Sequence[str], patience: float) ->
             done = subprocess.run(command, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             found = _read(notes)
             if END in found:
-                return frozenset(op for op, outcome in found.items() if outcome != FINE)
+                return {op: outcome for op, outcome in found.items() if op != END}
             if done.returncode == FAILED:
                 break
     raise AuditFailed(f"the audit of the ops failed:\n{done.stderr.decode(errors='replace')[-2000:]}")

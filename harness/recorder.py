@@ -103,7 +103,7 @@ class Recorder:
             return
         self.finished = True
         for entry in self.session.known:
-            seen = self.seen[entry.rule, entry.op]
+            seen = self.seen[entry.rule, entry.op] + self.session.witnessed(entry)
             self.writer.write(Known(rule=entry.rule, op=entry.op, reason=entry.reason, link=entry.link, seen=seen))
         complete = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
         self.writer.write(

@@ -14,7 +14,7 @@ from frameworks.known import Known, known
 from frameworks.registry import load
 from frameworks.smoke import smoke
 from harness.audit import at_fault, wrong_ops
-from harness.checking import Check
+from harness.checking import Check, is_known, violation_of
 from harness.journal import PATIENCE, Journal
 from reports import records
 from rules.catalogue import RULES, Needs
@@ -34,7 +34,8 @@ class Session:
     """A framework under test and the options of the run.
 
     `worker` names the process among pytest-xdist's; `patience` is how many seconds a program may take; `wrong` are the
-    ops that an audit elsewhere found wrong by themselves (None: the session holds its own).
+    ops that an audit elsewhere found wrong by themselves (None: the session holds its own), `lost` those that never
+    came back from it.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Session:
     worker: str = "main"
     patience: float = PATIENCE
     wrong: frozenset[str] | None = None
+    lost: frozenset[str] = frozenset()
 
     @cached_property
     def framework(self) -> Framework:
@@ -77,7 +79,7 @@ class Session:
         """The ops that are wrong by themselves, found by the audit, and those known to be."""
         listed = {entry.op for entry in self.known if entry.op is not None}
         wrong = wrong_ops(self.framework, self.claims, self.drawable) if self.wrong is None else self.wrong
-        return at_fault(wrong, self.framework.ops) | listed
+        return at_fault(wrong, self.framework.ops) | self.lost | listed
 
     def prepare(self) -> None:
         """Make the framework's alphabet, less its broken ops, the one that strategies draw from."""
@@ -93,6 +95,11 @@ class Session:
     def check(self) -> Check:
         """A check for one test."""
         return Check(self.framework, self.claims, self.journal, self.known)
+
+    def witnessed(self, entry: Known) -> bool:
+        """Whether an entry's witness still shows the difference."""
+        violation = violation_of(entry.witness, self.framework, self.claims)
+        return violation is not None and is_known(entry, entry.witness, violation)
 
     def missing(self, rule: str) -> list[str]:
         """What a rule needs and the framework does not claim."""

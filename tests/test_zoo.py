@@ -12,21 +12,8 @@ from tests.zoo import ZOO
 from tests.zoo.hunting import QUICK, hunt
 from tests.zoo.kit import Honest, Member
 
-OPEN = {
-    "zoo/equal-leaves-swapped": "the diagnosis looks at one leaf at a time",
-    "zoo/use-once": "the diagnosis knows an op's contributions only together, not one by one",
-    "zoo/saturated-sigmoid": "ten programs of an op are too few to meet every value, every time",
-    "zoo/refuses-high-rank": "shrinking stops early in some runs",
-    "zoo/deep-ends": "long chains are hardly ever drawn",
-}
-"""What the suite cannot do yet: members that it does not catch, names wrongly, or shows at length."""
 
-
-def _marked(name: str) -> object:
-    return pytest.param(name, marks=pytest.mark.xfail(reason=OPEN[name], strict=False)) if name in OPEN else name
-
-
-@pytest.mark.parametrize("name", [_marked(name) for name in ZOO])
+@pytest.mark.parametrize("name", list(ZOO))
 def test_caught(name: str) -> None:
     member = ZOO[name]
     catch = hunt(member)
