@@ -105,7 +105,8 @@ def pytest_configure(config: pytest.Config) -> None:
         _as_controller(config)
     else:  # pytest-xdist hands on the command line alone
         config.option.hypothesis_seed = worker["hypothesis_seed"]
-        config.stash[SESSION] = _session(config, worker["workerid"], frozenset(worker["wrong_ops"]))
+        config.stash[SESSION] = session = _session(config, worker["workerid"])
+        session.wrong, session.lost = frozenset(worker["wrong_ops"]), frozenset(worker["lost_ops"])
 
 
 def _as_controller(config: pytest.Config) -> None:
@@ -122,12 +123,12 @@ def _as_controller(config: pytest.Config) -> None:
     config.pluginmanager.register(Recorder(session, header), "recorder")
 
 
-def _session(config: pytest.Config, worker: str, wrong: frozenset[str] | None = None) -> Session:
+def _session(config: pytest.Config, worker: str) -> Session:
     """The session of this process, its framework loaded, or the end of the run where that cannot be."""
     option = config.option
     dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
     folder = Path(option.report).expanduser()
-    session = Session(option.framework, folder, dtypes, option.device, worker, option.patience, wrong)
+    session = Session(option.framework, folder, dtypes, option.device, worker, option.patience)
     try:
         framework, _ = session.framework, session.known
     except UnknownFramework as error:
@@ -160,19 +161,24 @@ def _check_paths(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Hand on to a worker of pytest-xdist what is found out once."""
-    if SESSION in node.config.stash:
+    session = node.config.stash.get(SESSION, None)
+    if session is not None:
+        _audit(session)
         node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed
-        node.workerinput["wrong_ops"] = sorted(_audited(node.config.stash[SESSION]))
+        node.workerinput["wrong_ops"] = sorted(session.wrong)
+        node.workerinput["lost_ops"] = sorted(session.lost)
 
 
-def _audited(session: Session) -> frozenset[str]:
-    """The ops that are wrong by themselves; the audit is held once, in a process of its own."""
-    if session.wrong is None:
-        try:
-            session.wrong = isolated.wrong_ops(session.name, session.device, session.drawable, session.patience)
-        except isolated.AuditFailed as error:
-            pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
-    return session.wrong
+def _audit(session: Session) -> None:
+    """Find the ops that are wrong by themselves, once, in a process of its own."""
+    if session.wrong is not None:
+        return
+    try:
+        found = isolated.audit(session.name, session.device, session.drawable, session.patience)
+    except isolated.AuditFailed as error:
+        pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
+    session.wrong = frozenset(op for op, outcome in found.items() if outcome == isolated.WRONG)
+    session.lost = frozenset(op for op, outcome in found.items() if outcome == isolated.BEGUN)
 
 
 def _runs_suites(config: pytest.Config) -> bool:
@@ -215,7 +221,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def prepared(pytestconfig: pytest.Config) -> Iterator[Session]:
     """The session, its alphabet in use; its journal goes when the process ends in good order."""
     session = pytestconfig.stash[SESSION]
-    _audited(session)
+    _audit(session)
     session.prepare()
     yield session
     session.journal.close()
