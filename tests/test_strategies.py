@@ -202,15 +202,17 @@ def suite_tests() -> Iterator[tuple[str, Callable[..., None]]]:
         settings.load_profile(before)
 
 
-TESTS = dict(suite_tests())
+TESTS = list(suite_tests())
+LEAST = {"test_graph": 0.2}
+"""What part of a test's programs has to bring its rule's situation about, where that is not half of them."""
 
 
 def test_every_rule_has_a_test():
-    assert set(TESTS) == set(RULES)
+    assert {rule for rule, _ in TESTS} == set(RULES)
 
 
-@pytest.mark.parametrize("rule", TESTS)
-def test_a_rule_is_put_to_the_test_by_its_own_suite(rule: str):
+@pytest.mark.parametrize(("rule", "test"), TESTS, ids=[f"{rule} {test.__name__}" for rule, test in TESTS])
+def test_a_rule_is_put_to_the_test_by_its_own_suite(rule: str, test: Callable[..., None]):
     drawn = exercised = 0
 
     def check(program: Program) -> None:
@@ -220,12 +222,11 @@ def test_a_rule_is_put_to_the_test_by_its_own_suite(rule: str):
         drawn += 1
         exercised += rule in judgement.exercised
 
-    test = TESTS[rule]
     if "op" in inspect.signature(test).parameters:
         for op in sorted(set(OPS) - INEXACT)[::10]:
             test(check=check, op=op)
     else:
         test(check=check)
-    print(f"\n{rule}: {exercised} of {drawn} programs")
+    print(f"\n{rule}, {test.__name__}: {exercised} of {drawn} programs")
     assert drawn >= PER_RULE
-    assert exercised >= drawn / 2
+    assert exercised >= drawn * LEAST.get(test.__name__, 0.5)
