@@ -53,7 +53,7 @@ class Framework(Protocol):
 
 
 METHODS = (
-    "reset", "leaf", "apply", "detach", "backward", "zero_grad", "gradient", "identity", "read", "dtype", "requires_grad",
-    "classify",
+    "reset", "leaf", "apply", "detach", "backward", "zero_grad", "gradient", "identity", "read", "dtype",
+    "requires_grad", "classify",
 )  # fmt: skip
 ATTRIBUTES = ("name", "version", "claims", "ops", "dtypes", "dialect")

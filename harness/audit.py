@@ -59,7 +59,9 @@ class Sampler(Builder):
 
 
 def sample(op: str, seed: int, dtype: str) -> Program | None:
-    """A program of an op on fresh leaves with a backward call from all its results; None where the draw came to another op."""
+    """A program of an op on fresh leaves with a backward call from all its results; None where the draw came to
+    another op.
+    """
     sampler = Sampler(zlib.crc32(f"{op} {seed}".encode()), dtype)
     return _called(sampler, sampler.op(op, fresh=True), op)
 
@@ -106,11 +108,15 @@ def wrong_ops(framework: Framework, claims: Collection[Needs], dtypes: Sequence[
 
 
 def is_wrong(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> bool:
-    """Whether one of an op's programs breaks a rule by the op's own fault. The alphabet in use has to be the framework's."""
+    """Whether one of an op's programs breaks a rule by the op's own fault. The alphabet in use has to be the
+    framework's.
+    """
     violations = (violation_of(program, framework, claims) for program in programs(op, dtypes))
     return any(violation is not None and violation.op == op for violation in violations)
 
 
 def at_fault(wrong: Collection[str], ops: Collection[str]) -> frozenset[str]:
-    """The ops to leave out of programs: the wrong ones, or none where so many are wrong that it cannot be their own fault."""
+    """The ops to leave out of programs: the wrong ones, or none where so many are wrong that it cannot be their own
+    fault.
+    """
     return frozenset(wrong) if len(wrong) <= MANY * len(ops) else frozenset()

@@ -15,7 +15,7 @@ from frameworks.runner import run
 from harness.journal import Journal
 from rules.catalogue import Needs
 from rules.judge import judge
-from rules.language import Leaf, Program
+from rules.language import Apply, Leaf, Program
 from rules.observations import Observation
 from rules.reference.values import Reference, reference_of
 from rules.verdicts import Violation
@@ -68,7 +68,8 @@ class Check:
 
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     """Whether a violation is the difference that an entry lists."""
-    if entry.rule != violation.rule or entry.op not in (None, violation.op):
+    ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
+    if entry.rule != violation.rule or entry.op not in (None, *ops):
         return False
     if entry.rank is not None:
         leaf = None if violation.subject is None else program[violation.subject.at]

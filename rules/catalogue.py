@@ -132,9 +132,9 @@ _RULES = (
     _must("lifetime/late-retain-raises", "Asking a later call to retain the graph MUST NOT bring back what an earlier call freed.", BACKWARD, CONTROLS, needs=(Needs.FREES, Needs.RETAIN)),
     _must("lifetime/last-call-frees", "A graph that was retained MUST be freed by the first call that does not retain it.", BACKWARD, GRUS, needs=(Needs.FREES, Needs.RETAIN)),
     _must("lifetime/retained-works", "A graph that every call so far retained MUST be walkable again, with the same gradients.", BACKWARD, CONTROLS, GRUS, BUFFERS, needs=(Needs.RETAIN,)),
-    _must("lifetime/walked-only", "A backward call MUST free only what it walked: the rest of the same graph stays walkable.", MECHANICS, needs=()),
-    _must("lifetime/independent", "Freeing one graph MUST NOT affect another that shares only leaves with it.", MECHANICS, TWO_NETWORKS),
-    _must("lifetime/rebuilt", "A graph that is computed anew from its leaves MUST be walkable, whatever was freed before.", MECHANICS, SECOND_TIME),
+    _must("lifetime/walked-only", "A backward call MUST free only what it walked: the rest of the same graph stays walkable.", MECHANICS, needs=(Needs.FREES,)),
+    _must("lifetime/independent", "Freeing one graph MUST NOT affect another that shares only leaves with it.", MECHANICS, TWO_NETWORKS, needs=(Needs.FREES,)),
+    _must("lifetime/rebuilt", "A graph that is computed anew from its leaves MUST be walkable, whatever was freed before.", MECHANICS, SECOND_TIME, needs=(Needs.FREES,)),
     _info("lifetime/nothing-saved", "A second backward call on a graph that saved nothing may raise or may give the right gradient.", MECHANICS, CONTROLS),
     # detach: where history ends
     _must("detach/blocks", "No gradient MUST flow through a detached value to what it was made from.", DETACH, TWO_NETWORKS, SECOND_TIME, needs=(Needs.DETACH,)),
@@ -144,7 +144,7 @@ _RULES = (
     # errors: what is refused, and what a refusal leaves behind
     _must("errors/no-grad-root", "A backward call on a root that does not require grad MUST raise.", BACKWARD, needs=(Needs.NO_GRAD_CHECK,)),
     _must("errors/non-scalar-root", "A backward call without cotangent on a root that has not exactly one element MUST raise.", BACKWARD, AUTOGRAD_BACKWARD, needs=(Needs.NON_SCALAR_CHECK,)),
-    _must("errors/cotangent-shape", "A cotangent whose shape is not the root's MUST be refused.", BACKWARD, needs=(Needs.COTANGENT_CHECK,)),
+    _must("errors/cotangent-shape", "A cotangent whose shape is not the root's MUST be refused.", BACKWARD, needs=(Needs.COTANGENT_CHECK, Needs.COTANGENTS)),
     _must("errors/legal-returns", "A legal call MUST return.", BACKWARD, MECHANICS),
     _should("errors/refusal-keeps-gradients", "A call that is refused for its arguments SHOULD leave every gradient as it was.", AUTOGRAD_BACKWARD, needs=(Needs.IMPERATIVE,)),
     _should("errors/refusal-keeps-graph", "A call that is refused for its arguments SHOULD leave the graph walkable.", AUTOGRAD_BACKWARD),

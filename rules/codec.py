@@ -118,7 +118,7 @@ def _instruction(form: Json) -> Instruction:
             return Leaf(_read_literal(form), _flag(form["requires_grad"]))
         case "apply":
             attrs = tuple((str(name), _read_attr(value)) for name, value in form.get("attrs", {}).items())
-            return Apply(str(form["op"]), _refs(form["args"]), attrs, int(form.get("results", 1)))
+            return Apply(str(form["op"]), _refs(form["args"]), attrs, _whole(form.get("results", 1)))
         case "detach":
             return Detach(_ref(form["source"]))
         case "backward":
@@ -137,6 +137,12 @@ def _flag(value: Json) -> bool:
     return value
 
 
+def _whole(value: Json) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise MalformedProgram(f"{value!r} is no whole number")
+    return value
+
+
 def _refs(values: Json) -> tuple[Ref, ...]:
     return tuple(_ref(v) for v in values)
 
@@ -149,7 +155,7 @@ def _ref(text: Json) -> Ref:
 
 
 def _read_literal(form: Json) -> Literal:
-    return Literal(tuple(float(x) for x in form["data"]), tuple(int(d) for d in form["shape"]), str(form["dtype"]))
+    return Literal(tuple(float(x) for x in form["data"]), tuple(_whole(d) for d in form["shape"]), str(form["dtype"]))
 
 
 def _read_attr(value: Json) -> Attr:

@@ -1,7 +1,7 @@
 """What wrong gradients look like: known mistakes, each computed and compared with what was seen.
 
-A mistake that explains what every leaf holds names the rule that was broken and says how, which "another gradient" does not. The
-first match wins; the simplest mistakes come first.
+A mistake that explains what every leaf holds names the rule that was broken and says how, which "another gradient"
+does not. The first match wins; the simplest mistakes come first.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ class Diagnosis:
 def diagnose(
     reference: Reference, call: Backward, leaf: Ref, held: Holds, got: Holds, alone: bool = False
 ) -> Diagnosis | None:
-    """The first known mistake by which `leaf` is wrong and that explains, within a thousand roundings, what all leaves hold.
+    """The first known mistake by which `leaf` is wrong and that explains, within a thousand roundings, what all
+    leaves hold.
 
-    `held` is what the leaves held before, `got` what they hold after. `alone` says that the call walks a single op: what could
-    be the op's own fault is then taken for it.
+    `held` is what the leaves held before, `got` what they hold after. `alone` says that the call walks a single op:
+    what could be the op's own fault is then taken for it.
     """
     due = {r: c for r, c in reference.pullback(call).items() if r in got}
     before = {r: np.zeros_like(c) if held.get(r) is None else np.asarray(held[r]) for r, c in due.items()}

@@ -109,14 +109,17 @@ class _Story:
         if violation.want is not None:
             return self._sum(subject, violation, reference, step)
         if violation.rule == "accumulation/own-object":
-            return f"must give every leaf a gradient of its own; here what is later added to one is added to {subject}'s too."
+            return (
+                f"must give every leaf a gradient of its own; what is later added to one is added to {subject}'s too."
+            )
         if subject is not None and isinstance(self.observation[violation.at].outcome, Raised):
             left = f"{subject} held {_shown(violation.held)} and is left with {_shown(violation.got)}"
             return f"raises, as it may, but then {violation.allowed[0][0]}: {left}."
         if self.expectation.returns is None:
             return self._must_raise(step)
         if violation.got is not None or violation.held is not None or "gradient" in violation.observed:
-            return f"does not reach {subject}: its gradient has to stay {_shown(violation.held)}, but it is {_shown(violation.got)}."
+            held, got = _shown(violation.held), _shown(violation.got)
+            return f"does not reach {subject}: its gradient has to stay {held}, but it is {got}."
         return self._must_return()
 
     def _sum(self, subject: str | None, violation: Violation, reference: Reference, call: Backward) -> str:

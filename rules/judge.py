@@ -235,7 +235,8 @@ class _Judge:
                 name = names(self.program)
                 return Violation(
                     "accumulation/own-object", at, f"{name[other]} and {name[leaf]} hold the same gradient object",
-                    (("each leaf holds an object of its own", "accumulation/own-object"),), leaf, _meeting(walk, other, leaf),
+                    (("each leaf holds an object of its own", "accumulation/own-object"),), leaf,
+                    _meeting(walk, other, leaf),
                     partner=other,
                 )  # fmt: skip
         return None

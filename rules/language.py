@@ -187,6 +187,8 @@ def _problem(step: Instruction, made: list[int], program: Program, known_ops: fr
                 return f"{len(step.roots)} roots but {len(step.cotangents)} cotangents"
             problems = (_literal_problem(c) for c in step.cotangents if c is not None)
             return next((p for p in problems if p), None)
+        case ZeroGrad() if not step.leaves:
+            return "clearing needs at least one leaf"
         case ZeroGrad():
             wrong = next((r for r in step.leaves if not isinstance(program[r.at], Leaf)), None)
             return f"{wrong} is not a leaf" if wrong else None

@@ -1,7 +1,7 @@
 """Known ways to walk a graph wrongly, and the gradients that each of them would give.
 
-Each mistake is the reference's own reverse accumulation with one thing changed: a cotangent ignored, a contribution dropped, a
-detach left out.
+Each mistake is the reference's own reverse accumulation with one thing changed: a cotangent ignored, a contribution
+dropped, a detach left out.
 """
 
 from __future__ import annotations

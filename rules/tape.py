@@ -38,7 +38,7 @@ class Tape:
         self.by_default: set[int] = set()
         self.refused: set[Ref] = set()
 
-    # -- what may happen ------------------------------------------------------------------------------------------
+    # -- what may happen ----------------------------------------------------------------------------------------------
 
     def expect(self, at: int, step: Instruction) -> Expectation:
         """The outcomes that the rules allow for instruction `at`."""
@@ -141,7 +141,7 @@ class Tape:
                     leaves.add(r)
         return Walk(tuple(nodes), frozenset(leaves), uses)
 
-    # -- what did happen ------------------------------------------------------------------------------------------------
+    # -- what did happen ----------------------------------------------------------------------------------------------
 
     def advance(self, at: int, step: Instruction, expectation: Expectation, seen: Seen) -> None:
         """Take the outcome that was observed and go on from there."""

@@ -10,11 +10,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from rules.catalogue import Needs
-from rules.ops import OPS, Saves
+from rules.ops import OPS
 
 CORE = (
-    "multiply", "sum", "add", "sin", "negative", "exp", "subtract", "sigmoid", "tanh", "matmul", "divide", "square", "mean",
-    "reshape", "matrix_transpose", "relu", "split", "unstack", "concat", "expand_dims", "multiply_scalar", "softmax",
+    "multiply", "sum", "add", "sin", "negative", "exp", "subtract", "sigmoid", "tanh", "matmul", "divide", "square",
+    "mean", "reshape", "matrix_transpose", "relu", "split", "unstack", "concat", "expand_dims", "multiply_scalar",
+    "softmax",
 )  # fmt: skip
 """Ops that most programs are made of: the simplest first, which is also the order in which failures shrink."""
 
@@ -27,15 +28,12 @@ class Alphabet:
     dtypes: Sequence[str] = ("float64", "float32")
     claims: frozenset[Needs] = frozenset(Needs)
     weighted: Sequence[str] = field(init=False)
-    saving: Sequence[str] = field(init=False)
 
     def __post_init__(self) -> None:
         core = [name for name in CORE if name in self.ops]
         rare = [name for name in self.ops if name not in core]
         weight = max(1, len(rare) // max(1, 2 * len(core)))
         object.__setattr__(self, "weighted", tuple(core) + tuple(core * weight) + tuple(rare))
-        surely = [n for n in (*core, *rare) if OPS[n].saves is Saves.SURELY]
-        object.__setattr__(self, "saving", tuple(surely))
 
     def without(self, ops: Collection[str]) -> Alphabet:
         """The alphabet less some ops."""

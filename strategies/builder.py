@@ -24,13 +24,15 @@ LIMIT = 100.0
 CALM = ("tanh", "sin", "cos", "sigmoid", "negative")
 """Ops that take every value and make none larger than it was or than one."""
 
+_NONEMPTY = tuple(s for s in POOL if 0 not in s)
+
 REQUIRES = st.sampled_from((True, True, True, True, False))
 
 
 class Builder(Draft):
     """A draft that draws its ops."""
 
-    # -- drawing ops ------------------------------------------------------------------------------------------------------
+    # -- drawing ops --------------------------------------------------------------------------------------------------
 
     def op(self, name: str | None = None, fresh: bool = False, on: Ref | None = None) -> list[Ref]:
         """A drawn op on drawn operands; `fresh` makes all operands leaves, `on` is used as the first operand where it
@@ -85,7 +87,7 @@ class Builder(Draft):
             r for r in self.live if accepts(self.shape(r)) and (dtype is None or self.dtypes[r] == dtype)
         ]  # fmt: skip
         if fitting:
-            choice = self.below(len(fitting) + 1)
+            choice = self.back(len(fitting) + 1)
             if choice < len(fitting):
                 at = len(fitting) - 1 - choice
                 for ref in (*fitting[at::-1], *fitting[:at:-1]):
@@ -99,7 +101,7 @@ class Builder(Draft):
         for _ in range(least + self.below(most - least + 1)):
             self.op()
 
-    # -- values with a property -------------------------------------------------------------------------------------------
+    # -- values with a property ---------------------------------------------------------------------------------------
 
     def required(self) -> Ref:
         """A non-empty value that requires grad: one that is there, or a fresh leaf."""
@@ -137,5 +139,19 @@ class Builder(Draft):
         named = tuple(n for n in ("negative", "sin", "tanh") if n in self.alphabet.ops)
         return self.apply(self.pick(named), (value,))[0] if named else self.nonlinear(value)
 
+    def rebuild(self, value: Ref) -> Ref:
+        """The same value computed anew, by the same ops from the same leaves."""
+        new: dict[Ref, Ref] = {}
+        for at in sorted(self._ancestors(value)):
+            step = self.reference.steps[at]
+            assert isinstance(step, Apply)
+            made = self.apply(step.op, [new.get(r, r) for r in step.args], step.attrs)
+            new.update({Ref(at, k): ref for k, ref in enumerate(made)})
+        return new.get(value, value)
 
-_NONEMPTY = tuple(s for s in POOL if 0 not in s)
+    def _ancestors(self, value: Ref) -> set[int]:
+        """The ops that a value was made by."""
+        step = self.reference.steps[value.at]
+        if not isinstance(step, Apply):
+            return set()
+        return {value.at}.union(*(self._ancestors(r) for r in step.args))

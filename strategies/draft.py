@@ -96,15 +96,19 @@ class Draft:
         return options[self.below(len(options))]
 
     def recent(self, options: Sequence[Ref]) -> Ref:
-        """One of some values, the newest being the simplest."""
-        return options[len(options) - 1 - self.below(len(options))]
+        """One of some values, half of the time the newest, which is the simplest."""
+        return options[len(options) - 1 - self.back(len(options))]
+
+    def back(self, n: int) -> int:
+        """How many places to go back among `n`: none, half of the time, so that graphs grow deep."""
+        return self.below(n) if n > 1 and self.below(2) else 0
 
     def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
         """A literal inside a domain."""
         data = self.draw(raw(size(shape))) if size(shape) else b""
         return literal(data, shape, dtype or self.dtype, domain)
 
-    # -- adding instructions --------------------------------------------------------------------------------------------
+    # -- adding instructions ------------------------------------------------------------------------------------------
 
     def add(self, step: Instruction) -> int:
         """Append an instruction; its values become operands for later ones."""
@@ -203,7 +207,7 @@ class Draft:
         """The program so far, with its reference kept for the judge."""
         return remember(Program(tuple(self.reference.steps)), self.reference)
 
-    # -- looking ----------------------------------------------------------------------------------------------------------
+    # -- looking ------------------------------------------------------------------------------------------------------
 
     def shape(self, ref: Ref) -> Shape:
         """The shape of a value."""

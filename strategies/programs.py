@@ -8,10 +8,14 @@ from rules.catalogue import Needs
 from rules.language import Program, Ref
 from strategies.builder import Builder
 from strategies.draft import RETAIN, Draw
+from strategies.situations.base import joined
 
 STEPS = st.sampled_from(
-    ("op",) * 16 + ("backward",) * 4 + ("again",) * 2 + ("several",) + ("zero",) + ("detach",) + ("refused",)
-)  # fmt: skip
+    ("op",) * 14
+    + ("backward",) * 4
+    + ("again",) * 2
+    + ("join", "several", "zero", "detach", "refused", "rebuild", "fan", "twin")
+)
 
 
 @st.composite
@@ -36,6 +40,18 @@ def programs(draw: Draw, most: int = 22) -> Program:
                 b.zero(b.pick(b.leaves), to_none=not b.below(2))
             case "detach" if b.can(Needs.DETACH):
                 b.detach(b.recent(b.live))
+            case "join":
+                joined(b, [b.recent(b.live), b.recent(b.live)])
+            case "fan":
+                value = b.recent(b.live)
+                joined(b, [b.beyond(value) for _ in range(2 + b.below(8))])
+            case "rebuild" if walked:
+                root = b.rebuild(b.recent(walked))
+                walked.append(root)
+                _call(b, [root])
+            case "twin":
+                step = b.reference.steps[b.pick(b.leaves).at]
+                b.leaf(value=step.value)  # type: ignore[union-attr]
             case "refused":
                 root = b.recent(b.live)
                 wrong = b.tensor((2,), b.dtypes[root])

@@ -1,4 +1,6 @@
-"""Expectations files: every known difference has a witness that shows it, and a malformed file says what is wrong and where."""
+"""Expectations files: every known difference has a witness that shows it, and a malformed file says what is wrong and
+where.
+"""
 
 from __future__ import annotations
 

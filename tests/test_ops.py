@@ -206,7 +206,7 @@ def derived_shapes() -> tuple[Shape, ...]:
     made = set(POOL)
     for op in OPS.values():
         made |= {shape for case, _ in sampled(op, 10) for shape in case}
-    return tuple(sorted(made | {s + (1,) for s in made} | {s[1:] + s[:1] for s in made} | {s[1:] for s in made}))
+    return tuple(sorted(made | {(*s, 1) for s in made} | {(*s[1:], *s[:1]) for s in made} | {s[1:] for s in made}))
 
 
 @each_row

@@ -41,7 +41,7 @@ class Source:
     def function(self) -> Staged:
         """The function that the source defines."""
         scope = {**_SCOPE, **self.constants}
-        exec(self.code, scope)  # noqa: S102 - the source is made from JAX's own equations
+        exec(self.code, scope)
         return scope["staged"]
 
 

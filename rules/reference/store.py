@@ -47,6 +47,8 @@ class Store:
             with self._open() as database:
                 rows = database.execute("SELECT key, source FROM staged WHERE digest = ?", (_digest(),))
                 self.known = dict(rows.fetchall())
+        except sqlite3.DatabaseError:  # a damaged file would keep every later run cold
+            path.unlink(missing_ok=True)
         except (sqlite3.Error, OSError):
             pass
         atexit.register(self.flush)
@@ -63,8 +65,11 @@ class Store:
         """The function stored under `key`, or the one that `make` makes, stored for next time."""
         name = repr(key)
         if name in self.known:
-            code, constants = pickle.loads(self.known[name])  # noqa: S301 - our own cache file
-            return Source(code, constants, True).function()
+            try:
+                code, constants = pickle.loads(self.known[name])
+                return Source(code, constants, True).function()
+            except (pickle.UnpicklingError, EOFError, TypeError, ValueError, SyntaxError):
+                del self.known[name]
         source = make()
         if source.portable:
             self.fresh[name] = pickle.dumps((source.code, source.constants))

@@ -64,12 +64,12 @@ def array(value: Literal) -> Array:
 class Reference:
     """The exact values of a program so far; `add` takes its next instruction."""
 
-    def __init__(self, program: Program = Program(())) -> None:
+    def __init__(self, program: Program | None = None) -> None:
         self.steps: list[Instruction] = []
         self.values: dict[Ref, Array] = {}
         self.requires_grad: dict[Ref, bool] = {}
         self._pullbacks: dict[object, dict[Ref, Array]] = {}
-        for step in program:
+        for step in program or ():
             self.add(step)
 
     def add(self, step: Instruction) -> tuple[Array, ...]:
@@ -123,8 +123,8 @@ def pull(
 ) -> dict[Ref, Array]:
     """Reverse accumulation over the recorded instructions, newest first.
 
-    `combine` joins the contributions to a value; where it is not a sum, `joined` says whether what one op contributes to
-    a value that it takes in several places counts as one contribution.
+    `combine` joins the contributions to a value; where it is not a sum, `joined` says whether what one op contributes
+    to a value that it takes in several places counts as one contribution.
     """
     cotangents: dict[Ref, Array] = {}
 

@@ -57,7 +57,9 @@ def refused_after_gradients(b: Builder) -> None:
 
 @situation
 def refused(b: Builder) -> None:
-    """A call that is refused for its arguments, and the legal call after it, which may be the first that walks the graph."""
+    """A call that is refused for its arguments, and the legal call after it, which may be the first that walks the
+    graph.
+    """
     _refused(b, bool(b.below(2)))
 
 

@@ -115,7 +115,9 @@ def equal_leaves(b: Builder) -> None:
 
 @situation
 def shared_contributions(b: Builder) -> None:
-    """Two or three leaves that receive the same contribution: an implementation may be tempted to hand out one object."""
+    """Two or three leaves that receive the same contribution: an implementation may be tempted to hand out one
+    object.
+    """
     shape = b.pick(((3,), (), (2, 3), (1,)))
     leaves = [b.leaf(shape) for _ in range(2 + b.below(2))]
     made = joined(b, leaves) if b.below(3) < 2 else joined(b, [b.beyond(leaf) for leaf in leaves])

@@ -1,7 +1,8 @@
 """Run with `python -m tests.benchmarks`: programs per second per core, warm, and the split of the time.
 
-Each program is drawn by Hypothesis, run on PyTorch, and judged, exactly as in the suites. The split measures each stage around
-the call; what Hypothesis itself needs between two programs counts as drawing. The machine's noise is shown by repeating.
+Each program is drawn by Hypothesis, run on PyTorch, and judged, exactly as in the suites. The split measures each
+stage around the call; what Hypothesis itself needs between two programs counts as drawing. The machine's noise is
+shown by repeating.
 """
 
 from __future__ import annotations
@@ -39,14 +40,20 @@ WORKLOADS = {
 }
 
 
-def measure(session: Session, strategy: st.SearchStrategy[Program], number: int, start: int) -> tuple[float, Counter[str]]:
+def measure(
+    session: Session, strategy: st.SearchStrategy[Program], number: int, start: int
+) -> tuple[float, Counter[str]]:
     """Seconds for `number` programs, and the seconds and counts of each part."""
     spent: Counter[str] = Counter()
     last = time.perf_counter()
 
     @seed(start)
     @settings(
-        max_examples=number, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+        max_examples=number,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
     )
     @given(strategy)
     def body(program: Program) -> None:
@@ -57,7 +64,8 @@ def measure(session: Session, strategy: st.SearchStrategy[Program], number: int,
         reference = reference_of(program)
         for step in program:
             if isinstance(step, Backward) and all(
-                c is None or c.shape == reference.values[r].shape for r, c in zip(step.roots, step.cotangents, strict=True)
+                c is None or c.shape == reference.values[r].shape
+                for r, c in zip(step.roots, step.cotangents, strict=True)
             ):
                 reference.pullback(step)
         referred = time.perf_counter()
@@ -100,13 +108,15 @@ def scaling(console: Console) -> None:
     """A whole standard-sized slice of the suite, with one process and with two workers."""
     seconds = {}
     for workers in (0, 2):
-        command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers), "--hypothesis-seed", "1", "suites/test_lifetime.py",
-                   "suites/test_accumulation.py", "--report=.cache/benchmark"]  # fmt: skip
+        slice_ = ["suites/test_lifetime.py", "suites/test_accumulation.py"]
+        options = ["-q", "-n", str(workers), "--hypothesis-seed", "1", "--report=.cache/benchmark"]
+        command = [sys.executable, "-m", "pytest", *options, *slice_]
         began = time.perf_counter()
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         seconds[workers] = time.perf_counter() - began
     console.print(
-        f"lifetime and accumulation, standard profile: {seconds[0]:.1f} s in one process, {seconds[2]:.1f} s with -n 2, "
+        f"lifetime and accumulation, standard profile: {seconds[0]:.1f} s in one process, {seconds[2]:.1f} s "
+        f"with -n 2, "
         f"{seconds[0] / seconds[2]:.2f} times as fast"
     )
 
