@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import platform
 from dataclasses import dataclass
@@ -83,6 +84,8 @@ class Session:
 
     def prepare(self) -> None:
         """Make the framework's alphabet, less its broken ops, the one that strategies draw from."""
+        gc.freeze()  # what is loaded by now stays: the collector need not look at it again after every few programs
+        gc.set_threshold(20_000, 20, 50)
         self.use_all_ops()
         alphabet.use(alphabet.current().without(self.broken))
 

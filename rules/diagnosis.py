@@ -50,7 +50,7 @@ def diagnose(
 
 
 def _same(got: Array, want: Array) -> bool:
-    scale = np.abs(want).max() if np.size(want) else 0.0
+    scale = np.abs(want).max() if want.size else 0.0
     eps = float(np.finfo(got.dtype if got.dtype.kind == "f" else np.float64).eps)
     return bool((np.abs(got - want) <= 1000 * eps * scale).all())
 

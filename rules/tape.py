@@ -86,7 +86,7 @@ class Tape:
             shape = np.shape(self.arrays[root])
             if not self.requires_grad[root]:
                 found[Kind.NO_GRAD] = "detach/root-raises" if root in self.detached else "errors/no-grad-root"
-            if ct is None and np.size(self.arrays[root]) != 1:
+            if ct is None and self.arrays[root].size != 1:
                 found[Kind.NON_SCALAR_ROOT] = "errors/non-scalar-root"
             if ct is not None and ct.shape != shape:
                 found[Kind.COTANGENT_SHAPE] = "errors/cotangent-shape"
@@ -154,7 +154,7 @@ class Tape:
                 requires = any(self.requires_grad.get(r, False) for r in args)
                 if requires and returned:
                     saves = OPS[op].saving([self.requires_grad.get(r, False) for r in args])
-                    empty = not any(np.size(self.arrays[Ref(at, k)]) for k in range(results))
+                    empty = not any(self.arrays[Ref(at, k)].size for k in range(results))
                     if saves is Saves.SURELY and empty:
                         saves = Saves.PERHAPS  # a derivative without elements needs nothing, whatever is kept
                     self.nodes[at] = Node(at, op, attrs, args, results, saves)

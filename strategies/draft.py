@@ -136,7 +136,7 @@ class Draft:
         if not self.reference.requires_grad[ref]:
             return False
         requires = [self.reference.requires_grad[r] for r in step.args]
-        surely = OPS[step.op].saving(requires) is Saves.SURELY and np.size(self.reference.values[ref])
+        surely = OPS[step.op].saving(requires) is Saves.SURELY and self.reference.values[ref].size
         return bool(surely) or any(r in self.saving for r in step.args)
 
     def leaf(

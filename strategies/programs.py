@@ -12,14 +12,14 @@ from strategies.situations.base import joined
 
 STEPS = st.sampled_from(
     ("op",) * 14
-    + ("backward",) * 4
-    + ("again",) * 2
+    + ("backward",) * 6
+    + ("again",) * 3
     + ("join", "several", "zero", "detach", "refused", "rebuild", "fan", "twin")
 )
 
 
 @st.composite
-def programs(draw: Draw, most: int = 22) -> Program:
+def programs(draw: Draw, most: int = 18) -> Program:
     """Up to `most` drawn steps: about ten ops and four calls."""
     b = Builder(draw)
     b.leaf()
@@ -44,7 +44,7 @@ def programs(draw: Draw, most: int = 22) -> Program:
                 joined(b, [b.recent(b.live), b.recent(b.live)])
             case "fan":
                 value = b.recent(b.live)
-                joined(b, [b.beyond(value) for _ in range(2 + b.below(8))])
+                joined(b, [b.beyond(value) for _ in range(2 + b.below(1 + b.below(8)))])
             case "rebuild" if walked:
                 root = b.rebuild(b.recent(walked))
                 walked.append(root)

@@ -88,7 +88,8 @@ def speeds(session: Session, number: int, repeats: int, console: Console) -> Non
     """The table of workloads."""
     table = Table("workload", "programs/s", "spread", "ops", "calls", "drawing", "framework", "reference", "judging")
     for name, strategy in WORKLOADS.items():
-        measure(session, strategy(), number, 0)  # warm: everything is staged once
+        for k in range(repeats):  # warm: everything is staged once
+            measure(session, strategy(), number, k)
         runs = [measure(session, strategy(), number, k) for k in range(repeats)]
         rates = sorted(spent["programs"] / seconds for seconds, spent in runs)
         total: Counter[str] = sum((spent for _, spent in runs), Counter())
@@ -127,7 +128,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="measurements per workload (default: 3)")
     parser.add_argument("--scaling", action="store_true", help="also compare -n 0 with -n 2")
     options = parser.parse_args()
-    console = Console()
+    console = Console(width=120)
     session = Session("torch", ROOT / ".cache" / "benchmark")
     session.prepare()
     speeds(session, options.programs, options.repeats, console)
