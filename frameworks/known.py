@@ -28,8 +28,8 @@ class Known:
 
     `witness` is a program that shows it: each run tries it, and an entry whose witness no longer does is stale.
 
-    `relative` limits the entry to values that are off by no more than this part of the largest, `rank` to leaves of
-    that rank: anything else is a failure.
+    `relative` limits the entry to values that are off by no more than this part of the largest, `elements` to leaves
+    of that many elements: anything else is a failure.
     """
 
     rule: str
@@ -38,7 +38,7 @@ class Known:
     witness: Program
     link: str | None = None
     relative: float | None = None
-    rank: int | None = None
+    elements: int | None = None
 
 
 def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
@@ -66,5 +66,11 @@ def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
 def _entry(form: dict[str, Any]) -> Known:
     witness = parse(form["witness"], frozenset(OPS))
     return Known(
-        form["rule"], form.get("op"), form["reason"], witness, form.get("link"), form.get("relative"), form.get("rank")
+        form["rule"],
+        form.get("op"),
+        form["reason"],
+        witness,
+        form.get("link"),
+        form.get("relative"),
+        form.get("elements"),
     )

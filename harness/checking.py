@@ -71,9 +71,9 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
     if entry.rule != violation.rule or entry.op not in (None, *ops):
         return False
-    if entry.rank is not None:
+    if entry.elements is not None:
         leaf = None if violation.subject is None else program[violation.subject.at]
-        if not isinstance(leaf, Leaf) or len(leaf.value.shape) != entry.rank:
+        if not isinstance(leaf, Leaf) or len(leaf.value.data) != entry.elements:
             return False
     if entry.relative is None:
         return True

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rules.language import Apply, Attrs, Ref, Shape, operands
 from rules.ops import OPS, Op
 from rules.ops.domains import ANY
-from rules.ops.op import LARGEST, POOL, choices_of, rest_of
+from rules.ops.op import LARGEST, POOL, choices_of, rest_of, takes
 from strategies.draft import Draft, Undrawable, one_of
 
 LIMIT = 100.0
@@ -41,7 +41,11 @@ class Builder(Draft):
         if name is None and not self.alphabet.weighted:
             raise Undrawable("no program can be drawn: no op of the framework works")
         op = OPS[name or self.draw(one_of(tuple(self.alphabet.weighted)))]
-        first = on if on is not None and self._fits(op, 0, on) else self._operand(op, 0, op.accepts, op.fresh, fresh)
+        first = (
+            on
+            if on is not None and self._fits(op, 0, on)
+            else self._operand(op, 0, lambda shape: takes(op, shape), op.fresh, fresh)
+        )
         options = rest_of(op, self.shape(first))
         others: list[Ref] = []
         if len(options[0]) == 1 and not fresh:
@@ -70,7 +74,7 @@ class Builder(Draft):
         return self.apply(calm, args[:1]) if calm else [args[0]]
 
     def _fits(self, op: Op, place: int, ref: Ref) -> bool:
-        return op.accepts(self.shape(ref)) and op.domain(place).holds(self.reference.values[ref])
+        return takes(op, self.shape(ref)) and op.domain(place).holds(self.reference.values[ref])
 
     def _operand(
         self,

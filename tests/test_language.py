@@ -171,7 +171,7 @@ BAD_INSTRUCTIONS = [
     ({**LEAF, "data": ["one", "two"]}, "instruction 1", "'one'"),
     ({**LEAF, "data": [None, 1]}, "instruction 1", "NoneType"),
     ({**LEAF, "data": [10**400, 1]}, "instruction 1", "too large"),
-    ({**LEAF, "shape": [math.inf]}, "instruction 1", "infinity"),
+    ({**LEAF, "shape": [math.inf]}, "instruction 1", "no whole number"),
     ({**LEAF, "requires_grad": 1}, "instruction 1", "1 is neither true nor false"),
     ({k: v for k, v in LEAF.items() if k != "data"}, "instruction 1", "'data' is missing"),
     ({"do": "apply", "op": "exp", "args": ["0"]}, "instruction 1", "'0' is no value", "%3 or %3.1"),

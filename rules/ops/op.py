@@ -102,8 +102,14 @@ class Op:
 
 @lru_cache(maxsize=None)
 def rest_of(op: Op, first: Shape) -> tuple[tuple[Shape, ...], ...]:
-    """`op.rest`, remembered."""
-    return tuple(op.rest(first))
+    """`op.rest`, remembered, less the shapes that leave no attributes to choose from."""
+    return tuple(rest for rest in op.rest(first) if op.choices(first, *rest))
+
+
+@lru_cache(maxsize=None)
+def takes(op: Op, first: Shape) -> bool:
+    """Whether an op can be drawn with a first operand of this shape."""
+    return op.accepts(first) and bool(rest_of(op, first))
 
 
 @lru_cache(maxsize=None)

@@ -213,7 +213,7 @@ PRODUCTS = table(
         "F.bilinear({0}, {1}, {2}, {3})",
         lambda j, a, b, weight, bias: j.np.einsum("...i,oik,...k->...o", a, weight, b) + bias,
         _bilinear_rest,
-        every(ranked(2, 3), lambda s: size(s[:-1]) * 2 <= LARGEST),
+        every(ranked(2, 3), lambda s: s[-1] > 0 and size(s[:-1]) * 2 <= LARGEST),
         unsaved=(3,),
     ),
     _op(
