@@ -43,9 +43,10 @@ for _name, _examples in PROFILES.items():
         _name,
         max_examples=_examples,
         deadline=None,
+        database=None,  # a run is determined by its seed; failures are kept as replay files
         report_multiple_bugs=False,
         print_blob=False,
-        phases=[Phase.reuse, Phase.generate, Phase.shrink],
+        phases=[Phase.generate, Phase.shrink],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
     )
 settings.load_profile("standard")
