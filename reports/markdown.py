@@ -5,6 +5,7 @@ The template says what the page shows; the filters here keep what a framework sa
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable
 from itertools import groupby
@@ -14,7 +15,8 @@ from typing import get_args
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports import parts as shown
-from reports.prose import counted, in_units, listed, one_line, printable
+from reports.claims import by_article, observation, showing, tally
+from reports.prose import counted, in_units, in_words, listed, one_line, printable, sentence
 from reports.records import WRONG, Failure, Report
 from reports.summary import (
     DIFFERENT,
@@ -35,13 +37,15 @@ def render(report: Report) -> str:
     summary = summarize(report)
     missing = report.header.framework.missing_ops
     return (
-        _environment()
+        environment()
         .get_template("report.md.j2")
         .render(
             header=report.header,
             framework=report.header.framework,
             summary=summary,
             rules=by_attention(summary.rules),
+            claims=report.claims,
+            articles=by_article(report.claims),
             failures=[(failure, _parts(failure)) for failure in report.failures],
             ops=_grouped(each for each in summary.ops if each.verdict in DIFFERENT or each.op not in missing),
             cut_short=None if complete(report) else cut_short(report),
@@ -55,7 +59,7 @@ def render(report: Report) -> str:
 
 def prose(text: str) -> str:
     """The text on one line, with every character escaped that Markdown would read, a table's bar among them."""
-    return re.sub(r"([\\`*_\[\]<>#|~&$])", r"\\\1", one_line(text))
+    return _escaped(one_line(text))
 
 
 def where(text: str) -> str:
@@ -72,10 +76,26 @@ def code(text: str, cell: bool = False) -> str:
     return f"{ticks}{pad}{line}{pad}{ticks}"
 
 
+def marked(text: str) -> str:
+    """Prose for a table's cell in which backticks mark code, as in the ledger of claims; all else is escaped."""
+    pieces = re.split("`([^`]+)`", one_line(text))
+    return "".join(code(piece, cell=True) if at % 2 else _escaped(piece) for at, piece in enumerate(pieces))
+
+
+def in_html(text: str) -> str:
+    """The same prose where Markdown is not read, as in a summary."""
+    pieces = re.split("`([^`]+)`", one_line(text))
+    return "".join(f"<code>{html.escape(p)}</code>" if at % 2 else html.escape(p) for at, p in enumerate(pieces))
+
+
 def fenced(text: str, language: str = "") -> str:
     """The text as a block of code, behind a fence longer than any run of backticks in it."""
     fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}{language}\n{printable(text).rstrip()}\n{fence}"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>#|~&$])", r"\\\1", text)
 
 
 def _longest_run(text: str) -> int:
@@ -92,7 +112,8 @@ def _grouped(ops: Iterable[OpSummary]) -> list[tuple[Verdict, list[OpSummary]]]:
     return [(verdict, list(group)) for verdict, group in groupby(ordered, key=lambda each: each.verdict)]
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates with their filters."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
         undefined=StrictUndefined,
@@ -110,5 +131,12 @@ def _environment() -> Environment:
         "listed": listed,
         "where": where,
         "counted": counted,
+        "words": in_words,
+        "sentence": sentence,
+        "marked": marked,
+        "html": in_html,
+        "tally": tally,
+        "showing": showing,
+        "observation": observation,
     }
     return environment

@@ -37,3 +37,14 @@ def shortened(text: str, most: int = 160) -> str:
 def in_units(units: float) -> str:
     """An error in units of its bound: ``1.4 times the bound``, ``3.2e+09 times the bound``."""
     return f"{units:.3g} times the bound"
+
+
+def in_words(number: int) -> str:
+    """A small number as a word: ``five``; from ten on in digits."""
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    return words[number] if number < len(words) else f"{number:,}"
+
+
+def sentence(text: str) -> str:
+    """The text as a sentence: a capital at its beginning and a stop at its end."""
+    return text[:1].upper() + text[1:] + ("" if not text or text[-1] in ".:!?" else ".")

@@ -1,8 +1,9 @@
 """Records: what a run says, one typed value at a time, and the exact JSON form of each.
 
-A run is a stream: one header, the rules that it judges, then results, failures and known differences in any order, one
-footer. All that is published (the terminal's summary, Markdown, the matrix, badges) is made from this stream alone. The
-JSON Schema beside this file, ``records.schema.json``, is the published truth; `reports.stream` holds files to it.
+A run is a stream: one header, the rules that it judges, then results, failures, known differences and claims in any
+order, one footer. All that is published (the terminal's summary, Markdown, the matrix, badges) is made from this stream
+alone. The JSON Schema beside this file, ``records.schema.json``, is the published truth; `reports.stream` holds files
+to it.
 
 A JSON form has a field ``record`` that names its type, then every field of the type in order; absent ones are null.
 """
@@ -13,6 +14,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal, get_args
+
+from reports.claims import ClaimProgram, ClaimRecord
 
 VERSION = 1
 """The version of the record format: written into every header."""
@@ -190,7 +193,7 @@ class Footer:
     exit_code: int
 
 
-Record = Header | RuleRecord | Result | Failure | Known | Footer
+Record = Header | RuleRecord | Result | Failure | Known | ClaimRecord | Footer
 
 NAMES: dict[type[Record], str] = {
     Header: "header",
@@ -198,9 +201,10 @@ NAMES: dict[type[Record], str] = {
     Result: "result",
     Failure: "failure",
     Known: "known",
+    ClaimRecord: "claim",
     Footer: "footer",
 }
-"""The value of the field ``record`` for each type; all but header and footer hold a rule's slug in ``rule``."""
+"""The value of the field ``record`` for each type; all but header, claim and footer hold a rule's slug in ``rule``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +217,7 @@ class Report:
     failures: tuple[Failure, ...] = ()
     footer: Footer | None = None
     known: tuple[Known, ...] = ()
+    claims: tuple[ClaimRecord, ...] = ()
 
     @property
     def programs(self) -> int:
@@ -248,6 +253,8 @@ def decode(form: Mapping[str, Any]) -> Record:
             return Failure(**{**values, **nested})
         case "known":
             return Known(**values)
+        case "claim":
+            return ClaimRecord(**{**values, "programs": _each(ClaimProgram, values["programs"])})
         case "footer":
             return Footer(**values)
         case kind:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, Self
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
 
+from reports.claims import ClaimRecord
 from reports.records import (
     NAMES,
     VERSION,
@@ -126,6 +127,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
     results: list[Result] = []
     failures: list[Failure] = []
     differences: list[Known] = []
+    claims: dict[str, ClaimRecord] = {}
     for number, record in records:
         if header is None and not isinstance(record, Header):
             raise InvalidReport(file, number, "the file has no header: its first record must be one")
@@ -149,11 +151,23 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
                 failures.append(record)
             case Known():
                 differences.append(record)
+            case ClaimRecord() if record.key in claims:
+                raise InvalidReport(file, number, f"claim {record.key!r} has two records")
+            case ClaimRecord():
+                claims[record.key] = record
             case Footer():
                 footer = record
     if header is None:
         raise InvalidReport(file, None, "the file has no header: it holds no record at all")
-    return Report(header, tuple(rules.values()), tuple(results), tuple(failures), footer, tuple(differences))
+    return Report(
+        header,
+        tuple(rules.values()),
+        tuple(results),
+        tuple(failures),
+        footer,
+        tuple(differences),
+        tuple(claims.values()),
+    )
 
 
 def _unknown_rules(record: Record, known: Mapping[str, RuleRecord]) -> list[str]:
@@ -180,7 +194,7 @@ def _problem(form: Any) -> str | None:
 
 @cache
 def _validators() -> dict[str, Any]:
-    # One validator per kind of record, because "none of six alternatives matched" helps nobody.
+    # One validator per kind of record, because "none of seven alternatives matched" helps nobody.
     definitions = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
     return {kind: Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": definitions}) for kind in NAMES.values()}
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from reports.claims import by_article, showing, tally
 from reports.prose import counted, listed, one_line, printable
 from reports.records import Report
 from reports.summary import Summary, by_attention, complete, cut_short, differing_ops, summarize, wrong_ops
@@ -54,7 +55,7 @@ def print_summary(report: Report, console: Console, written: str | Path | None =
     for table in _tables(summary):
         console.print(table)
         console.print()
-    for line in (*_ops(report, summary), *_replays(report), *_run(report, summary, written)):
+    for line in (*_ops(report, summary), *_claims(report), *_replays(report), *_run(report, summary, written)):
         console.print(line, soft_wrap=True, highlight=False)
 
 
@@ -125,6 +126,13 @@ def _ops(report: Report, summary: Summary) -> Iterator[Text]:
         yield _fact("", f"known differences: {listed((each.op for each in differing), 10)}")
     if framework.missing_ops:
         yield _fact("", f"not supported: {listed(framework.missing_ops, 10)}")
+
+
+def _claims(report: Report) -> Iterator[Text]:
+    if report.claims:
+        of = counted(len(by_article(report.claims)), "article")
+        shown = showing(report.claims) or "nothing of them"
+        yield _fact("claims", f"{of}, {tally(report.claims)}; {report.header.framework.name} showed: {shown}")
 
 
 def _replays(report: Report) -> Iterator[Text]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from reports.claims import ClaimProgram, ClaimRecord
 from reports.records import (
     Allowed,
     Error,
@@ -107,9 +108,49 @@ KNOWN = Known(
     link="https://issues.example/1",
     seen=12,
 )
+CLAIM = ClaimRecord(
+    key="again-raises",
+    article="How to avoid the error?",
+    section="1. Understanding",
+    says="A second `backward()` on a|b raises.",
+    truth="Only where the op saved something.",
+    condition="the op saved a tensor",
+    verdict="holds under a condition",
+    observed="mixed",
+    programs=(
+        ClaimProgram(
+            code="b = a * a\nb.backward()\nb.backward()  # RuntimeError",
+            line=3,
+            predicts="line 3 raises",
+            came_true=True,
+            note="a product",
+        ),
+        ClaimProgram(code="b = a + a\nb.backward()\nb.backward()  # works", predicts="line 3 raises", came_true=False),
+    ),
+)
+COSTLY = ClaimRecord(
+    key="memory-is-significant",
+    article="What does retain_graph control?",
+    section="Explanation",
+    says="Retaining costs a <lot> of memory.",
+    truth="It depends.",
+    verdict="not testable",
+    reason="nothing says how much a lot is",
+)
+DEPARTING = ClaimRecord(
+    key="detached-raises",
+    article="How to avoid the error?",
+    section="2b",
+    says="Backward on a detached tensor raises nothing.",
+    truth="It raises.",
+    verdict="false",
+    observed="right",
+    programs=(ClaimProgram(code="b = a.detach()\nb.backward()", line=2, predicts="line 2 works"),),
+)
+CLAIMS = (CLAIM, COSTLY, DEPARTING)
 SOUND = Report(HEADER, RULES, PASSES, (), FOOTER)
 BROKEN = replace(SOUND, failures=(FAILURE, CRASH), footer=replace(FOOTER, exit_code=1))
-EVERY: tuple[Record, ...] = (HEADER, *RULES, *PASSES, FAILURE, CRASH, KNOWN, FOOTER)
+EVERY: tuple[Record, ...] = (HEADER, *RULES, *PASSES, FAILURE, CRASH, KNOWN, *CLAIMS, FOOTER)
 
 
 def lines(*records: Record) -> bytes:

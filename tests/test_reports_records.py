@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from miniatures import EVERY, FAILURE, FOOTER, HEADER, KNOWN, OP, PASSES, RAISES, RULES
+from miniatures import CLAIM, EVERY, FAILURE, FOOTER, HEADER, KNOWN, OP, PASSES, RAISES, RULES
 
+from reports.claims import ClaimProgram
 from reports.records import NAMES, Allowed, Error, Framework, Record, Report, Source, Step, Votes, decode, encode
 from reports.stream import SCHEMA, Writer, load, read
 
@@ -56,9 +57,34 @@ def test_the_form_of_a_known_difference_is_this_and_nothing_else() -> None:
     }
 
 
+def test_the_form_of_a_claim_is_this_and_nothing_else() -> None:
+    assert encode(replace(CLAIM, programs=CLAIM.programs[:1])) == {
+        "record": "claim",
+        "key": "again-raises",
+        "article": "How to avoid the error?",
+        "section": "1. Understanding",
+        "says": "A second `backward()` on a|b raises.",
+        "truth": "Only where the op saved something.",
+        "condition": "the op saved a tensor",
+        "verdict": "holds under a condition",
+        "observed": "mixed",
+        "programs": [
+            {
+                "code": "b = a * a\nb.backward()\nb.backward()  # RuntimeError",
+                "line": 3,
+                "predicts": "line 3 raises",
+                "came_true": True,
+                "note": "a product",
+            }
+        ],
+        "reason": None,
+    }
+
+
 def test_the_schema_knows_every_field_of_every_record() -> None:
     definitions = json.loads(SCHEMA.read_text())["$defs"]
     inner = {Framework: "framework", Source: "source", Allowed: "allowed", Step: "step", Error: "error", Votes: "votes"}
+    inner |= {ClaimProgram: "claim_program"}
     for kind, name in (*NAMES.items(), *inner.items()):
         fields = {field.name for field in dataclasses.fields(kind)} | ({"record"} if kind in NAMES else set())
         assert fields == set(definitions[name]["properties"]) == set(definitions[name]["required"]), name

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from miniatures import FAILURE, FOOTER, HEADER, KNOWN, OP, PASSES, RAISES, RULES, SOUND, lines, spoilt
+from miniatures import CLAIM, CLAIMS, FAILURE, FOOTER, HEADER, KNOWN, OP, PASSES, RAISES, RULES, SOUND, lines, spoilt
 
+from reports.records import encode
 from reports.stream import InvalidReport, parse, read
 
 INVALID = {
@@ -20,7 +21,7 @@ INVALID = {
     "not an object": (b"[1]\n", "f, line 1: a record is a JSON object"),
     "unknown record": (
         b'{"record":"x"}\n',
-        "f, line 1: $.record: 'x' is none of header, rule, result, failure, known, footer",
+        "f, line 1: $.record: 'x' is none of header, rule, result, failure, known, claim, footer",
     ),
     "a later version": (spoilt(HEADER, version=2), "f, line 1: $.version: this reader knows version 1 of the records"),
     "no header": (lines(*RULES, FOOTER), "f, line 1: the file has no header: its first record must be one"),
@@ -43,6 +44,20 @@ INVALID = {
     "a known difference after the end": (
         lines(HEADER, *RULES, FOOTER, KNOWN),
         "f, line 6: there is a record after the footer",
+    ),
+    "a claim twice": (lines(HEADER, CLAIM, CLAIM), "f, line 3: claim 'again-raises' has two records"),
+    "a claim after the end": (lines(HEADER, FOOTER, CLAIM), "f, line 3: there is a record after the footer"),
+    "a claim judged in other words": (
+        lines(HEADER) + spoilt(CLAIM, verdict="true"),
+        "f, line 2: $.verdict: 'true' is not one of ['holds', 'holds under a condition', 'false', 'not testable']",
+    ),
+    "a claim seen in other words": (
+        lines(HEADER) + spoilt(CLAIM, observed="yes"),
+        "f, line 2: $.observed: 'yes' is not one of ['right', 'wrong', 'mixed', 'unknown', 'not run'] (a claim record)",
+    ),
+    "a claim about line nought": (
+        lines(HEADER) + spoilt(CLAIM, programs=[encode(CLAIM)["programs"][0] | {"line": 0}]),
+        "f, line 2: $.programs[0].line: 0 is less than the minimum of 1 (a claim record)",
     ),
     "no footer": (lines(HEADER, *RULES), "f, line 4: the file ends without a footer: the run was cut off here"),
     "killed as it wrote": (lines(HEADER, *RULES)[:-9], "f, line 4: the line is cut off: the run was killed"),
@@ -79,6 +94,12 @@ def test_a_known_difference_may_stand_anywhere_between_the_rules_and_the_footer(
     first = parse(lines(HEADER, *RULES, KNOWN, *PASSES, stale, FOOTER), "f")
     assert first == replace(SOUND, known=(KNOWN, stale))
     assert parse(lines(HEADER, *RULES, *PASSES, KNOWN, stale, FOOTER), "f") == first
+
+
+def test_claims_may_stand_anywhere_before_the_footer_and_keep_their_order() -> None:
+    first = parse(lines(HEADER, *RULES, CLAIMS[0], *PASSES, *CLAIMS[1:], FOOTER), "f")
+    assert first == replace(SOUND, claims=CLAIMS)
+    assert parse(lines(HEADER, *RULES, *PASSES, *CLAIMS, FOOTER), "f") == first
 
 
 def test_a_file_that_is_not_there_is_invalid_too(tmp_path: Path) -> None:
