@@ -9,13 +9,16 @@ import numpy as np
 from frameworks.base import Framework, Value
 from rules.language import (
     Apply,
+    AssignGrad,
     Backward,
     Detach,
+    Held,
     Instruction,
     Leaf,
     Literal,
     Program,
     Ref,
+    Step,
     ZeroGrad,
     operands,
     results,
@@ -31,6 +34,12 @@ def run(program: Program, framework: Framework) -> Observation:
 def literal(value: Literal) -> np.ndarray:
     """A literal as an array of its dtype."""
     return np.array(value.data, dtype=value.dtype).reshape(value.shape)
+
+
+def _some(gradient: Value | None) -> Value:
+    if gradient is None:
+        raise LookupError("the leaf holds no gradient")
+    return gradient
 
 
 class _Run:
@@ -56,10 +65,11 @@ class _Run:
                 self.values[Ref(at, k)] = value
             if isinstance(step, Leaf):
                 self.leaves[Ref(at)] = made[0]
-            outcome = Returned(tuple([self._tensor(value) for value in made]))
+            written = [self.values[leaf] for leaf in step.leaves] if isinstance(step, Step) else made
+            outcome = Returned(tuple([self._tensor(value) for value in written]))
         if results(step):
-            return Seen(outcome)
-        return Seen(outcome, {ref: self._gradient(leaf) for ref, leaf in self.leaves.items()})
+            return Seen(outcome, saved=self._saved())
+        return Seen(outcome, {ref: self._gradient(leaf) for ref, leaf in self.leaves.items()}, self._saved())
 
     def _do(self, step: Instruction) -> Sequence[Value]:
         framework, values = self.framework, self.values
@@ -70,9 +80,16 @@ class _Run:
                 return framework.apply(op, [values[r] for r in args], attrs)
             case Detach(source):
                 return (framework.detach(values[source]),)
-            case Backward(roots, cotangents, retain_graph):
+            case Held(leaf):
+                return (_some(framework.gradient(values[leaf])),)
+            case Backward(roots, cotangents, retain_graph, create_graph):
                 given = [None if c is None else literal(c) for c in cotangents]
-                framework.backward([values[r] for r in roots], given, retain_graph)
+                options = {"create_graph": True} if create_graph else {}
+                framework.backward([values[r] for r in roots], given, retain_graph, **options)
+            case AssignGrad(leaf, value):
+                framework.assign_grad(values[leaf], None if value is None else values[value])  # type: ignore[attr-defined]
+            case Step(leaves, optimizer, settings):
+                framework.step([values[leaf] for leaf in leaves], optimizer, settings)  # type: ignore[attr-defined]
             case ZeroGrad(leaves, set_to_none):
                 framework.zero_grad([values[r] for r in leaves], set_to_none)
         return ()
@@ -80,6 +97,10 @@ class _Run:
     def _tensor(self, value: Value) -> Tensor:
         framework = self.framework
         return Tensor(framework.read(value), framework.dtype(value), framework.requires_grad(value))
+
+    def _saved(self) -> int | None:
+        count = getattr(self.framework, "saved", None)
+        return None if count is None else count()
 
     def _gradient(self, leaf: Value) -> Gradient | None:
         framework = self.framework

@@ -20,6 +20,7 @@ _MESSAGES = (
     ("does not require grad and does not have a grad_fn", Kind.NO_GRAD),
     ("grad can be implicitly created only for scalar outputs", Kind.NON_SCALAR_ROOT),
     ("Mismatch in shape: grad_output", Kind.COTANGENT_SHAPE),
+    ("has been modified by an inplace operation", Kind.MODIFIED),
 )
 """How PyTorch's RuntimeErrors are told apart: by a part of the message that has been stable since 1.5."""
 
@@ -37,6 +38,11 @@ def dialect(device: torch.device) -> Dialect:
         backward="{root}.backward({arguments})",
         backward_many="torch.autograd.backward([{roots}], [{cotangents}]{arguments})",
         retain="retain_graph={value}",
+        held="{leaf}.grad",
+        assign="{leaf}.grad = {value}",
+        create="create_graph={value}",
+        step="torch.optim.{optimizer}([{leaves}]{settings}).step()",
+        optimizers={"sgd": "SGD", "adam": "Adam"},
         clear_to_none="{leaf}.grad = None",
         clear_to_zeros="if {leaf}.grad is not None: {leaf}.grad.zero_()",
         gradient="{leaf}.grad",
@@ -63,7 +69,7 @@ class TorchEager:
 
     name = "torch"
     version = torch.__version__
-    claims = frozenset(Needs)
+    claims = frozenset(Needs) - {Needs.COUNTS_SAVED}
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
 
@@ -74,7 +80,8 @@ class TorchEager:
         torch.zeros(1, device=self.device)
 
     def reset(self) -> None:
-        """PyTorch keeps no state between programs."""
+        """Optimizers belong to one program; PyTorch itself keeps no state between programs."""
+        self.optimizers: dict[object, torch.optim.Optimizer] = {}
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
         """A tensor from an array of its dtype."""
@@ -90,14 +97,29 @@ class TorchEager:
         return value.detach()
 
     def backward(
-        self, roots: Sequence[torch.Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
+        self,
+        roots: Sequence[torch.Tensor],
+        cotangents: Sequence[np.ndarray | None],
+        retain_graph: bool | None,
+        create_graph: bool = False,
     ) -> None:
         """`Tensor.backward` for one root, `torch.autograd.backward` for several."""
         given = [None if c is None else torch.tensor(c, device=self.device) for c in cotangents]
         if len(roots) == 1:
-            roots[0].backward(given[0], retain_graph=retain_graph)
+            roots[0].backward(given[0], retain_graph, create_graph)
         else:
-            torch.autograd.backward(list(roots), given, retain_graph=retain_graph)  # type: ignore[arg-type]
+            torch.autograd.backward(list(roots), given, retain_graph, create_graph)  # type: ignore[arg-type]
+
+    def assign_grad(self, leaf: torch.Tensor, value: torch.Tensor | None) -> None:
+        """`leaf.grad = value`."""
+        leaf.grad = value
+
+    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs) -> None:
+        """One step of the optimizer of these leaves and settings, which is made at its first step."""
+        key = (tuple(map(id, leaves)), optimizer, settings)
+        if key not in self.optimizers:
+            self.optimizers[key] = _OPTIMIZERS[optimizer](list(leaves), **dict(settings))
+        self.optimizers[key].step()
 
     def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
         """Clear as the optimizers' `zero_grad` does: to None, or in place to zeros where there is a gradient."""
@@ -135,4 +157,5 @@ class TorchEager:
         return Kind.UNKNOWN
 
 
+_OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 _DTYPES = {torch.float32: "float32", torch.float64: "float64"}

@@ -30,7 +30,7 @@ def votes(program: Program, framework: Framework, violation: Violation) -> Votes
     before = 0.0 if violation.held is None else violation.held
     got, want = violation.got - before, violation.want - before
     authority = whole.gradients(program, call).get(violation.subject)
-    differences = finite_differences(program, framework, call, violation.subject)
+    differences = None if program.stateful else finite_differences(program, framework, call, violation.subject)
     return Votes(
         _shown(got),
         _shown(want if authority is None else authority),
@@ -42,7 +42,7 @@ def votes(program: Program, framework: Framework, violation: Violation) -> Votes
 def reference_agrees(program: Program, violation: Violation) -> bool:
     """Whether JAX over the whole program confirms the reference that the verdict rests on."""
     call = program[violation.at]
-    if not isinstance(call, Backward) or violation.want is None or violation.subject is None:
+    if program.stateful or not isinstance(call, Backward) or violation.want is None or violation.subject is None:
         return True
     before = 0.0 if violation.held is None else violation.held
     authority = whole.gradients(program, call)[violation.subject]

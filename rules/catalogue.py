@@ -36,6 +36,11 @@ class Needs(Enum):
     IDENTITY = "gradient objects that can be told apart"
     MULTIPLE_ROOTS = "one backward call over several roots"
     COTANGENTS = "explicit cotangents"
+    CREATE_GRAPH = "gradients that are themselves differentiable"
+    ASSIGNS = "replacing the gradient that a leaf holds"
+    OPTIMIZERS = "optimizers"
+    VERSIONS = "notices that a saved value was written to"
+    COUNTS_SAVED = "tells how many saved tensors are alive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,11 @@ LAYOUTS = Source(
     "Default gradient layouts", "https://docs.pytorch.org/docs/stable/autograd.html#default-gradient-layouts"
 )
 DETACH = Source("torch.Tensor.detach", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html")
+IN_PLACE = Source(
+    "In-place correctness checks",
+    "https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks",
+)
+OPTIM = Source("torch.optim", "https://docs.pytorch.org/docs/stable/optim.html")
 ZERO_GRAD = Source(
     "Optimizer.zero_grad", "https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html"
 )
@@ -124,6 +134,7 @@ _RULES = (
     _must("accumulation/constant", "A leaf that does not require grad MUST NOT receive a gradient.", MECHANICS, needs=(Needs.CONSTANTS,)),
     _must("accumulation/zero-to-none", "After clearing to none a leaf MUST hold no gradient.", ZERO_GRAD, SECOND_TIME, needs=(Needs.ZERO_TO_NONE,)),
     _must("accumulation/zero-to-zeros", "After clearing to zeros a leaf MUST hold zeros where it held a gradient, and none where it held none.", ZERO_GRAD, CONTROLS, needs=(Needs.ZERO_TO_ZEROS,)),
+    _must("accumulation/assigned", "A gradient that was assigned MUST be what the leaf holds, and what later calls add to.", LAYOUTS, BUFFERS, needs=(Needs.ASSIGNS,)),
     _must("accumulation/own-object", "Two leaves MUST NOT share one gradient object.", LAYOUTS, needs=(Needs.IDENTITY,)),
     # lifetime: how long a graph can be walked
     _must("lifetime/same-root-raises", "A second backward call on a root whose saved values the first one freed MUST raise an error that says so.", BACKWARD, SECOND_TIME, BUFFERS, needs=(Needs.FREES,)),
@@ -136,6 +147,13 @@ _RULES = (
     _must("lifetime/independent", "Freeing one graph MUST NOT affect another that shares only leaves with it.", MECHANICS, TWO_NETWORKS, needs=(Needs.FREES,)),
     _must("lifetime/rebuilt", "A graph that is computed anew from its leaves MUST be walkable, whatever was freed before.", MECHANICS, SECOND_TIME, needs=(Needs.FREES,)),
     _info("lifetime/nothing-saved", "A second backward call on a graph that saved nothing may raise or may give the right gradient.", MECHANICS, CONTROLS),
+    # writes: what an optimizer's step does to what was recorded before it
+    _must("writes/error-or-recorded", "A backward call through values that were written to since MUST raise an error that says so or give the gradient of the computation as it was recorded.", IN_PLACE, GRUS, BUFFERS, needs=(Needs.OPTIMIZERS,)),
+    _must("writes/unsaved-works", "A write to a value that no derivative needs MUST NOT keep a graph from being walked.", IN_PLACE, BUFFERS, needs=(Needs.OPTIMIZERS,)),
+    _must("writes/step", "An optimizer's step MUST move its leaves by its published formula, and leave those without a gradient.", OPTIM, BUFFERS, needs=(Needs.OPTIMIZERS,)),
+    # higher: gradients of gradients
+    _must("higher/differentiable", "A gradient computed with create_graph MUST be differentiable, and its own gradients right.", BACKWARD, CONTROLS, needs=(Needs.CREATE_GRAPH,)),
+    _must("higher/plain-raises", "A gradient computed without create_graph MUST have no history: a backward call on it raises.", BACKWARD, CONTROLS, needs=(Needs.NO_GRAD_CHECK, Needs.ASSIGNS)),
     # detach: where history ends
     _must("detach/blocks", "No gradient MUST flow through a detached value to what it was made from.", DETACH, TWO_NETWORKS, SECOND_TIME, needs=(Needs.DETACH,)),
     _must("detach/values", "A detached value MUST have the values of its source and MUST NOT require grad.", DETACH, SECOND_TIME, needs=(Needs.DETACH, Needs.REQUIRES_GRAD)),
@@ -149,6 +167,8 @@ _RULES = (
     _should("errors/refusal-keeps-gradients", "A call that is refused for its arguments SHOULD leave every gradient as it was.", AUTOGRAD_BACKWARD, needs=(Needs.IMPERATIVE,)),
     _should("errors/refusal-keeps-graph", "A call that is refused for its arguments SHOULD leave the graph walkable.", AUTOGRAD_BACKWARD),
     _must("errors/not-torn", "After a backward call that failed on a freed graph each leaf MUST hold its old gradient or the complete new one.", MECHANICS, needs=(Needs.IMPERATIVE, Needs.FREES)),
+    # documents: what the articles claim
+    _must("documents/claims", "A framework MUST behave on the programs of the documents as the official semantics say.", *ARTICLES, MECHANICS),
 )  # fmt: skip
 
 RULES: dict[str, Rule] = {rule.slug: rule for rule in _RULES}

@@ -14,15 +14,18 @@ from typing import Any
 from rules.language import (
     VERSION,
     Apply,
+    AssignGrad,
     Attr,
     Backward,
     Detach,
+    Held,
     Instruction,
     Leaf,
     Literal,
     MalformedProgram,
     Program,
     Ref,
+    Step,
     ZeroGrad,
     validate,
 )
@@ -74,15 +77,23 @@ def _encode(step: Instruction) -> dict[str, Json]:
             return form
         case Detach(source):
             return {"do": "detach", "source": str(source)}
-        case Backward(roots, cotangents, retain_graph):
-            return {
+        case Backward(roots, cotangents, retain_graph, create_graph):
+            form = {
                 "do": "backward",
                 "roots": [str(r) for r in roots],
                 "cotangents": [None if c is None else _literal(c) for c in cotangents],
                 "retain_graph": retain_graph,
             }
+            return {**form, "create_graph": True} if create_graph else form
         case ZeroGrad(leaves, set_to_none):
             return {"do": "zero_grad", "leaves": [str(r) for r in leaves], "set_to_none": set_to_none}
+        case Held(leaf):
+            return {"do": "held", "leaf": str(leaf)}
+        case AssignGrad(leaf, value):
+            return {"do": "assign_grad", "leaf": str(leaf), "value": None if value is None else str(value)}
+        case Step(leaves, optimizer, settings):
+            form = {"do": "step", "leaves": [str(r) for r in leaves], "optimizer": optimizer}
+            return {**form, "settings": {name: _attr(value) for name, value in settings}}
 
 
 def _literal(value: Literal) -> dict[str, Json]:
@@ -124,9 +135,17 @@ def _instruction(form: Json) -> Instruction:
         case "backward":
             cotangents = tuple(None if c is None else _read_literal(c) for c in form["cotangents"])
             retain = form["retain_graph"]
-            return Backward(_refs(form["roots"]), cotangents, None if retain is None else _flag(retain))
+            retain = None if retain is None else _flag(retain)
+            return Backward(_refs(form["roots"]), cotangents, retain, _flag(form.get("create_graph", False)))
         case "zero_grad":
             return ZeroGrad(_refs(form["leaves"]), _flag(form["set_to_none"]))
+        case "held":
+            return Held(_ref(form["leaf"]))
+        case "assign_grad":
+            return AssignGrad(_ref(form["leaf"]), None if form["value"] is None else _ref(form["value"]))
+        case "step":
+            settings = tuple((str(name), _read_attr(value)) for name, value in form["settings"].items())
+            return Step(_refs(form["leaves"]), str(form["optimizer"]), settings)
         case other:
             raise MalformedProgram(f"unknown instruction {other!r}")
 

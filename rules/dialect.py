@@ -7,19 +7,22 @@ dialect is printed in the suite's text form.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rules.language import (
     Apply,
+    AssignGrad,
     Attrs,
     Backward,
     Detach,
+    Held,
     Instruction,
     Leaf,
     Literal,
     Program,
     Ref,
     Shape,
+    Step,
     ZeroGrad,
     results,
 )
@@ -34,7 +37,9 @@ class Dialect:
     and {flags}; `differentiable` is what {flags} becomes for a leaf that requires grad. `ops` maps an op to its code
     with {0}, {1} for operands and attributes by name. `backward` has {root} and {arguments}; `backward_many` {roots},
     {cotangents} and {arguments}; `retain` has {value}. `clear_to_none` and `clear_to_zeros` have {leaf}; `gradient`
-    reads what a leaf holds. `error` is the exception to catch where an error is expected.
+    reads what a leaf holds. `error` is the exception to catch where an error is expected. `held` ({leaf}), `assign`
+    ({leaf}, {value}), `create` ({value}) and `step` ({optimizer}, {leaves}, {settings}) are for frameworks that claim
+    those instructions.
     """
 
     prelude: str
@@ -50,6 +55,11 @@ class Dialect:
     clear_to_zeros: str
     gradient: str
     error: str = "Exception"
+    held: str = ""
+    assign: str = ""
+    create: str = ""
+    step: str = ""
+    optimizers: Mapping[str, str] = field(default_factory=dict)
 
 
 def fill(template: str, args: Iterable[str], attrs: Attrs) -> str:
@@ -74,6 +84,16 @@ def _line(at: int, step: Instruction, name: Mapping[Ref, str], dialect: Dialect)
             return f"{made} = {fill(dialect.ops[op], (name[r] for r in args), attrs)}"
         case Detach(source):
             return f"{made} = {dialect.detach.format(source=name[source])}"
+        case Held(leaf):
+            return f"{made} = {dialect.held.format(leaf=name[leaf])}"
+        case AssignGrad(leaf, given):
+            return dialect.assign.format(leaf=name[leaf], value="None" if given is None else name[given])
+        case Step(leaves, optimizer, settings):
+            return dialect.step.format(
+                optimizer=dialect.optimizers.get(optimizer, optimizer),
+                leaves=", ".join(name[r] for r in leaves),
+                settings="".join(f", {k}={v!r}" for k, v in settings),
+            )
         case ZeroGrad(leaves, set_to_none):
             template = dialect.clear_to_none if set_to_none else dialect.clear_to_zeros
             return "; ".join(template.format(leaf=name[leaf]) for leaf in leaves)
@@ -82,7 +102,10 @@ def _line(at: int, step: Instruction, name: Mapping[Ref, str], dialect: Dialect)
 
 
 def _backward(call: Backward, name: Mapping[Ref, str], dialect: Dialect) -> str:
-    retain = "" if call.retain_graph is None else dialect.retain.format(value=call.retain_graph)
+    flags = [] if call.retain_graph is None else [dialect.retain.format(value=call.retain_graph)]
+    if call.create_graph:
+        flags.append(dialect.create.format(value=True))
+    retain = ", ".join(flags)
     given = ["None" if c is None else tensor(c, dialect) for c in call.cotangents]
     if len(call.roots) == 1:
         arguments = ", ".join([*(given if call.cotangents[0] is not None else []), *([retain] if retain else [])])

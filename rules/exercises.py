@@ -17,7 +17,7 @@ def exercised(tape: Tape, call: Backward, walk: Walk) -> tuple[str, ...]:
     """The rules that a call which may return exercises."""
     rules = ["errors/legal-returns"]
     if walk.leaves:
-        rules += ["gradients/op" if len(walk.nodes) == 1 else "gradients/graph", "gradients/form"]
+        rules += ["gradients/op" if walk.alone else "gradients/graph", "gradients/form"]
         rules += dict.fromkeys(
             "accumulation/first" if tape.held.get(leaf) is None else "accumulation/adds" for leaf in walk.leaves
         )
@@ -48,6 +48,12 @@ def exercised(tape: Tape, call: Backward, walk: Walk) -> tuple[str, ...]:
         rules.append("detach/keeps-source")
     if tape.refused & (made | set(call.roots)):
         rules.append("errors/refusal-keeps-graph")
+    if any(node.derivative for node in walk.nodes):
+        rules.append("higher/differentiable")
+    stale = [node for node in (*walk.nodes, *walk.perhaps) if tape.memory.stale(node)]
+    if stale:
+        needed = any(node.saves is not Saves.NEVER for node in stale)
+        rules.append("writes/error-or-recorded" if needed else "writes/unsaved-works")
     return tuple(dict.fromkeys(rules + _lifetime(tape, call, walk)))
 
 

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from rules.language import Attrs, Ref
 from rules.observations import Kind
-from rules.ops import Saves
+from rules.ops import OPS, Saves
 
 
 class Freed(IntEnum):
@@ -23,7 +23,7 @@ class Freed(IntEnum):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A recorded op. `walks` counts the backward calls that went through it; `freed_by` is the one that freed it."""
+    """A recorded op, or (`derivative`) the derivatives that a backward call with create_graph recorded. `walks` counts the backward calls that went through it; `freed_by` is the one that freed it."""
 
     at: int
     op: str
@@ -35,6 +35,7 @@ class Node:
     freed_by: int | None = None
     walks: int = 0
     was_retained: bool = False
+    derivative: bool = False
 
     @property
     def surely_gone(self) -> bool:
@@ -44,11 +45,21 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What a backward call goes through: its nodes, newest first, and the leaves that it reaches."""
+    """What a backward call goes through: its nodes, newest first, and the leaves that it reaches.
+
+    `perhaps` are nodes that it may go through: those behind the operands of a derivative, which matter only where the
+    derivative depends on them.
+    """
 
     nodes: tuple[Node, ...] = ()
     leaves: frozenset[Ref] = frozenset()
     uses: Mapping[Ref, int] = field(default_factory=dict)
+    perhaps: tuple[Node, ...] = ()
+
+    @property
+    def alone(self) -> bool:
+        """Whether the call goes through a single op and nothing else."""
+        return len(self.nodes) == 1 and not self.perhaps and self.nodes[0].op in OPS
 
 
 @dataclass(frozen=True, slots=True)

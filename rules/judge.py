@@ -14,11 +14,23 @@ import numpy as np
 from rules.catalogue import RULES, Needs
 from rules.diagnosis import diagnose
 from rules.graph import Expectation, Walk
-from rules.language import Apply, Backward, Detach, Instruction, Leaf, Program, Ref, ZeroGrad
-from rules.observations import Gradient, Kind, NotRun, Observation, Raised, Returned, Seen
+from rules.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    Detach,
+    Held,
+    Instruction,
+    Leaf,
+    Program,
+    Ref,
+    Step,
+    ZeroGrad,
+)
+from rules.observations import Gradient, NotRun, Observation, Raised, Returned, Seen
 from rules.reference.bound import close, forward_bound, gradient_bound, working_dtype
 from rules.reference.values import Reference
-from rules.tape import Tape
+from rules.tape import ON_THE_WAY, Tape
 from rules.text import names
 from rules.verdicts import Judgement, Violation
 
@@ -32,8 +44,10 @@ def judge(program: Program, observation: Observation, reference: Reference, clai
 
 class _Judge:
     def __init__(self, program: Program, reference: Reference, claims: frozenset[Needs]) -> None:
-        self.program, self.reference, self.claims = program, reference, claims
-        self.tape = Tape(reference.values, Needs.FREES in claims)
+        self.program, self.claims = program, claims
+        self.stateful = program.stateful  # then what is right depends on what was seen, and the reference follows it
+        self.reference = Reference() if self.stateful else reference
+        self.tape = Tape(self.reference.values, Needs.FREES in claims)
         self.exercised: dict[str, int] = {}
         self._dtype: str | None = None
 
@@ -47,6 +61,11 @@ class _Judge:
     def run(self, observation: Observation) -> Judgement:
         violation = None
         for at, (step, seen) in enumerate(zip(self.program, observation, strict=False)):
+            if self.stateful:
+                if self.tape.memory.loses_track(step):
+                    break
+                self.reference.seen = _values(self.tape.held)
+                self.reference.add(step)
             expectation = self.tape.expect(at, step)
             violation = self._instruction(at, step, expectation, seen)
             for rule in expectation.exercises:
@@ -54,6 +73,9 @@ class _Judge:
             if violation or isinstance(seen.outcome, NotRun):
                 break
             self.tape.advance(at, step, expectation, seen)
+            if isinstance(step, Step) and isinstance(seen.outcome, Returned):
+                for leaf, tensor in zip(step.leaves, seen.outcome.values, strict=True):
+                    self.reference.write(leaf, tensor.value.astype(np.float64))
         return Judgement(violation, self.exercised)
 
     def applies(self, rule: str) -> bool:
@@ -95,8 +117,12 @@ class _Judge:
         self, at: int, step: Instruction, expectation: Expectation, values: tuple, seen: Seen
     ) -> Violation | None:
         match step:
-            case Apply() | Leaf() | Detach():
+            case Apply() | Leaf() | Detach() | Held():
                 return self._made(at, step, values)
+            case AssignGrad():
+                return self._assigned(at, step, seen)
+            case Step():
+                return self._stepped(at, step, values, seen)
             case ZeroGrad():
                 return self._cleared(at, step, seen)
             case Backward():
@@ -123,11 +149,50 @@ class _Judge:
                         got=tensor.value, want=want, bound=bound,
                     )  # fmt: skip
             requires = self.reference.requires_grad[ref]
-            about = "detach/values" if isinstance(step, Detach) else "gradients/requires-grad"
+            about = self._history_rule(step, requires)
             if tensor.requires_grad is not None and tensor.requires_grad != requires and self.applies(about):
                 words = ("requires grad", "requires no grad")
                 seen, due = words if tensor.requires_grad else words[::-1]
                 return self._differs(about, at, ref, f"the result {seen}", f"the result {due}", step)
+        return None
+
+    def _history_rule(self, step: Instruction, requires: bool) -> str:
+        """The rule that says whether a result has a history."""
+        if isinstance(step, Held):
+            return "higher/differentiable" if requires else "higher/plain-raises"
+        return "detach/values" if isinstance(step, Detach) else "gradients/requires-grad"
+
+    def _assigned(self, at: int, step: AssignGrad, seen: Seen) -> Violation | None:
+        rule = "accumulation/assigned"
+        for leaf in self.tape.leaves:
+            got, held = seen.gradients.get(leaf), self.tape.held.get(leaf)
+            if leaf != step.leaf:
+                fine = _unchanged(held, got)
+            elif step.value is None:
+                fine = got is None
+            else:
+                want = self.reference.values[step.value]
+                fine = got is not None and close(got.value, want, self.dtype)
+            if not fine:
+                shown = "none" if got is None else f"{got.value.tolist()}"
+                return self._differs(
+                    rule, at, leaf, f"the leaf holds {shown}", "the leaf holds what was assigned", step
+                )
+        return None
+
+    def _stepped(self, at: int, step: Step, values: tuple, seen: Seen) -> Violation | None:
+        rule = "writes/step"
+        for leaf, tensor in zip(step.leaves, values, strict=True):
+            want = self.reference.values[leaf]
+            slack = 64 * np.finfo(self.dtype).eps * (np.abs(tensor.value) + np.abs(want) + np.abs(want - tensor.value))
+            if not (np.abs(tensor.value - want) <= slack).all() and self.applies(rule):
+                return Violation(
+                    rule, at, "the leaf has another value", (("the leaf moves by the optimizer's formula", rule),), leaf,
+                    got=tensor.value, want=want, bound=slack,
+                )  # fmt: skip
+        for leaf in self.tape.leaves:
+            if not _unchanged(self.tape.held.get(leaf), seen.gradients.get(leaf)):
+                return self._differs(rule, at, leaf, "the leaf's gradient changed", "gradients stay as they were", step)
         return None
 
     def _differs(self, rule: str, at: int, ref: Ref, seen: str, due: str, step: Instruction) -> Violation | None:
@@ -179,7 +244,7 @@ class _Judge:
         bound = self._bound(call, leaf, held, want)
         if (np.abs(got.value - want) <= bound).all():
             return None
-        alone = len(expectation.walk.nodes) == 1
+        alone = expectation.walk.alone
         rule, op = ("gradients/op", expectation.walk.nodes[0].op) if alone else ("gradients/graph", None)
         diagnosis = diagnose(self.reference, call, leaf, _values(self.tape.held), _values(seen.gradients), alone)
         if diagnosis and self.applies(diagnosis.rule):
@@ -261,8 +326,9 @@ class _Judge:
         self, at: int, step: Instruction, expectation: Expectation, raised: Raised, seen: Seen
     ) -> Violation | None:
         """What a call that raised may leave behind."""
-        assert isinstance(step, Backward)
-        freed = raised.kind is Kind.GRAPH_FREED
+        if not isinstance(step, Backward):
+            return None
+        freed = raised.kind in ON_THE_WAY
         rule = "errors/not-torn" if freed else "errors/refusal-keeps-gradients"
         for leaf in self.tape.leaves:
             held, got = self.tape.held.get(leaf), seen.gradients.get(leaf)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 VERSION = 1
@@ -76,6 +76,12 @@ class Backward:
     roots: tuple[Ref, ...]
     cotangents: tuple[Literal | None, ...]
     retain_graph: bool | None = None
+    create_graph: bool = False
+
+    @property
+    def retains(self) -> bool:
+        """Whether the graph is kept; left to the framework, it is if and only if one is created."""
+        return self.create_graph if self.retain_graph is None else self.retain_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +92,36 @@ class ZeroGrad:
     set_to_none: bool = True
 
 
-Instruction = Leaf | Apply | Detach | Backward | ZeroGrad
-Action = Backward | ZeroGrad
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The gradient that a leaf holds, as a value."""
+
+    leaf: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class AssignGrad:
+    """Replace the gradient that a leaf holds, by a value or by none."""
+
+    leaf: Ref
+    value: Ref | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of an optimizer over leaves; the same optimizer for the same leaves and settings throughout a program."""
+
+    leaves: tuple[Ref, ...]
+    optimizer: str
+    settings: Attrs = ()
+
+
+STATEFUL = (Held, AssignGrad, Step)
+"""Instructions after which values and gradients depend on what the framework really did before."""
+
+Instruction = Leaf | Apply | Detach | Backward | ZeroGrad | Held | AssignGrad | Step
+Action = Backward | ZeroGrad | AssignGrad | Step
+OPTIMIZERS = ("sgd", "adam")
 
 
 class MalformedProgram(ValueError):
@@ -110,6 +144,11 @@ class Program:
         return self.instructions[at]
 
     @property
+    def stateful(self) -> bool:
+        """Whether gradients are used as values, replaced, or stepped along."""
+        return any(isinstance(s, STATEFUL) or (isinstance(s, Backward) and s.create_graph) for s in self)
+
+    @property
     def leaves(self) -> tuple[Ref, ...]:
         """Every leaf that the program makes, in order."""
         return tuple(Ref(at) for at, step in enumerate(self) if isinstance(step, Leaf))
@@ -118,11 +157,11 @@ class Program:
 def results(step: Instruction) -> int:
     """How many values an instruction makes."""
     match step:
-        case Leaf() | Detach():
+        case Leaf() | Detach() | Held():
             return 1
         case Apply():
             return step.results
-        case Backward() | ZeroGrad():
+        case Backward() | ZeroGrad() | AssignGrad() | Step():
             return 0
 
 
@@ -137,8 +176,12 @@ def operands(step: Instruction) -> tuple[Ref, ...]:
             return (step.source,)
         case Backward():
             return step.roots
-        case ZeroGrad():
+        case ZeroGrad() | Step():
             return step.leaves
+        case Held():
+            return (step.leaf,)
+        case AssignGrad():
+            return (step.leaf,) if step.value is None else (step.leaf, step.value)
 
 
 def refer(step: Instruction, new: dict[Ref, Ref]) -> Instruction:
@@ -151,9 +194,13 @@ def refer(step: Instruction, new: dict[Ref, Ref]) -> Instruction:
         case Detach():
             return Detach(new[step.source])
         case Backward():
-            return Backward(tuple(new[r] for r in step.roots), step.cotangents, step.retain_graph)
-        case ZeroGrad():
-            return ZeroGrad(tuple(new[r] for r in step.leaves), step.set_to_none)
+            return replace(step, roots=tuple(new[r] for r in step.roots))
+        case ZeroGrad() | Step():
+            return replace(step, leaves=tuple(new[r] for r in step.leaves))
+        case Held():
+            return Held(new[step.leaf])
+        case AssignGrad():
+            return AssignGrad(new[step.leaf], None if step.value is None else new[step.value])
 
 
 def validate(program: Program, known_ops: frozenset[str] | None = None) -> Program:
@@ -187,10 +234,13 @@ def _problem(step: Instruction, made: list[int], program: Program, known_ops: fr
                 return f"{len(step.roots)} roots but {len(step.cotangents)} cotangents"
             problems = (_literal_problem(c) for c in step.cotangents if c is not None)
             return next((p for p in problems if p), None)
-        case ZeroGrad() if not step.leaves:
-            return "clearing needs at least one leaf"
-        case ZeroGrad():
-            wrong = next((r for r in step.leaves if not isinstance(program[r.at], Leaf)), None)
+        case ZeroGrad(leaves) | Step(leaves) if not leaves:
+            return "it needs at least one leaf"
+        case Step() if step.optimizer not in OPTIMIZERS:
+            return f"unknown optimizer {step.optimizer!r}; there are {', '.join(OPTIMIZERS)}"
+        case ZeroGrad() | Step() | Held() | AssignGrad():
+            named = operands(step)[:1] if isinstance(step, AssignGrad) else operands(step)
+            wrong = next((r for r in named if not isinstance(program[r.at], Leaf)), None)
             return f"{wrong} is not a leaf" if wrong else None
         case _:
             return None

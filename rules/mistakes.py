@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rules.language import Apply, Backward, Detach, Instruction, Leaf, Literal, Ref
-from rules.reference.values import Array, Reference, exact_vjp, pull
+from rules.language import Apply, Backward, Detach, Literal, Ref
+from rules.reference.values import Array, Record, Reference, exact_vjp, pull
 
 Contributions = dict[Ref, Array]
 Mistake = tuple[str, str, Contributions]
@@ -24,7 +24,7 @@ def mistakes(reference: Reference, call: Backward) -> Iterator[Mistake]:
     """The mistakes that are possible in a call, the simplest first."""
 
     def walk(changed: Backward = call, **options: Any) -> Contributions:
-        return pull(reference.steps, reference.values, reference.requires_grad, changed, **options)
+        return pull(reference.records, reference.values, reference.requires_grad, changed, **options)
 
     if any(c is not None for c in call.cotangents):
         shapes = [np.shape(reference.values[r]) for r in call.roots]
@@ -86,8 +86,8 @@ def _total(cotangent: Literal | None) -> Literal | None:
 
 
 def _arguments_once(first: bool) -> Callable[..., tuple[Array, ...]]:
-    def vjp(at: int, step: Apply, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-        made = list(exact_vjp(at, step, operands, cotangents))
+    def vjp(step: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+        made = list(exact_vjp(step, operands, cotangents))
         order = range(len(made)) if first else range(len(made) - 1, -1, -1)
         seen: set[Ref] = set()
         for k in order:
@@ -100,28 +100,27 @@ def _arguments_once(first: bool) -> Callable[..., tuple[Array, ...]]:
 
 
 def _results_kept(kept: int) -> Callable[..., tuple[Array, ...]]:
-    def vjp(at: int, step: Apply, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-        if step.results > 1:
+    def vjp(step: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+        if len(step.outs) > 1:
             cotangents = [c if k == kept else np.zeros_like(c) for k, c in enumerate(cotangents)]
-        return exact_vjp(at, step, operands, cotangents)
+        return exact_vjp(step, operands, cotangents)
 
     return vjp
 
 
-def _through(reference: Reference, call: Backward) -> dict[Ref, Array]:
+def _through(reference: Reference, call: Backward) -> Contributions:
     """The gradients of the program in which every detach is the identity."""
     renamed: dict[Ref, Ref] = {}
-    requires: dict[Ref, bool] = {}
-    steps: list[Instruction] = []
+    requires: dict[Ref, bool] = dict(reference.requires_grad)
+    records: list[Record] = []
     for at, step in enumerate(reference.steps):
         match step:
             case Detach(source):
                 renamed[Ref(at)] = renamed.get(source, source)
-                requires[Ref(at)] = requires[renamed[Ref(at)]]
-            case Leaf():
-                requires[Ref(at)] = step.requires_grad
             case Apply(op, args, attrs, results):
-                step = Apply(op, tuple(renamed.get(r, r) for r in args), attrs, results)
-                requires.update({Ref(at, k): any(requires[r] for r in step.args) for k in range(results)})
-        steps.append(step)
-    return pull(steps, reference.values, requires, replace(call, roots=tuple(renamed.get(r, r) for r in call.roots)))
+                args = tuple(renamed.get(r, r) for r in args)
+                outs = tuple(Ref(at, k) for k in range(results))
+                requires.update(dict.fromkeys(outs, any(requires[r] for r in args)))
+                records.append(Record(at, outs, op, attrs, args, tuple(reference.values[r] for r in args)))
+    call = replace(call, roots=tuple(renamed.get(r, r) for r in call.roots))
+    return pull(records, reference.values, requires, call)

@@ -22,6 +22,7 @@ class Kind(Enum):
     NO_GRAD = "no grad"
     NON_SCALAR_ROOT = "non-scalar root"
     COTANGENT_SHAPE = "cotangent shape"
+    MODIFIED = "modified in place"
     UNKNOWN = "unknown"
 
 
@@ -71,10 +72,15 @@ Outcome = Returned | Raised | NotRun
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One instruction's observation; `gradients` is filled after actions only: each leaf's gradient, or None."""
+    """One instruction's observation.
+
+    `gradients` is filled after actions only: each leaf's gradient, or None. `saved` counts the saved tensors that are alive
+    (None: the framework cannot tell).
+    """
 
     outcome: Outcome
     gradients: Mapping[Ref, Gradient | None] = field(default_factory=dict)
+    saved: int | None = None
 
 
 Observation = tuple[Seen, ...]

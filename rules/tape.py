@@ -16,9 +16,13 @@ import numpy as np
 
 from rules.exercises import exercised
 from rules.graph import Expectation, Freed, Node, Walk
-from rules.language import Apply, Backward, Detach, Instruction, Leaf, Ref, ZeroGrad
+from rules.language import Apply, AssignGrad, Backward, Detach, Held, Instruction, Leaf, Ref, Step, ZeroGrad
+from rules.memory import Memory
 from rules.observations import Gradient, Kind, NotRun, Outcome, Raised, Returned, Seen
 from rules.ops import OPS, Saves
+
+ON_THE_WAY = (Kind.GRAPH_FREED, Kind.MODIFIED)
+"""The errors that a call meets while it walks; all others are found before it begins."""
 
 
 class Tape:
@@ -37,6 +41,8 @@ class Tape:
         self.roots: dict[Ref, int] = {}
         self.by_default: set[int] = set()
         self.refused: set[Ref] = set()
+        self.memory = Memory()
+        self.history: dict[Ref, int] = {}
 
     # -- what may happen ----------------------------------------------------------------------------------------------
 
@@ -51,6 +57,14 @@ class Tape:
                 return Expectation(exercises=("detach/values", "errors/legal-returns"))
             case ZeroGrad(leaves, set_to_none):
                 return Expectation(exercises=self._clearing(leaves, set_to_none))
+            case Held(leaf):
+                free = {} if self.held.get(leaf) is not None else {Kind.UNKNOWN: "errors/legal-returns"}
+                return Expectation(raises=free)
+            case AssignGrad():
+                return Expectation(exercises=("accumulation/assigned",))
+            case Step(leaves):
+                moves = any(self.held.get(leaf) is not None for leaf in leaves)
+                return Expectation(exercises=("writes/step",) if moves else ())
             case Backward():
                 return self._backward(at, step)
 
@@ -72,12 +86,17 @@ class Tape:
         if gone:
             rules = self._gone(call, walk, gone)
             exercises = rules + (("errors/not-torn",) if walk.leaves else ())
-            return Expectation(None, {Kind.GRAPH_FREED: rules[0]}, exercises, walk)
-        raises = {}
-        if any(node.freed for node in walk.nodes):
+            return Expectation(None, {Kind.GRAPH_FREED: rules[0], **self._modified(walk)}, exercises, walk)
+        raises = self._modified(walk)
+        if any(node.freed for node in (*walk.nodes, *walk.perhaps)):
             raises[Kind.GRAPH_FREED] = "lifetime/nothing-saved"
         exercises = exercised(self, call, walk)
         return Expectation(self._why_returns(exercises), raises, exercises, walk)
+
+    def _modified(self, walk: Walk) -> dict[Kind, str]:
+        """The error that may be raised because a value that a derivative may need was written to since."""
+        stale = (n for n in (*walk.nodes, *walk.perhaps) if n.saves is not Saves.NEVER and self.memory.stale(n))
+        return {Kind.MODIFIED: "writes/error-or-recorded"} if any(stale) else {}
 
     def _refusals(self, call: Backward) -> dict[Kind, str]:
         """The reasons to refuse a call for its arguments alone. Which of several is named first is not specified."""
@@ -85,12 +104,17 @@ class Tape:
         for root, ct in zip(call.roots, call.cotangents, strict=True):
             shape = np.shape(self.arrays[root])
             if not self.requires_grad[root]:
-                found[Kind.NO_GRAD] = "detach/root-raises" if root in self.detached else "errors/no-grad-root"
+                found[Kind.NO_GRAD] = self._rootless(root)
             if ct is None and self.arrays[root].size != 1:
                 found[Kind.NON_SCALAR_ROOT] = "errors/non-scalar-root"
             if ct is not None and ct.shape != shape:
                 found[Kind.COTANGENT_SHAPE] = "errors/cotangent-shape"
         return found
+
+    def _rootless(self, root: Ref) -> str:
+        if root in self.detached:
+            return "detach/root-raises"
+        return "higher/plain-raises" if root in self.memory.taken else "errors/no-grad-root"
 
     def _after_refusal(self) -> tuple[str, ...]:
         return ("errors/refusal-keeps-gradients",) if any(self.held.values()) else ()
@@ -111,7 +135,7 @@ class Tape:
 
     def _why_returns(self, exercises: Sequence[str]) -> str:
         """The most specific of the rules by which a call must return."""
-        specific = ("errors/refusal-keeps-graph", "detach/keeps-source", "lifetime/")
+        specific = ("errors/refusal-keeps-graph", "detach/keeps-source", "writes/unsaved", "higher/", "lifetime/")
         for prefix in specific:
             for rule in exercises:
                 if rule.startswith(prefix) and rule != "lifetime/nothing-saved":
@@ -125,27 +149,33 @@ class Tape:
         uses: dict[Ref, int] = {}
         leaves: set[Ref] = set()
         nodes: list[Node] = []
+        perhaps: list[Node] = []
         pending = {r.at for r in roots if self.requires_grad.get(r) and r.at in self.nodes}
+        certain = set(pending)
         leaves.update(r for r in roots if r in self.leaves and self.requires_grad[r])
         while pending:
             node = self.nodes[max(pending)]
             pending.discard(node.at)
-            nodes.append(node)
+            surely = node.at in certain
+            (nodes if surely else perhaps).append(node)
             for r in node.args:
                 if not self.requires_grad[r]:
                     continue
                 uses[r] = uses.get(r, 0) + 1
                 if r.at in self.nodes:
                     pending.add(r.at)
+                    if surely and not node.derivative:
+                        certain.add(r.at)
                 else:
                     leaves.add(r)
-        return Walk(tuple(nodes), frozenset(leaves), uses)
+        return Walk(tuple(nodes), frozenset(leaves), uses, tuple(perhaps))
 
     # -- what did happen ----------------------------------------------------------------------------------------------
 
     def advance(self, at: int, step: Instruction, expectation: Expectation, seen: Seen) -> None:
         """Take the outcome that was observed and go on from there."""
         returned = isinstance(seen.outcome, Returned)
+        self.memory.advance(at, step, expectation.walk.leaves, self.held)
         match step:
             case Leaf(_, requires_grad):
                 self.leaves[Ref(at)] = step
@@ -163,26 +193,54 @@ class Tape:
             case Detach(source):
                 self.requires_grad[Ref(at)] = False
                 self.detached[Ref(at)] = source
+            case Held(leaf):
+                self.requires_grad[Ref(at)] = leaf in self.history
+                if leaf in self.history:
+                    self.nodes[at] = Node(at, "held", (), (Ref(self.history[leaf]),), 1, Saves.NEVER)
+            case AssignGrad(leaf, given):
+                self.history.pop(leaf, None)
+                if given is not None and self.requires_grad[given]:
+                    self.memory.confused = True
+            case ZeroGrad(leaves):
+                for leaf in leaves:
+                    self.history.pop(leaf, None)
             case Backward():
                 self._walked(at, step, expectation, seen.outcome)
-        if isinstance(step, (Backward, ZeroGrad)):
+        if isinstance(step, (Backward, ZeroGrad, AssignGrad, Step)):
             self.held = dict(seen.gradients)
 
     def _walked(self, at: int, call: Backward, expectation: Expectation, outcome: Outcome) -> None:
         if isinstance(outcome, NotRun):
             return
-        if isinstance(outcome, Raised) and outcome.kind in expectation.raises and outcome.kind is not Kind.GRAPH_FREED:
+        if isinstance(outcome, Raised) and outcome.kind in expectation.raises and outcome.kind not in ON_THE_WAY:
             self.refused.update(call.roots)
             return
+        if isinstance(outcome, Returned):
+            self._differentiable(at, call, expectation.walk)
         for root in call.roots:
             self.roots[root] = at
-        if call.retain_graph is None:
+        if call.retain_graph is None and not call.create_graph:
             self.by_default.add(at)
+        for node in expectation.walk.perhaps:
+            if not call.retains and node.freed is Freed.NO:
+                node.freed, node.freed_by = Freed.PERHAPS, at
         for node in expectation.walk.nodes:
             node.walks += 1
-            if call.retain_graph:
+            if call.retains:
                 node.was_retained = True
             elif isinstance(outcome, Returned) and self.frees:
                 node.freed, node.freed_by = Freed.SURELY, at
             elif node.freed is Freed.NO:
                 node.freed, node.freed_by = Freed.PERHAPS, at
+
+    def _differentiable(self, at: int, call: Backward, walk: Walk) -> None:
+        """Whether the gradients that a call leaves have a history, and what it is."""
+        if not call.create_graph:
+            self.memory.muddled.update(leaf for leaf in walk.leaves if self.history.pop(leaf, None) is not None)
+            return
+        operands = [r for node in walk.nodes for r in node.args if self.requires_grad[r]]
+        operands += [Ref(self.history[leaf]) for leaf in walk.leaves if leaf in self.history]
+        args = tuple(dict.fromkeys(operands))
+        self.nodes[at] = Node(at, "derivative", (), args, 0, Saves.PERHAPS, derivative=True)
+        self.requires_grad[Ref(at)] = True
+        self.history.update(dict.fromkeys(walk.leaves, at))

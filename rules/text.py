@@ -9,7 +9,11 @@
     backward s retain=True
     backward b with [1, 0, 1]              a cotangent; `none` stands for the implicit one
     backward s, b with none, [1, 1, 1]
+    backward s create=True                 create_graph
     zero a                                 to None;  `zero a to zeros` to zeros
+    g = held a                             the gradient that a holds, as a value
+    assign a g                             replaces it, by a value or by `none`
+    step a, c sgd lr=0.1                   one step of an optimizer over leaves
 
 `parse(render(program)) == program` for every program.
 """
@@ -24,10 +28,12 @@ from typing import Any
 
 from rules.language import (
     Apply,
+    AssignGrad,
     Attr,
     Attrs,
     Backward,
     Detach,
+    Held,
     Instruction,
     Leaf,
     Literal,
@@ -35,6 +41,7 @@ from rules.language import (
     Program,
     Ref,
     Shape,
+    Step,
     ZeroGrad,
     results,
     validate,
@@ -78,11 +85,20 @@ def _text(step: Instruction, name: dict[Ref, str]) -> str:
             return " ".join([op, *(name[r] for r in args), *(f"{k}={_attr(v)}" for k, v in attrs)])
         case Detach(source):
             return f"detach {name[source]}"
-        case Backward(roots, cotangents, retain):
+        case Held(leaf):
+            return f"held {name[leaf]}"
+        case AssignGrad(leaf, given):
+            return f"assign {name[leaf]} {'none' if given is None else name[given]}"
+        case Step(leaves, optimizer, settings):
+            return " ".join(
+                [f"step {', '.join(name[r] for r in leaves)}", optimizer, *(f"{k}={_attr(v)}" for k, v in settings)]
+            )
+        case Backward(roots, cotangents, retain, create):
             text = "backward " + ", ".join(name[r] for r in roots)
             if any(c is not None for c in cotangents):
                 text += " with " + ", ".join("none" if c is None else _literal(c) for c in cotangents)
-            return text if retain is None else f"{text} retain={retain}"
+            text += "" if retain is None else f" retain={retain}"
+            return f"{text} create=True" if create else text
         case ZeroGrad(leaves, set_to_none):
             return "zero " + ", ".join(name[r] for r in leaves) + ("" if set_to_none else " to zeros")
 
@@ -144,6 +160,13 @@ def _statement(text: str, known: dict[str, Ref]) -> tuple[Instruction, list[str]
             return Detach(known[rest.strip()]), made
         case "backward":
             return _read_backward(rest, known), made
+        case "held":
+            return Held(known[rest.strip()]), made
+        case "assign":
+            leaf, _, given = rest.strip().partition(" ")
+            return AssignGrad(known[leaf], None if given.strip() == "none" else known[given.strip()]), made
+        case "step":
+            return _read_step(rest, known), made
         case "zero":
             rest, to_zeros, _ = rest.partition(" to zeros")
             return ZeroGrad(tuple(known[n.strip()] for n in rest.split(",")), not to_zeros), made
@@ -169,13 +192,22 @@ def _numbered(value: Any) -> Attr:
     return tuple(map(_numbered, value)) if isinstance(value, tuple) else _MARKED.get(value, value)
 
 
+def _read_step(text: str, known: dict[str, Ref]) -> Step:
+    leaves, _, rest = text.strip().rpartition(", ")
+    last, _, rest = rest.partition(" ")
+    optimizer, _, settings = rest.strip().partition(" ")
+    named = [*(leaves.split(",") if leaves else []), last]
+    return Step(tuple(known[n.strip()] for n in named), optimizer, _read_operands(settings, known)[1])
+
+
 def _read_backward(text: str, known: dict[str, Ref]) -> Backward:
+    text, _, create = text.partition(" create=")
     text, _, retain = text.partition(" retain=")
     head, _, tail = text.partition(" with ")
     roots = tuple(known[n.strip()] for n in head.split(","))
     given = [None if p == "none" else _read_literal(p) for p in _split(tail)] if tail else [None] * len(roots)
     flag = {"": None, "None": None, "True": True, "False": False}[retain.strip()]
-    return Backward(roots, tuple(given), flag)
+    return Backward(roots, tuple(given), flag, {"": False, "True": True, "False": False}[create.strip()])
 
 
 def _split(text: str, at: str = ",") -> list[str]:

@@ -12,12 +12,13 @@ of the results shows. The factor below covers the constant of the ops.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from rules.language import Apply, Backward, Detach, Leaf, Program, Ref
+from rules.language import Apply, Backward, Leaf, Program, Ref
 from rules.ops import OPS
-from rules.reference.values import Array, Reference, exact_vjp, forward_of, pull
+from rules.reference.values import Array, Record, Reference, exact_vjp, forward_of, pull
 
 SAMPLES = 12
 STEP = 1e-7  # relative size of a perturbation: far above float64's rounding, far below where curvature counts
@@ -39,8 +40,10 @@ def close(got: Array, want: Array, dtype: str) -> bool:
     return bool(np.abs(got - want).max() <= _CHEAP[dtype] * np.abs(want).max())
 
 
-def _perturbed(reference: Reference, seed: int) -> tuple[dict[Ref, Array], Callable[..., tuple[Array, ...]], int]:
-    """All values with every rounding perturbed, a perturbing VJP, and how many roundings there were."""
+def _perturbed(
+    reference: Reference, seed: int
+) -> tuple[list[Record], dict[Ref, Array], Callable[..., tuple[Array, ...]], int]:
+    """What was recorded and all values with every rounding perturbed, a perturbing VJP, and how many roundings there were."""
     random = np.random.default_rng(seed)
     count = 0
 
@@ -52,31 +55,30 @@ def _perturbed(reference: Reference, seed: int) -> tuple[dict[Ref, Array], Calla
             size = size + max((float(np.abs(t).max()) for t in through if t.size), default=0.0)
         return x + size * STEP * np.where(random.random(np.shape(x)) < 0.5, -1.0, 1.0)
 
-    values: dict[Ref, Array] = {}
-    for at, step in enumerate(reference.steps):
-        match step:
-            case Apply(op, args, attrs):
-                operands = [jitter(values[r]) for r in args]
-                made = forward_of(op, attrs, tuple(x.shape for x in operands))(*operands)
-                values.update({Ref(at, k): jitter(y, operands) for k, y in enumerate(made)})
-            case Detach(source):
-                values[Ref(at)] = values[source]
-            case _ if Ref(at) in reference.values:
-                values[Ref(at)] = reference.values[Ref(at)]
+    values = dict(reference.values)
+    shaken: set[Ref] = set()
+    records: list[Record] = []
+    for record in reference.records:
+        exact = zip(record.args, record.operands, strict=True)
+        operands = tuple(jitter(values[r] if r in shaken else x) for r, x in exact)
+        made = forward_of(record.op, record.attrs, tuple(x.shape for x in operands))(*operands)
+        values.update({r: jitter(y, list(operands)) for r, y in zip(record.outs, made, strict=True)})
+        shaken.update(record.outs)
+        records.append(replace(record, operands=operands))
 
-    def vjp(at: int, step: Apply, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-        shaken = [jitter(x) for x in operands], [jitter(c) for c in cotangents]
-        return tuple(jitter(g, shaken[1]) for g in exact_vjp(at, step, *shaken))
+    def vjp(record: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+        cts = [jitter(c) for c in cotangents]
+        return tuple(jitter(g, cts) for g in exact_vjp(record, [jitter(x) for x in operands], cts))
 
-    return values, vjp, count
+    return records, values, vjp, count
 
 
 def _spread(reference: Reference, measure: Callable[..., Array], exact: Array) -> Array:
     squares = np.zeros(np.shape(exact))
     count = 1
     for seed in range(SAMPLES):
-        values, vjp, forward = _perturbed(reference, seed)
-        shaken = measure(values, vjp)
+        records, values, vjp, forward = _perturbed(reference, seed)
+        shaken = measure(records, values, vjp)
         squares = squares + (shaken - exact) ** 2
         count = max(count, 2 * forward)
     return np.sqrt(squares / SAMPLES) / STEP * np.sqrt(count)
@@ -89,15 +91,15 @@ def _scale(spread: Array, exact: Array, dtype: str) -> Array:
 def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Array:
     """The largest error, element by element, that rounding explains in a value of a program."""
     exact = reference.values[ref]
-    return _scale(_spread(reference, lambda values, vjp: values[ref], exact), exact, dtype)
+    return _scale(_spread(reference, lambda records, values, vjp: values[ref], exact), exact, dtype)
 
 
 def gradient_bound(reference: Reference, call: Backward, leaf: Ref, dtype: str) -> Array:
     """The same for what a backward call contributes to a leaf."""
     exact = reference.pullback(call)[leaf]
 
-    def measure(values: dict[Ref, Array], vjp: Callable[..., tuple[Array, ...]]) -> Array:
-        return pull(reference.steps, values, reference.requires_grad, call, vjp)[leaf]
+    def measure(records: list[Record], values: dict[Ref, Array], vjp: Callable[..., tuple[Array, ...]]) -> Array:
+        return pull(records, values, reference.requires_grad, call, vjp)[leaf]
 
     return _scale(_spread(reference, measure, exact), exact, dtype)
 

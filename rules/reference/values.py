@@ -8,14 +8,31 @@ answer as far as a float32 framework is concerned.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import jax
 import numpy as np
 
-from rules.language import Apply, Attrs, Backward, Detach, Instruction, Leaf, Literal, Program, Ref, Shape
+from rules.language import (
+    Apply,
+    AssignGrad,
+    Attrs,
+    Backward,
+    Detach,
+    Held,
+    Instruction,
+    Leaf,
+    Literal,
+    Program,
+    Ref,
+    Shape,
+    Step,
+    ZeroGrad,
+)
 from rules.ops import OPS
 from rules.reference.namespace import J
+from rules.reference.optimizers import State, stepped
 from rules.reference.staged import Source, Staged, stage
 from rules.reference.store import store
 
@@ -26,6 +43,8 @@ np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infi
 
 def definition(op: str, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
     """An op of the catalogue as a JAX function that returns a tuple."""
+    if op.startswith(VJP):
+        return _differentiated(op, attrs)
     reference, keywords = OPS[op].reference, dict(attrs)
 
     def defined(*operands: jax.Array) -> tuple[jax.Array, ...]:
@@ -33,6 +52,17 @@ def definition(op: str, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
         return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
     return defined
+
+
+VJP = "vjp "
+"""Before an op's name: the op that takes its operands and its results' cotangents, and gives the operands' cotangents."""
+
+
+def _differentiated(op: str, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
+    """The vector-Jacobian product of an op as a function itself: what a backward call records when its graph is created."""
+    arity, _, inner = op.removeprefix(VJP).partition(" ")
+    function, count = definition(inner, attrs), int(arity)
+    return lambda *inputs: jax.vjp(function, *inputs[:count])[1](tuple(inputs[count:]))
 
 
 @lru_cache(maxsize=None)
@@ -61,13 +91,34 @@ def array(value: Literal) -> Array:
     return np.array(value.data, dtype=np.float64).reshape(value.shape)
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An op as it was recorded: the values that it made, and its operands with the values that they had then."""
+
+    at: int
+    outs: tuple[Ref, ...]
+    op: str
+    attrs: Attrs
+    args: tuple[Ref, ...]
+    operands: tuple[Array, ...]
+
+
 class Reference:
-    """The exact values of a program so far; `add` takes its next instruction."""
+    """The exact values of a program so far; `add` takes its next instruction.
+
+    A write changes what a leaf, and what was detached from it, is from then on; what was recorded before keeps the operands
+    that it was recorded with. `observe` puts observed values in the place of computed ones, so that nothing is held against a
+    framework twice.
+    """
 
     def __init__(self, program: Program | None = None) -> None:
         self.steps: list[Instruction] = []
         self.values: dict[Ref, Array] = {}
         self.requires_grad: dict[Ref, bool] = {}
+        self.records: list[Record] = []
+        self.gradients: dict[Ref, Ref] = {}
+        self.optimizers: dict[Step, State] = {}
+        self.seen: dict[Ref, Array | None] | None = None
         self._pullbacks: dict[object, dict[Ref, Array]] = {}
         for step in program or ():
             self.add(step)
@@ -78,14 +129,40 @@ class Reference:
         self.steps.append(step)
         match step:
             case Leaf(literal, requires_grad):
-                made: tuple[Array, ...] = (array(literal),)
+                return self._make(at, (array(literal),), requires_grad)
             case Detach(source):
-                made, requires_grad = (self.values[source],), False
+                return self._make(at, (self.values[source],), False)
             case Apply(op, args, attrs):
                 made = self.apply(op, args, attrs)
-                requires_grad = any(self.requires_grad[r] for r in args)
-            case _:
-                return ()
+                requires_grad = any([self.requires_grad[r] for r in args])
+                outs = tuple([Ref(at, k) for k in range(len(made))])
+                self.records.append(Record(at, outs, op, attrs, args, tuple([self.values[r] for r in args])))
+                return self._make(at, made, requires_grad)
+            case Held(leaf):
+                history = self.gradients.get(leaf)
+                if history is not None:
+                    self.records.append(Record(at, (Ref(at),), "clone", (), (history,), (self.values[history],)))
+                value = self.held(leaf)
+                return self._make(
+                    at, (np.zeros_like(self.values[leaf]) if value is None else value,), history is not None
+                )
+            case Backward() if step.create_graph:
+                self._create(at, step)
+            case Backward():
+                for leaf in [r for r in self.gradients if r in self.pullback(step)]:
+                    del self.gradients[leaf]
+            case ZeroGrad(leaves):
+                for leaf in leaves:
+                    self.gradients.pop(leaf, None)
+            case AssignGrad(leaf, given):
+                self.gradients.pop(leaf, None)
+                if given is not None and self.requires_grad[given]:
+                    self.gradients[leaf] = given
+            case Step():
+                self._step(step)
+        return ()
+
+    def _make(self, at: int, made: tuple[Array, ...], requires_grad: bool) -> tuple[Array, ...]:
         for k, value in enumerate(made):
             self.values[Ref(at, k)] = value
             self.requires_grad[Ref(at, k)] = requires_grad
@@ -100,20 +177,83 @@ class Reference:
         """What a backward call contributes to every value that its roots depend on (leaves and others)."""
         key = (call.roots, call.cotangents)
         if key not in self._pullbacks:
-            self._pullbacks[key] = pull(self.steps, self.values, self.requires_grad, call)
+            self._pullbacks[key] = pull(self.records, self.values, self.requires_grad, call)
         return self._pullbacks[key]
 
+    # -- gradients as values -------------------------------------------------------------------------------------------
 
-Vjp = Callable[[int, Apply, list[Array], list[Array]], tuple[Array, ...]]
+    def held(self, leaf: Ref) -> Array | None:
+        """The gradient that a leaf holds: as it was seen, or as it follows if every call so far was legal."""
+        if self.seen is not None:
+            return self.seen.get(leaf)
+        total: Array | None = None
+        for step in self.steps:
+            match step:
+                case Backward():
+                    due = self.pullback(step).get(leaf)
+                    total = total if due is None else due if total is None else total + due
+                case ZeroGrad(leaves, to_none) if leaf in leaves:
+                    total = None if to_none or total is None else np.zeros_like(total)
+                case AssignGrad(target, given) if target == leaf:
+                    total = None if given is None else self.values[given]
+        return total
+
+    def _create(self, at: int, call: Backward) -> None:
+        """Record the backward pass itself, so that the gradients have a history of their own."""
+        made = created(self, at, call)
+        for leaf, contribution in made.items():
+            if not isinstance(self.steps[leaf.at], Leaf):
+                continue
+            old = self.gradients.get(leaf)
+            if old is None:
+                self.gradients[leaf] = contribution
+            else:
+                self.gradients[leaf] = self.shadow(at, "add", (), (old, contribution))[0]
+
+    def shadow(self, at: int, op: str, attrs: Attrs, args: tuple[Ref, ...]) -> tuple[Ref, ...]:
+        """An op recorded by instruction `at`, which makes no values of the program; what it makes."""
+        made = self.apply(op, args, attrs)
+        first = 1 + max([r.output for r in self.values if r.at == at], default=-1)
+        outs = tuple([Ref(at, first + k) for k in range(len(made))])
+        self.records.append(Record(at, outs, op, attrs, args, tuple([self.values[r] for r in args])))
+        for ref, value in zip(outs, made, strict=True):
+            self.values[ref] = value
+            self.requires_grad[ref] = any(self.requires_grad[r] for r in args)
+        return outs
+
+    def constant(self, at: int, value: Array) -> Ref:
+        """A value without history among those that instruction `at` records."""
+        ref = Ref(at, 1 + max([r.output for r in self.values if r.at == at], default=-1))
+        self.values[ref], self.requires_grad[ref] = value, False
+        return ref
+
+    # -- writes ---------------------------------------------------------------------------------------------------------
+
+    def _step(self, step: Step) -> None:
+        state = self.optimizers.setdefault(step, State())
+        for leaf in step.leaves:
+            gradient = self.held(leaf)
+            if gradient is not None:
+                self.write(leaf, stepped(step, state, leaf, self.values[leaf], gradient))
+
+    def write(self, leaf: Ref, value: Array) -> None:
+        """A leaf, and all that was detached from it, has another value from here on."""
+        self.values[leaf] = value
+        for at, step in enumerate(self.steps):
+            if isinstance(step, Detach) and step.source == leaf:
+                self.write(Ref(at), value)
 
 
-def exact_vjp(at: int, step: Apply, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+Vjp = Callable[[Record, list[Array], list[Array]], tuple[Array, ...]]
+
+
+def exact_vjp(record: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
     """One op's vector-Jacobian product in float64."""
-    return vjp_of(step.op, step.attrs, tuple([x.shape for x in operands]))(*operands, *cotangents)
+    return vjp_of(record.op, record.attrs, tuple([x.shape for x in operands]))(*operands, *cotangents)
 
 
 def pull(
-    steps: Sequence[Instruction],
+    records: Sequence[Record],
     values: Mapping[Ref, Array],
     requires_grad: Mapping[Ref, bool],
     call: Backward,
@@ -121,10 +261,10 @@ def pull(
     combine: Callable[[Array, Array], Array] = np.add,
     joined: bool = True,
 ) -> dict[Ref, Array]:
-    """Reverse accumulation over the recorded instructions, newest first.
+    """Reverse accumulation over what was recorded, newest first.
 
-    `combine` joins the contributions to a value; where it is not a sum, `joined` says whether what one op contributes
-    to a value that it takes in several places counts as one contribution.
+    `combine` joins the contributions to a value; where it is not a sum, `joined` says whether what one op contributes to
+    a value that it takes in several places counts as one contribution.
     """
     cotangents: dict[Ref, Array] = {}
 
@@ -134,21 +274,40 @@ def pull(
 
     for root, given in zip(call.roots, call.cotangents, strict=True):
         add(root, np.ones_like(values[root]) if given is None else array(given))
-    for at in range(max((r.at for r in call.roots), default=-1), -1, -1):
-        step = steps[at]
-        if not isinstance(step, Apply):
+    for record in reversed(records):
+        if not any([r in cotangents for r in record.outs]):
             continue
-        made = [Ref(at, k) for k in range(step.results)]
-        if not any(r in cotangents for r in made):
-            continue
-        cts = [cotangents[r] if r in cotangents else np.zeros_like(values[r]) for r in made]
-        contributions = vjp(at, step, [values[r] for r in step.args], cts)
+        cts = [cotangents[r] if r in cotangents else np.zeros_like(values[r]) for r in record.outs]
+        contributions = vjp(record, list(record.operands), cts)
         if combine is np.add or not joined:
-            for ref, ct in zip(step.args, contributions, strict=True):
+            for ref, ct in zip(record.args, contributions, strict=True):
                 add(ref, ct)
         else:
-            for ref in dict.fromkeys(step.args):
-                add(ref, np.add.reduce([ct for r, ct in zip(step.args, contributions, strict=True) if r == ref]))
+            for ref in dict.fromkeys(record.args):
+                add(ref, np.add.reduce([ct for r, ct in zip(record.args, contributions, strict=True) if r == ref]))
+    return cotangents
+
+
+def created(reference: Reference, at: int, call: Backward) -> dict[Ref, Ref]:
+    """The backward pass of `call`, recorded op by op: for each value that it reaches, the value of its gradient."""
+    cotangents: dict[Ref, Ref] = {}
+
+    def add(ref: Ref, ct: Ref) -> None:
+        if reference.requires_grad[ref]:
+            cotangents[ref] = reference.shadow(at, "add", (), (cotangents[ref], ct))[0] if ref in cotangents else ct
+
+    for root, given in zip(call.roots, call.cotangents, strict=True):
+        add(root, reference.constant(at, np.ones_like(reference.values[root]) if given is None else array(given)))
+    for record in list(reversed(reference.records)):
+        if not any(r in cotangents for r in record.outs):
+            continue
+        zeros = {
+            r: reference.constant(at, np.zeros_like(reference.values[r])) for r in record.outs if r not in cotangents
+        }
+        cts = tuple(cotangents.get(r) or zeros[r] for r in record.outs)
+        made = reference.shadow(at, f"{VJP}{len(record.args)} {record.op}", record.attrs, record.args + cts)
+        for ref, ct in zip(record.args, made, strict=True):
+            add(ref, ct)
     return cotangents
 
 

@@ -15,7 +15,12 @@ from rules.reference.values import array, definition
 
 
 def gradients(program: Program, call: Backward) -> dict[Ref, np.ndarray]:
-    """The contribution of a backward call to every leaf that requires grad; zeros where a leaf is not reached."""
+    """The contribution of a backward call to every leaf that requires grad; zeros where a leaf is not reached.
+
+    Programs that use gradients as values, or step along them, have no such function; for them the answer is empty.
+    """
+    if program.stateful:  # what was held and written is not a function of the leaves alone
+        return {}
     leaves = [ref for ref in program.leaves if program[ref.at].requires_grad]  # type: ignore[union-attr]
     last = max(r.at for r in call.roots)
 
@@ -32,7 +37,7 @@ def gradients(program: Program, call: Backward) -> dict[Ref, np.ndarray]:
                         values[Ref(at, k)] = made
         return tuple(values[r] for r in call.roots)
 
-    primals = [J.np.asarray(array(program[ref.at].value)) for ref in leaves]  # type: ignore[union-attr]
+    primals = [J.np.asarray(array(program[ref.at].value)) for ref in leaves]  # type: ignore[union-attr,arg-type]
     out, pull = jax.vjp(roots, *primals)
     cts = tuple(
         J.np.ones_like(y) if c is None else J.np.asarray(array(c)) for y, c in zip(out, call.cotangents, strict=True)
