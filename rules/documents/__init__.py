@@ -1,1 +1,14 @@
 """The ledger: what the five articles claim, claim by claim, with the programs that decide each."""
+
+from __future__ import annotations
+
+from rules.documents import buffers, controls, grus, second_time, two_networks
+from rules.documents.claim import Article, Claim
+
+_FILES = (controls, two_networks, grus, buffers, second_time)
+
+ARTICLES: tuple[Article, ...] = tuple(file.ARTICLE for file in _FILES)
+"""The articles, in the order of the collection."""
+
+CLAIMS: tuple[Claim, ...] = tuple(claim for file in _FILES for claim in file.CLAIMS)
+"""Every claim, article by article in reading order."""

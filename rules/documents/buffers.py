@@ -46,7 +46,7 @@ AGAIN = "h2 = linear i w; r2 = relu h2; o2 = linear r2 v; l2 = mse_loss o2 t red
 
 CLAIMS = (
     Claim(
-        key="frees-buffers",
+        key="buffers-frees-buffers",
         article="buffers",
         section="Introduction",
         says="It is the model's buffers that the first backward pass frees.",
@@ -60,7 +60,7 @@ CLAIMS = (
         situation="rebuilt",
     ),
     Claim(
-        key="needs-retain",
+        key="buffers-needs-retain",
         article="buffers",
         section="Introduction",
         says="Without retain_graph=True, further backward passes are impossible.",
@@ -75,7 +75,7 @@ CLAIMS = (
         situation="branches",
     ),
     Claim(
-        key="keeps-everything",
+        key="buffers-keeps-everything",
         article="buffers",
         section="Introduction",
         says="Retaining keeps the whole graph in memory.",
@@ -88,7 +88,7 @@ CLAIMS = (
         situation="retained",
     ),
     Claim(
-        key="simplest",
+        key="buffers-simplest",
         article="buffers",
         section="Introduction",
         says="Retaining in the first call is the simplest and most reliable way.",
@@ -96,7 +96,7 @@ CLAIMS = (
         untestable="what is simplest is a matter of taste; where retaining fails, other claims show",
     ),
     Claim(
-        key="records-everything",
+        key="buffers-records-everything",
         article="buffers",
         section=EXPLANATION,
         says="The graph records all operations on tensors.",
@@ -108,7 +108,7 @@ CLAIMS = (
         situation="constant_leaves",
     ),
     Claim(
-        key="example-1-step-between",
+        key="buffers-example-1-step-between",
         article="buffers",
         section=ONE,
         says="Backward with retain, optimizer step, backward again: that works.",
@@ -126,7 +126,7 @@ CLAIMS = (
         situation="deep_steps_between_calls",
     ),
     Claim(
-        key="example-1-second-gradient",
+        key="buffers-example-1-second-gradient",
         article="buffers",
         section=ONE,
         says="The second call computes gradients for a second update of the model.",
@@ -145,7 +145,7 @@ CLAIMS = (
         situation="steps_between_calls",
     ),
     Claim(
-        key="example-2-returns",
+        key="buffers-example-2-returns",
         article="buffers",
         section=TWO,
         says="Two losses from two runs of a model, the first walked with retain: both calls work.",
@@ -157,7 +157,7 @@ CLAIMS = (
         situation="two_forwards",
     ),
     Claim(
-        key="example-2-essential",
+        key="buffers-example-2-essential",
         article="buffers",
         section=TWO,
         says="The retain_graph=True in the first of the two calls is essential.",
@@ -174,7 +174,7 @@ CLAIMS = (
         situation="two_forwards",
     ),
     Claim(
-        key="example-3-works",
+        key="buffers-example-3-works",
         article="buffers",
         section=THREE,
         says="Gradients that were set aside can be put back and used for a second step, without a second backward.",
@@ -187,7 +187,7 @@ CLAIMS = (
         situation="reassigned_gradients",
     ),
     Claim(
-        key="example-3-saves-memory",
+        key="buffers-example-3-saves-memory",
         article="buffers",
         section=THREE,
         says="That way the graph need not be kept.",
@@ -197,7 +197,7 @@ CLAIMS = (
         situation="reassigned_gradients",
     ),
     Claim(
-        key="example-3-severs",
+        key="buffers-example-3-severs",
         article="buffers",
         section=THREE,
         says="Gradients hang on the graph until they are detached.",
@@ -210,7 +210,7 @@ CLAIMS = (
         situation="second_derivatives",
     ),
     Claim(
-        key="example-3-stands-in",
+        key="buffers-example-3-stands-in",
         article="buffers",
         section=THREE,
         says="Reusing the first pass's gradients is a cheap substitute for the second backward pass.",

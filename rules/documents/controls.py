@@ -21,7 +21,7 @@ MEAN = "dim=(0,) keepdim=False"
 
 CLAIMS = (
     Claim(
-        key="default-frees",
+        key="controls-default-frees",
         article="controls",
         section=EXPLANATION,
         says="Unless told otherwise, backward throws the graph away, and a second backward over it raises.",
@@ -37,7 +37,7 @@ CLAIMS = (
         situation="walked_twice",
     ),
     Claim(
-        key="retain-allows-more",
+        key="controls-retain-allows-more",
         article="controls",
         section=EXPLANATION,
         says="With retain_graph=True the graph stays, so that later backward calls over it work.",
@@ -56,7 +56,7 @@ CLAIMS = (
         situation="last_calls",
     ),
     Claim(
-        key="no-recomputation",
+        key="controls-no-recomputation",
         article="controls",
         section=EXPLANATION,
         says="Retaining spares the forward computation that another backward call would need otherwise.",
@@ -72,7 +72,7 @@ CLAIMS = (
         situation="retained",
     ),
     Claim(
-        key="false-is-default",
+        key="controls-false-is-default",
         article="controls",
         section=EXPLANATION,
         says="Leaving retain_graph out means retain_graph=False.",
@@ -91,7 +91,7 @@ CLAIMS = (
         situation="second_derivatives",
     ),
     Claim(
-        key="false-on-later-call",
+        key="controls-false-on-later-call",
         article="controls",
         section=EXPLANATION,
         says="Calling backward another time with retain_graph=False raises, unless the graph was rebuilt.",
@@ -109,7 +109,7 @@ CLAIMS = (
         situation="last_calls",
     ),
     Claim(
-        key="memory-for-time",
+        key="controls-memory-for-time",
         article="controls",
         section=EXPLANATION,
         says="Retaining trades memory for time: without it the memory of the graph is given back.",
@@ -124,7 +124,7 @@ CLAIMS = (
         situation="retained",
     ),
     Claim(
-        key="losses-need-retain",
+        key="controls-losses-need-retain",
         article="controls",
         section=EXPLANATION,
         says="Several losses over one forward pass call for several backward calls, and so for retaining.",
@@ -142,7 +142,7 @@ CLAIMS = (
         situation="several_roots",
     ),
     Claim(
-        key="cryptic",
+        key="controls-cryptic",
         article="controls",
         section=EXPLANATION,
         says="Wrong use of the flag shows in cryptic errors, mostly with nested loops or second-order methods.",
@@ -150,7 +150,7 @@ CLAIMS = (
         untestable="how cryptic a message is, and how often it is met, no program decides",
     ),
     Claim(
-        key="example-1-second-call",
+        key="controls-example-1-second-call",
         article="controls",
         section=ONE,
         says="The mean of x * 2 cannot be walked twice without retaining.",
@@ -169,7 +169,7 @@ CLAIMS = (
         situation="nothing_saved",
     ),
     Claim(
-        key="example-1-late-retain",
+        key="controls-example-1-late-retain",
         article="controls",
         section=ONE,
         says="When the first call did not retain, passing retain_graph=True to the second avoids the error.",
@@ -183,7 +183,7 @@ CLAIMS = (
         situation="late_retains",
     ),
     Claim(
-        key="example-1-rebuild-last",
+        key="controls-example-1-rebuild-last",
         article="controls",
         section=ONE,
         says="Computing the last op anew recreates the graph, so that it can be walked again.",
@@ -202,7 +202,7 @@ CLAIMS = (
         situation="rebuilt_last_op",
     ),
     Claim(
-        key="example-1-accumulates",
+        key="controls-example-1-accumulates",
         article="controls",
         section=ONE,
         says="With a retained graph the gradients of the calls add up.",
@@ -216,7 +216,7 @@ CLAIMS = (
         situation="accumulations",
     ),
     Claim(
-        key="example-2-two-losses",
+        key="controls-example-2-two-losses",
         article="controls",
         section=TWO,
         says="Two losses over one value are walked one after the other when the first call retains.",
@@ -231,7 +231,7 @@ CLAIMS = (
         situation="retained",
     ),
     Claim(
-        key="example-2-zeroing",
+        key="controls-example-2-zeroing",
         article="controls",
         section=TWO,
         says="Zeroing the gradient afterwards keeps it out of the next, unrelated computation.",
@@ -244,7 +244,7 @@ CLAIMS = (
         situation="cleared_to_zeros",
     ),
     Claim(
-        key="example-3-second-order",
+        key="controls-example-3-second-order",
         article="controls",
         section=THREE,
         says="After a backward that retained, calling backward on the gradient gives second derivatives.",
@@ -264,7 +264,7 @@ CLAIMS = (
         situation="second_derivatives",
     ),
     Claim(
-        key="example-3-printed",
+        key="controls-example-3-printed",
         article="controls",
         section=THREE,
         says="After that second call, x.grad is the second derivative.",

@@ -55,7 +55,7 @@ RECURRENT = "w = leaf 0.5; h0 = leaf 1 const; a = multiply w h0; h1 = tanh a; b 
 
 CLAIMS = (
     Claim(
-        key="grows-with-length",
+        key="grus-grows-with-length",
         article="grus",
         section=EXPLANATION,
         says="The graph of a recurrent network grows with each time step.",
@@ -65,7 +65,7 @@ CLAIMS = (
         situation="recurrent_two_losses",
     ),
     Claim(
-        key="inevitably-fails",
+        key="grus-inevitably-fails",
         article="grus",
         section=EXPLANATION,
         says="Further backward passes without retain_graph=True always fail.",
@@ -80,7 +80,7 @@ CLAIMS = (
         situation="rebuilt",
     ),
     Claim(
-        key="always-retaining",
+        key="grus-always-retaining",
         article="grus",
         section=EXPLANATION,
         says="Always retaining uses more and more memory.",
@@ -94,7 +94,7 @@ CLAIMS = (
         situation="accumulating_iterations",
     ),
     Claim(
-        key="error-names-missing-node",
+        key="grus-error-names-missing-node",
         article="grus",
         section=EXPLANATION,
         says="The error often speaks of a missing node or of a tensor that was freed.",
@@ -103,7 +103,7 @@ CLAIMS = (
         untestable="the wording of messages is no part of a framework's contract; that this kind of error is raised, other claims decide",
     ),
     Claim(
-        key="example-1-first-call",
+        key="grus-example-1-first-call",
         article="grus",
         section=ONE,
         says="The comment puts the error at the first loss's backward call.",
@@ -117,7 +117,7 @@ CLAIMS = (
         situation="recurrent_two_losses",
     ),
     Claim(
-        key="example-1-making-loss",
+        key="grus-example-1-making-loss",
         article="grus",
         section=ONE,
         says="Another comment says that computing the second loss raises.",
@@ -127,7 +127,7 @@ CLAIMS = (
         situation="new_root_on_freed",
     ),
     Claim(
-        key="example-1-second-call",
+        key="grus-example-1-second-call",
         article="grus",
         section=ONE,
         says="The second loss's backward raises, since the first one's freed the graph that they have in common.",
@@ -141,7 +141,7 @@ CLAIMS = (
         situation="recurrent_two_losses",
     ),
     Claim(
-        key="example-2-works",
+        key="grus-example-2-works",
         article="grus",
         section=TWO,
         says="Retain in the first call, take a step, walk the second loss, take another step: that is the right way.",
@@ -162,7 +162,7 @@ CLAIMS = (
         situation="recurrent_two_losses",
     ),
     Claim(
-        key="example-2-last-call",
+        key="grus-example-2-last-call",
         article="grus",
         section=TWO,
         says="The last backward call over a retained graph need not retain it.",
@@ -175,7 +175,7 @@ CLAIMS = (
         situation="last_calls",
     ),
     Claim(
-        key="example-3-second-loss",
+        key="grus-example-3-second-loss",
         article="grus",
         section=THREE,
         says="Detach the output before the second loss, and both backward calls work without retaining.",
@@ -195,7 +195,7 @@ CLAIMS = (
         situation="detached_roots",
     ),
     Claim(
-        key="example-3-shares-values",
+        key="grus-example-3-shares-values",
         article="grus",
         section=THREE,
         says="A detached tensor has the values of its source, and is not part of its graph.",
@@ -208,7 +208,7 @@ CLAIMS = (
         situation="detached_operands",
     ),
     Claim(
-        key="example-3-releases",
+        key="grus-example-3-releases",
         article="grus",
         section=THREE,
         says="Detaching releases the memory of the graph for the next loss.",
@@ -222,7 +222,7 @@ CLAIMS = (
         situation="detached_sources",
     ),
     Claim(
-        key="example-3-stops-growth",
+        key="grus-example-3-stops-growth",
         article="grus",
         section=THREE,
         says="Working on from a detached tensor does not make the graph grow.",
@@ -236,7 +236,7 @@ CLAIMS = (
         situation="detached_operands",
     ),
     Claim(
-        key="example-3-preferred",
+        key="grus-example-3-preferred",
         article="grus",
         section=THREE,
         says="Detaching is generally to be preferred, for memory's sake.",

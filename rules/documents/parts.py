@@ -7,7 +7,7 @@ from rules.observations import Kind
 
 FREED = Kind.GRAPH_FREED
 NO_GRAD = Kind.NO_GRAD
-MODIFIED = getattr(Kind, "MODIFIED", None)
+MODIFIED = Kind.MODIFIED
 
 
 def case(program: str, *predicts: Prediction, note: str = "") -> Case:

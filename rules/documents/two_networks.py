@@ -44,7 +44,7 @@ SMALL = "i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o"
 
 CLAIMS = (
     Claim(
-        key="other-network-raises",
+        key="two-networks-other-network-raises",
         article="two-networks",
         section="Introduction",
         says="After the backward of one network, the backward of another one raises unless the first retained.",
@@ -63,7 +63,7 @@ CLAIMS = (
         situation="chained_networks",
     ),
     Claim(
-        key="update-frees",
+        key="two-networks-update-frees",
         article="two-networks",
         section=EXPLANATION,
         says="The graph is discarded once the optimizer has used the gradients.",
@@ -76,7 +76,7 @@ CLAIMS = (
         situation="walked_twice",
     ),
     Claim(
-        key="retain-for-others",
+        key="two-networks-retain-for-others",
         article="two-networks",
         section=EXPLANATION,
         says="Retaining in the first call lets later calls on the same network or another one work.",
@@ -91,7 +91,7 @@ CLAIMS = (
         situation="chained_networks",
     ),
     Claim(
-        key="many-passes-exhaust",
+        key="two-networks-many-passes-exhaust",
         article="two-networks",
         section=EXPLANATION,
         says="Retaining without need, over many backward passes, can use up the memory.",
@@ -107,7 +107,7 @@ CLAIMS = (
         situation="retained",
     ),
     Claim(
-        key="design-choice",
+        key="two-networks-design-choice",
         article="two-networks",
         section="Introduction",
         says="That the graph is freed is no bug but a choice for the sake of memory.",
@@ -115,7 +115,7 @@ CLAIMS = (
         untestable="why something was designed as it is, no program decides",
     ),
     Claim(
-        key="message-names-graph",
+        key="two-networks-message-names-graph",
         article="two-networks",
         section=EXPLANATION,
         says="The error says outright that the graph for the second network's gradients is missing.",
@@ -124,7 +124,7 @@ CLAIMS = (
         untestable="with independent networks there is no error whose message could be read",
     ),
     Claim(
-        key="example-1-raises",
+        key="two-networks-example-1-raises",
         article="two-networks",
         section=ONE,
         says="Two unconnected linear networks, walked one after the other: the second call raises.",
@@ -137,7 +137,7 @@ CLAIMS = (
         situation="two_networks",
     ),
     Claim(
-        key="example-2-returns",
+        key="two-networks-example-2-returns",
         article="two-networks",
         section=TWO,
         says="With retain_graph=True in the first call, the second network's backward works.",
@@ -147,7 +147,7 @@ CLAIMS = (
         situation="two_networks",
     ),
     Claim(
-        key="example-2-reason",
+        key="two-networks-example-2-reason",
         article="two-networks",
         section=TWO,
         says="It works because the first network's graph is still there.",
@@ -160,7 +160,7 @@ CLAIMS = (
         situation="two_networks",
     ),
     Claim(
-        key="example-2-overhead",
+        key="two-networks-example-2-overhead",
         article="two-networks",
         section=TWO,
         says="Keeping the first graph costs memory.",
@@ -173,7 +173,7 @@ CLAIMS = (
         situation="two_networks",
     ),
     Claim(
-        key="example-3-returns",
+        key="two-networks-example-3-returns",
         article="two-networks",
         section=THREE,
         says="Detaching the second network's input lets its backward call return.",
@@ -187,7 +187,7 @@ CLAIMS = (
         situation="chained_networks",
     ),
     Claim(
-        key="example-3-crucial",
+        key="two-networks-example-3-crucial",
         article="two-networks",
         section=THREE,
         says="It is the detach of that (freshly made) input that gives the second network a graph of its own.",
@@ -202,7 +202,7 @@ CLAIMS = (
         situation="chained_networks",
     ),
     Claim(
-        key="example-3-correct",
+        key="two-networks-example-3-correct",
         article="two-networks",
         section=THREE,
         says="Detaching saves the memory and the result stays correct.",
