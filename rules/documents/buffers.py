@@ -50,11 +50,12 @@ CLAIMS = (
         article="buffers",
         section="Introduction",
         says="It is the model's buffers that the first backward pass frees.",
-        truth="Parameters, buffers and outputs stay. What goes are the values saved in the graph of that one forward pass, and the "
-        "next forward pass saves its own.",
+        truth="Parameters, buffers and outputs stay. What goes are the values saved in the graph of that one forward "
+        "pass, and the next forward pass saves its own.",
         rules=("lifetime/rebuilt",),
         wrong=(
-            case("w = leaf 3; y = square w; backward y; z = square w; backward z", Raises(5), note="the same model, run again"),
+            case("w = leaf 3; y = square w; backward y; z = square w; backward z", Raises(5),
+                 note="the same model, run again"),
             case("w = leaf 3; y = square w; backward y; z = negative y", Raises(4), note="the output is still there"),
         ),
         situation="rebuilt",
@@ -64,7 +65,8 @@ CLAIMS = (
         article="buffers",
         section="Introduction",
         says="Without retain_graph=True, further backward passes are impossible.",
-        truth="Over the same graph, yes. A new forward pass makes a new one; parts of the old that were not walked are still good.",
+        truth="Over the same graph, yes. A new forward pass makes a new one; parts of the old that were not walked "
+        "are still good.",
         condition="the later pass walks what the earlier one walked, and something was saved there",
         rules=("lifetime/same-root-raises", "lifetime/walked-only"),
         right=(case("x = leaf 3; y = exp x; backward y; backward y", Raises(4, FREED)),),
@@ -100,7 +102,8 @@ CLAIMS = (
         article="buffers",
         section=EXPLANATION,
         says="The graph records all operations on tensors.",
-        truth="Only those with an operand that requires grad. What is computed from data alone leaves no graph, and no memory to free.",
+        truth="Only those with an operand that requires grad. What is computed from data alone leaves no graph, and "
+        "no memory to free.",
         condition="some operand requires grad",
         rules=("gradients/requires-grad",),
         right=(case("x = leaf 3; y = square x", Saved(2, "more", 1)),),
@@ -112,10 +115,11 @@ CLAIMS = (
         article="buffers",
         section=ONE,
         says="Backward with retain, optimizer step, backward again: that works.",
-        truth="In this one-layer model it does, since the layer saves its input and not its weight. With a second layer, the step "
-        "overwrites a weight that the graph needs, and the call raises 'modified by an inplace operation'.",
+        truth="In this one-layer model it does, since the layer saves its input and not its weight. With a second "
+        "layer, the step overwrites a weight that the graph needs, and the call raises 'modified by an inplace "
+        "operation'.",
         condition="no stepped parameter was saved by the graph: one linear layer, on an input that requires no grad",
-        rules=("lifetime/retained-works",),
+        rules=("writes/error-or-recorded", "writes/unsaved-works"),
         right=(
             case(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; backward l; {SGD}; zero w, b", Returns(10)),
         ),
@@ -130,10 +134,10 @@ CLAIMS = (
         article="buffers",
         section=ONE,
         says="The second call computes gradients for a second update of the model.",
-        truth="It computes the old gradient again, that of the forward pass as it was recorded before the step. For the gradient at "
-        "the new weights, run the model again.",
+        truth="It computes the old gradient again, that of the forward pass as it was recorded before the step. For "
+        "the gradient at the new weights, run the model again.",
         condition="you want the old weights' gradient; the new weights' gradient needs a new forward pass",
-        rules=("lifetime/retained-works", "gradients/graph"),
+        rules=("writes/unsaved-works", "gradients/graph"),
         right=(
             case(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; backward l", Holds(7, "w", (4.0, 8.0)),
                  Holds(10, "w", (4.0, 8.0))),
@@ -152,7 +156,8 @@ CLAIMS = (
         truth="They do.",
         rules=("lifetime/independent", "accumulation/adds"),
         right=(
-            case(f"{DEEP}; {AGAIN}; backward l retain=True; backward l2; step w, v adam lr=0.125; zero w, v", Returns(14)),
+            case(f"{DEEP}; {AGAIN}; backward l retain=True; backward l2; step w, v adam lr=0.125; zero w, v",
+                 Returns(14)),
         ),
         situation="two_forwards",
     ),
@@ -161,7 +166,8 @@ CLAIMS = (
         article="buffers",
         section=TWO,
         says="The retain_graph=True in the first of the two calls is essential.",
-        truth="It is not needed: each run of the model made a graph of its own. It would be if both losses came from one run.",
+        truth="It is not needed: each run of the model made a graph of its own. It would be if both losses came from "
+        "one run.",
         condition="both losses come from the same run of the model",
         rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
         right=(
@@ -179,7 +185,7 @@ CLAIMS = (
         section=THREE,
         says="Gradients that were set aside can be put back and used for a second step, without a second backward.",
         truth="Yes: the optimizer reads what the parameters hold and does not ask where it comes from.",
-        rules=("accumulation/zero-to-none",),
+        rules=("accumulation/assigned", "writes/step"),
         right=(
             case(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k; {SGD}; zero w, b; assign w d; {SGD}",
                  Holds(13, "w", (4.0, 8.0)), Returns(14)),
@@ -193,7 +199,9 @@ CLAIMS = (
         says="That way the graph need not be kept.",
         truth="Yes: backward has given it back, and only the gradients, which are as large as the parameters, remain.",
         rules=("lifetime/default-frees",),
-        right=(case(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k", Saved(7, "none"), Saved(10, "none")),),
+        right=(
+            case(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k", Saved(7, "none"), Saved(10, "none")),
+        ),
         situation="reassigned_gradients",
     ),
     Claim(
@@ -201,10 +209,11 @@ CLAIMS = (
         article="buffers",
         section=THREE,
         says="Gradients hang on the graph until they are detached.",
-        truth="After a plain backward they do not: a gradient requires no grad and keeps nothing alive. Only create_graph=True ties it "
-        "to a graph. Do clone it, though, for zero_grad(set_to_none=False) and later calls write into it.",
+        truth="After a plain backward they do not: a gradient requires no grad and keeps nothing alive. Only "
+        "create_graph=True ties it to a graph. Do clone it, though, for zero_grad(set_to_none=False) and later calls "
+        "write into it.",
         condition="backward was called with create_graph=True",
-        rules=("errors/no-grad-root",),
+        rules=("higher/plain-raises",),
         right=(case("x = leaf 3; y = square x; backward y create=True; g = held x; backward g", Returns(5)),),
         wrong=(case("x = leaf 3; y = square x; backward y; g = held x; backward g", Returns(5)),),
         situation="second_derivatives",
@@ -214,16 +223,19 @@ CLAIMS = (
         article="buffers",
         section=THREE,
         says="Reusing the first pass's gradients is a cheap substitute for the second backward pass.",
-        truth="It equals walking the same graph again, which gives the same gradient. It does not equal another forward and backward "
-        "with the stepped weights.",
-        condition="the second pass would have walked the same graph; after a step, a fresh pass gives another gradient",
+        truth="It equals walking the same graph again, which gives the same gradient. It does not equal another "
+        "forward and backward with the stepped weights.",
+        condition="the second pass would have walked the same graph; after a step, a fresh pass gives another "
+        "gradient",
         rules=("lifetime/retained-works", "gradients/graph"),
         right=(
-            case(f"{LINEAR}; backward l retain=True; zero w, b; backward l", Holds(7, "w", (4.0, 8.0)), Holds(9, "w", (4.0, 8.0))),
+            case(f"{LINEAR}; backward l retain=True; zero w, b; backward l", Holds(7, "w", (4.0, 8.0)),
+                 Holds(9, "w", (4.0, 8.0))),
         ),
         wrong=(
-            case(f"{LINEAR}; backward l; {SGD}; zero w, b; o2 = linear_bias i w b; l2 = mse_loss o2 t reduction='mean'; "
-                 "backward l2", Holds(12, "w", (4.0, 8.0)), note="it is [-2, -4]: the step went too far"),
+            case(f"{LINEAR}; backward l; {SGD}; zero w, b; o2 = linear_bias i w b; "
+                 "l2 = mse_loss o2 t reduction='mean'; backward l2",
+                 Holds(12, "w", (4.0, 8.0)), note="it is [-2, -4]: the step went too far"),
         ),
         situation="reassigned_gradients",
     ),

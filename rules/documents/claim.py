@@ -1,9 +1,9 @@
 """A claim of an article, and the programs that decide it.
 
-A claim is what a document says in our own words. A case is a program together with what the document predicts of it: an outcome
-at a line, a gradient after a line, or how many saved tensors are alive after a line. Whether the prediction comes true is not
-written down: it is what running the program shows. The cases of a claim are of two kinds, those in which the document is right
-and those in which it is wrong; which kinds there are is the verdict.
+A claim is what a document says in our own words. A case is a program together with what the document predicts of it: an
+outcome at a line, a gradient after a line, or how many saved tensors are alive after a line. Whether the prediction
+comes true is not written down: it is what running the program shows. The cases of a claim are of two kinds, those in
+which the document is right and those in which it is wrong; which kinds there are is the verdict.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Holds:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The document says how many saved tensors are alive after a line, against after another one: fewer, as many, more, none."""
+    """The document says how many saved tensors are alive after a line, against after another one: fewer, as many, more,
+    none.
+    """
 
     line: int
     relation: str
@@ -82,10 +84,10 @@ class Article:
 class Claim:
     """One claim; `right` are the cases in which it comes true, `wrong` those in which it does not.
 
-    `says` is the claim in our own words; `truth` what is really so, in a sentence or two for a reader who came with the error
-    message; `condition` when the claim holds, where it does so sometimes; `rules` the rules that it feeds; `situation` the
-    strategy (a name in `strategies.documents` or `strategies.situations`) that generalises it. `untestable` gives the reason
-    where no program decides the claim.
+    `says` is the claim in our own words; `truth` what is really so, in a sentence or two for a reader who came with the
+    error message; `condition` when the claim holds, where it does so sometimes; `rules` the rules that it feeds;
+    `situation` the strategy (a name in `strategies.documents` or `strategies.situations`) that generalises it.
+    `untestable` gives the reason where no program decides the claim.
     """
 
     key: str

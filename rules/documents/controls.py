@@ -25,8 +25,9 @@ CLAIMS = (
         article="controls",
         section=EXPLANATION,
         says="Unless told otherwise, backward throws the graph away, and a second backward over it raises.",
-        truth="What goes is the values that ops saved for their gradients. Most ops save some (products, powers, sigmoid, linear "
-        "layers); a graph of sums and negations saves none, and PyTorch walks it as often as you like.",
+        truth="What goes is the values that ops saved for their gradients. Most ops save some (products, powers, "
+        "sigmoid, linear layers); a graph of sums and negations saves none, and PyTorch walks it as often as you "
+        "like.",
         condition="some op that the second call walks saved a value",
         rules=("lifetime/default-frees", "lifetime/same-root-raises", "lifetime/nothing-saved"),
         right=(case("x = leaf 3; y = square x; backward y; backward y", Returns(3), Raises(4, FREED)),),
@@ -41,8 +42,8 @@ CLAIMS = (
         article="controls",
         section=EXPLANATION,
         says="With retain_graph=True the graph stays, so that later backward calls over it work.",
-        truth="Each call decides anew: the first one that does not retain frees the graph, whatever earlier calls said. So every "
-        "call but the last has to retain.",
+        truth="Each call decides anew: the first one that does not retain frees the graph, whatever earlier calls "
+        "said. So every call but the last has to retain.",
         condition="every call so far retained",
         rules=("lifetime/retained-works", "lifetime/last-call-frees"),
         right=(
@@ -60,8 +61,8 @@ CLAIMS = (
         article="controls",
         section=EXPLANATION,
         says="Retaining spares the forward computation that another backward call would need otherwise.",
-        truth="Yes: two calls over one retained graph give the same gradients as computing the forward pass twice. If the calls "
-        "are not far apart, adding the losses and calling backward once is cheaper still.",
+        truth="Yes: two calls over one retained graph give the same gradients as computing the forward pass twice. If "
+        "the calls are not far apart, adding the losses and calling backward once is cheaper still.",
         rules=("lifetime/retained-works", "lifetime/rebuilt"),
         right=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y", Holds(4, "x", (12.0,)),
@@ -76,8 +77,8 @@ CLAIMS = (
         article="controls",
         section=EXPLANATION,
         says="Leaving retain_graph out means retain_graph=False.",
-        truth="Left out, it takes the value of create_graph. With create_graph=True the graph is therefore retained, unless you "
-        "write retain_graph=False.",
+        truth="Left out, it takes the value of create_graph. With create_graph=True the graph is therefore retained, "
+        "unless you write retain_graph=False.",
         condition="create_graph is not set",
         rules=("lifetime/default-frees",),
         right=(
@@ -95,8 +96,8 @@ CLAIMS = (
         article="controls",
         section=EXPLANATION,
         says="Calling backward another time with retain_graph=False raises, unless the graph was rebuilt.",
-        truth="What a call passes only matters to the calls after it. A second call with retain_graph=False works when the first "
-        "one retained.",
+        truth="What a call passes only matters to the calls after it. A second call with retain_graph=False works "
+        "when the first one retained.",
         condition="no earlier call retained the graph; only what earlier calls said counts",
         rules=("lifetime/same-root-raises", "lifetime/retained-works"),
         right=(
@@ -113,8 +114,8 @@ CLAIMS = (
         article="controls",
         section=EXPLANATION,
         says="Retaining trades memory for time: without it the memory of the graph is given back.",
-        truth="After a backward that does not retain, no saved tensor of the walked graph is left; after one that retains, as many "
-        "as the forward pass saved.",
+        truth="After a backward that does not retain, no saved tensor of the walked graph is left; after one that "
+        "retains, as many as the forward pass saved.",
         rules=("lifetime/default-frees", "lifetime/retained-works"),
         right=(
             case("x = leaf 3; y = square x; z = sin y; backward z", Saved(4, "none")),
@@ -128,8 +129,8 @@ CLAIMS = (
         article="controls",
         section=EXPLANATION,
         says="Several losses over one forward pass call for several backward calls, and so for retaining.",
-        truth="You need neither: add the losses, or hand them to one backward call. The gradients are the same, and nothing has to "
-        "be retained.",
+        truth="You need neither: add the losses, or hand them to one backward call. The gradients are the same, and "
+        "nothing has to be retained.",
         condition="each loss is walked by a call of its own, and the walks meet",
         rules=("lifetime/freed-subgraph-raises", "gradients/several-roots"),
         right=(
@@ -154,8 +155,8 @@ CLAIMS = (
         article="controls",
         section=ONE,
         says="The mean of x * 2 cannot be walked twice without retaining.",
-        truth="So it is in PyTorch, but only just: x * 2 keeps the number 2, and that is what is freed. A framework may keep it "
-        "elsewhere. The mean of x + x can be walked again.",
+        truth="So it is in PyTorch, but only just: x * 2 keeps the number 2, and that is what is freed. A framework "
+        "may keep it elsewhere. The mean of x + x can be walked again.",
         condition="the framework keeps the scalar with the graph, as PyTorch does; x + x keeps nothing",
         rules=("lifetime/same-root-raises", "lifetime/nothing-saved"),
         right=(
@@ -187,8 +188,8 @@ CLAIMS = (
         article="controls",
         section=ONE,
         says="Computing the last op anew recreates the graph, so that it can be walked again.",
-        truth="Only what you compute again is new. Go back to the first op whose saved values are gone, here y = x * 2: most easily, "
-        "run the whole forward pass again.",
+        truth="Only what you compute again is new. Go back to the first op whose saved values are gone, here y = x * "
+        "2: most easily, run the whole forward pass again.",
         condition="everything behind the new op that saves values is computed anew too",
         rules=("lifetime/freed-subgraph-raises", "lifetime/rebuilt"),
         right=(
@@ -196,8 +197,8 @@ CLAIMS = (
                  "z2 = sum y2 dim=(0,) keepdim=False; backward z2", Returns(7), Holds(7, "x", (4.0, 8.0))),
         ),
         wrong=(
-            case(f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; backward z; z2 = mean y {MEAN}; "
-                 "backward z2", Returns(6), Holds(6, "x", (2.0, 2.0))),
+            case(f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; backward z; "
+                 f"z2 = mean y {MEAN}; backward z2", Returns(6), Holds(6, "x", (2.0, 2.0))),
         ),
         situation="rebuilt_last_op",
     ),
@@ -209,7 +210,8 @@ CLAIMS = (
         truth="Gradients always add up until you clear them; retaining has nothing to do with it.",
         rules=("accumulation/adds",),
         right=(
-            case("x = leaf 3; y = square x; backward y retain=True; backward y", Holds(3, "x", (6.0,)), Holds(4, "x", (12.0,))),
+            case("x = leaf 3; y = square x; backward y retain=True; backward y", Holds(3, "x", (6.0,)),
+                 Holds(4, "x", (12.0,))),
             case("x = leaf 3; y = square x; backward y; z = square x; backward z", Holds(5, "x", (12.0,)),
                  note="they add up without retaining too"),
         ),
@@ -248,10 +250,10 @@ CLAIMS = (
         article="controls",
         section=THREE,
         says="After a backward that retained, calling backward on the gradient gives second derivatives.",
-        truth="Retaining is not enough: the gradient must itself have been recorded, and that is what create_graph=True asks for. "
-        "Without it the call raises: the gradient does not require grad.",
+        truth="Retaining is not enough: the gradient must itself have been recorded, and that is what "
+        "create_graph=True asks for. Without it the call raises: the gradient does not require grad.",
         condition="the first call passed create_graph=True",
-        rules=("errors/no-grad-root",),
+        rules=("higher/plain-raises", "higher/differentiable"),
         right=(
             case("x = leaf 3; y = square x; backward y create=True; g = held x; assign x none; backward g",
                  Holds(6, "x", (2.0,))),
@@ -268,10 +270,10 @@ CLAIMS = (
         article="controls",
         section=THREE,
         says="After that second call, x.grad is the second derivative.",
-        truth="Even with create_graph=True, the second derivative is added to the first one that x.grad still holds: 6 + 2 = 8 "
-        "here. Clear x.grad in between, or use torch.autograd.grad, which adds to nothing.",
+        truth="Even with create_graph=True, the second derivative is added to the first one that x.grad still holds: "
+        "6 + 2 = 8 here. Clear x.grad in between, or use torch.autograd.grad, which adds to nothing.",
         condition="the first gradient was cleared, by setting it to None, before the second call",
-        rules=("accumulation/adds",),
+        rules=("higher/differentiable", "accumulation/adds"),
         right=(
             case("x = leaf 3; y = square x; backward y create=True; g = held x; assign x none; backward g",
                  Holds(6, "x", (2.0,))),

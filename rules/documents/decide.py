@@ -11,7 +11,7 @@ from rules.language import Ref
 from rules.observations import NotRun, Observation, Raised, Returned
 
 CLOSE = 1e-6
-"""How close a gradient has to be to the one predicted, relatively and absolutely: documents do not argue about rounding."""
+"""How close a gradient has to be to the one predicted, relatively and absolutely."""
 
 RELATIONS = {
     "none": lambda count, other: count == 0,
@@ -28,8 +28,8 @@ def leaves(program: str) -> dict[str, Ref]:
 
 
 def came_true(case: Case, observation: Observation) -> bool | None:
-    """Whether all that the document predicts came true; None where the framework does not show it (it cannot count saved
-    tensors, or it never came to the line) and nothing else was wrong.
+    """Whether all that the document predicts came true; None where nothing was wrong but the framework does not show
+    all of it: it cannot count saved tensors, or it never came to the line.
     """
     found = [_came_true(prediction, case, observation) for prediction in case.predicts]
     return False if False in found else None if None in found else True
@@ -38,8 +38,8 @@ def came_true(case: Case, observation: Observation) -> bool | None:
 def verdict(claim: Claim, found: Iterable[bool | None]) -> str:
     """What a framework's outcomes, in the order of the claim's cases, say of it: right, wrong, mixed or unknown.
 
-    Undecided cases are passed over, unless a kind of case (those that bear the claim out, those that refute it) has none
-    that is decided: then nothing is known.
+    Undecided cases are passed over, unless a kind of case (those that bear the claim out, those that refute it) has
+    none that is decided: then nothing is known.
     """
     outcomes = list(found)
     kinds: Collection[list[bool | None]] = (outcomes[: len(claim.right)], outcomes[len(claim.right) :])

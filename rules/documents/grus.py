@@ -1,4 +1,4 @@
-"""How to resolve the `retain_graph` issue when using GRUs? Two losses on one recurrent output, and a step in between."""
+"""How to resolve the `retain_graph` issue when using GRUs? Two losses on one recurrent output, a step in between."""
 
 from __future__ import annotations
 
@@ -59,9 +59,13 @@ CLAIMS = (
         article="grus",
         section=EXPLANATION,
         says="The graph of a recurrent network grows with each time step.",
-        truth="Every step of the sequence saves its share until backward has passed; with a retained graph, beyond that.",
+        truth="Every step of the sequence saves its share until backward has passed; with a retained graph, beyond "
+        "that.",
         rules=("lifetime/default-frees", "lifetime/retained-works"),
-        right=(case(RECURRENT, Saved(6, "more", 4)), case(f"{RECURRENT}; backward h2 retain=True", Saved(7, "as many", 6))),
+        right=(
+            case(RECURRENT, Saved(6, "more", 4)),
+            case(f"{RECURRENT}; backward h2 retain=True", Saved(7, "as many", 6)),
+        ),
         situation="recurrent_two_losses",
     ),
     Claim(
@@ -69,8 +73,8 @@ CLAIMS = (
         article="grus",
         section=EXPLANATION,
         says="Further backward passes without retain_graph=True always fail.",
-        truth="They fail over the same forward pass. Run the network again and there is a fresh graph to walk, which is what a "
-        "training loop does.",
+        truth="They fail over the same forward pass. Run the network again and there is a fresh graph to walk, which "
+        "is what a training loop does.",
         condition="the passes go over the same forward computation",
         rules=("lifetime/same-root-raises", "lifetime/rebuilt"),
         right=(case("w = leaf 0.5; y = tanh w; backward y; backward y", Raises(4, FREED)),),
@@ -84,8 +88,8 @@ CLAIMS = (
         article="grus",
         section=EXPLANATION,
         says="Always retaining uses more and more memory.",
-        truth="Every retained graph stays for as long as something refers to it: a loss kept in a list for the log is enough. Keep "
-        "loss.item() instead.",
+        truth="Every retained graph stays for as long as something refers to it: a loss kept in a list for the log is "
+        "enough. Keep loss.item() instead.",
         rules=("lifetime/retained-works",),
         right=(
             case("w = leaf 0.5; y = tanh w; backward y retain=True; z = tanh w; backward z retain=True; k = tanh w; "
@@ -98,20 +102,23 @@ CLAIMS = (
         article="grus",
         section=EXPLANATION,
         says="The error often speaks of a missing node or of a tensor that was freed.",
-        truth="The message is always the same one, 'Trying to backward through the graph a second time', and it goes on to speak of "
-        "saved tensors that have been freed. The graph's nodes are still there.",
-        untestable="the wording of messages is no part of a framework's contract; that this kind of error is raised, other claims decide",
+        truth="The message is always the same one, 'Trying to backward through the graph a second time', and it goes "
+        "on to speak of saved tensors that have been freed. The graph's nodes are still there.",
+        untestable="the wording of messages is no part of a framework's contract; that this kind of error is raised, "
+        "other claims decide",
     ),
     Claim(
         key="grus-example-1-first-call",
         article="grus",
         section=ONE,
         says="The comment puts the error at the first loss's backward call.",
-        truth="The first call returns. It is the one that frees the graph; the error comes at the next call that needs it.",
+        truth="The first call returns. It is the one that frees the graph; the error comes at the next call that "
+        "needs it.",
         rules=("errors/legal-returns",),
         wrong=(
             case(f"{GRU}; {LOSS_1}; backward k", Raises(8, FREED)),
-            case(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}; backward m; {STEP_BOTH}", Raises(12, FREED),
+            case(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}; backward m; {STEP_BOTH}",
+                 Raises(12, FREED),
                  note="the whole example; the error comes four lines later"),
         ),
         situation="recurrent_two_losses",
@@ -121,7 +128,8 @@ CLAIMS = (
         article="grus",
         section=ONE,
         says="Another comment says that computing the second loss raises.",
-        truth="Computing forward from a value whose graph was freed is always possible. Only the backward call through it raises.",
+        truth="Computing forward from a value whose graph was freed is always possible. Only the backward call "
+        "through it raises.",
         rules=("errors/legal-returns", "lifetime/freed-subgraph-raises"),
         wrong=(case(f"{GRU}; {LOSS_1}; backward k; {LOSS_2}", Raises(9)),),
         situation="new_root_on_freed",
@@ -145,10 +153,10 @@ CLAIMS = (
         article="grus",
         section=TWO,
         says="Retain in the first call, take a step, walk the second loss, take another step: that is the right way.",
-        truth="The optimizer writes into the weights, and the retained graph needs their old values: 'modified by an inplace "
-        "operation'. Walk both losses first, then take one step.",
+        truth="The optimizer writes into the weights, and the retained graph needs their old values: 'modified by an "
+        "inplace operation'. Walk both losses first, then take one step.",
         condition="no optimizer step between the two backward calls",
-        rules=("lifetime/retained-works",),
+        rules=("writes/error-or-recorded", "lifetime/retained-works"),
         right=(
             case(f"{GRU}; {LOSS_1}; backward k retain=True; {LOSS_2}; backward m; {STEP}", Returns(11), Returns(12)),
         ),
@@ -179,17 +187,20 @@ CLAIMS = (
         article="grus",
         section=THREE,
         says="Detach the output before the second loss, and both backward calls work without retaining.",
-        truth="The second loss then depends on no parameter at all, and its backward call raises 'does not require grad'. It returns "
-        "where something that learns stands behind the detached output; the GRU learns nothing from it either way.",
+        truth="The second loss then depends on no parameter at all, and its backward call raises 'does not require "
+        "grad'. It returns where something that learns stands behind the detached output; the GRU learns nothing from "
+        "it either way.",
         condition="after the detach, something that requires grad takes part in the loss",
         rules=("detach/root-raises", "errors/no-grad-root", "detach/blocks"),
         right=(
-            case("w = leaf 0.5; o = tanh w; backward o; d = detach o; v = leaf 3; p = multiply d v; backward p", Returns(7),
+            case("w = leaf 0.5; o = tanh w; backward o; d = detach o; v = leaf 3; p = multiply d v; backward p",
+                 Returns(7),
                  note="a head of its own behind the detach"),
         ),
         wrong=(
             case("w = leaf 0.5; o = tanh w; backward o; d = detach o; p = square d; backward p", Returns(6)),
-            case(f"{GRU}; {LOSS_1}; backward k; {STEP}; d = detach o; q = square d; m = mean q {ALL}; backward m; {STEP}",
+            case(f"{GRU}; {LOSS_1}; backward k; {STEP}; d = detach o; q = square d; "
+                 f"m = mean q {ALL}; backward m; {STEP}",
                  Returns(13), note="the whole example"),
         ),
         situation="detached_roots",
@@ -212,12 +223,13 @@ CLAIMS = (
         article="grus",
         section=THREE,
         says="Detaching releases the memory of the graph for the next loss.",
-        truth="Detaching frees nothing: the source keeps its graph. backward frees it, or letting go of the last tensor that leads "
-        "into it.",
+        truth="Detaching frees nothing: the source keeps its graph. backward frees it, or letting go of the last "
+        "tensor that leads into it.",
         rules=("detach/keeps-source",),
         wrong=(
             case("x = leaf 3; y = square x; d = detach y", Saved(3, "fewer", 2)),
-            case("x = leaf 3; y = square x; d = detach y; backward y", Raises(4, FREED), note="the graph is still there to be walked"),
+            case("x = leaf 3; y = square x; d = detach y; backward y", Raises(4, FREED),
+                 note="the graph is still there to be walked"),
         ),
         situation="detached_sources",
     ),
@@ -226,8 +238,8 @@ CLAIMS = (
         article="grus",
         section=THREE,
         says="Working on from a detached tensor does not make the graph grow.",
-        truth="What is computed from constants alone is not recorded. As soon as a parameter takes part, recording begins anew, but "
-        "from there only.",
+        truth="What is computed from constants alone is not recorded. As soon as a parameter takes part, recording "
+        "begins anew, but from there only.",
         rules=("detach/blocks", "gradients/requires-grad"),
         right=(
             case("x = leaf 3; y = square x; d = detach y; z = square d", Saved(4, "as many", 2)),
@@ -240,7 +252,8 @@ CLAIMS = (
         article="grus",
         section=THREE,
         says="Detaching is generally to be preferred, for memory's sake.",
-        truth="It is another computation, not a cheaper one: use it where the second loss is not meant to train the GRU.",
+        truth="It is another computation, not a cheaper one: use it where the second loss is not meant to train the "
+        "GRU.",
         untestable="which of two different computations is preferable depends on what you want to train",
     ),
 )  # fmt: skip

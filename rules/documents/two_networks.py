@@ -48,8 +48,8 @@ CLAIMS = (
         article="two-networks",
         section="Introduction",
         says="After the backward of one network, the backward of another one raises unless the first retained.",
-        truth="Every forward pass makes a graph of its own, and backward frees only what it walks. The second network fails only if "
-        "its loss leads back into the first network's graph: if it was fed the first one's output.",
+        truth="Every forward pass makes a graph of its own, and backward frees only what it walks. The second network "
+        "fails only if its loss leads back into the first network's graph: if it was fed the first one's output.",
         condition="the second loss was computed from a value inside the first network's freed graph",
         rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
         right=(
@@ -70,7 +70,8 @@ CLAIMS = (
         truth="backward itself frees it, before it returns; the optimizer neither frees nor needs a graph.",
         rules=("lifetime/default-frees",),
         wrong=(
-            case("w = leaf 3; y = square w; backward y; backward y", Returns(4), note="no optimizer yet, and it is gone"),
+            case("w = leaf 3; y = square w; backward y; backward y", Returns(4),
+                 note="no optimizer yet, and it is gone"),
             case("w = leaf 3; y = square w; backward y; step w sgd lr=0.5", Saved(3, "as many", 2)),
         ),
         situation="walked_twice",
@@ -95,11 +96,13 @@ CLAIMS = (
         article="two-networks",
         section=EXPLANATION,
         says="Retaining without need, over many backward passes, can use up the memory.",
-        truth="What adds up is retained graphs, not calls: walking one retained graph ten times keeps no more than walking it once.",
+        truth="What adds up is retained graphs, not calls: walking one retained graph ten times keeps no more than "
+        "walking it once.",
         condition="every pass makes and keeps a graph of its own",
         rules=("lifetime/retained-works",),
         right=(
-            case("x = leaf 3; y = square x; backward y retain=True; z = square x; backward z retain=True", Saved(5, "more", 3)),
+            case("x = leaf 3; y = square x; backward y retain=True; z = square x; backward z retain=True",
+                 Saved(5, "more", 3)),
         ),
         wrong=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y retain=True", Saved(4, "more", 3)),
@@ -119,8 +122,8 @@ CLAIMS = (
         article="two-networks",
         section=EXPLANATION,
         says="The error says outright that the graph for the second network's gradients is missing.",
-        truth="The message speaks of a graph walked a second time. If you meet it with two networks, look for the value that leads "
-        "from the second loss back into the first graph.",
+        truth="The message speaks of a graph walked a second time. If you meet it with two networks, look for the "
+        "value that leads from the second loss back into the first graph.",
         untestable="with independent networks there is no error whose message could be read",
     ),
     Claim(
@@ -167,7 +170,8 @@ CLAIMS = (
         truth="Yes: what the first network saved stays alive beside the second one's, for nothing.",
         rules=("lifetime/retained-works",),
         right=(
-            case("i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o retain=True", Saved(4, "as many", 3)),
+            case("i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o retain=True",
+                 Saved(4, "as many", 3)),
             case(SMALL, Saved(4, "none")),
         ),
         situation="two_networks",
@@ -181,7 +185,8 @@ CLAIMS = (
         rules=("detach/blocks", "lifetime/independent"),
         right=(
             case(EXAMPLE_3, Returns(13), Holds(13, "c", (0.5, 0.5))),
-            case(f"{SMALL}; d = detach o; v = leaf [[3]]; p = linear d v; backward p", Returns(8), Holds(8, "v", (2.0,)),
+            case(f"{SMALL}; d = detach o; v = leaf [[3]]; p = linear d v; backward p", Returns(8),
+                 Holds(8, "v", (2.0,)),
                  note="chained, and cut"),
         ),
         situation="chained_networks",
@@ -191,8 +196,8 @@ CLAIMS = (
         article="two-networks",
         section=THREE,
         says="It is the detach of that (freshly made) input that gives the second network a graph of its own.",
-        truth="A fresh input has no history to be detached from; leave the detach out and nothing changes. It matters only for a "
-        "value that another network computed.",
+        truth="A fresh input has no history to be detached from; leave the detach out and nothing changes. It matters "
+        "only for a value that another network computed.",
         condition="the input was computed by the first network",
         rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
         right=(
@@ -206,8 +211,8 @@ CLAIMS = (
         article="two-networks",
         section=THREE,
         says="Detaching saves the memory and the result stays correct.",
-        truth="The first network no longer learns from the second loss. That is right for separate networks, and wrong for a chain "
-        "that should be trained from its end: no error tells you.",
+        truth="The first network no longer learns from the second loss. That is right for separate networks, and "
+        "wrong for a chain that should be trained from its end: no error tells you.",
         condition="the second loss is not meant to reach the first network",
         rules=("detach/blocks",),
         right=(
