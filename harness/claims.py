@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import cast
 
-import numpy as np
-
 from reports.claims import OBSERVED, ClaimProgram, ClaimRecord, Observed
+from reports.prose import counted
+from rules import documents
 from rules.dialect import Dialect, code
+from rules.documents import decide
 from rules.documents.claim import Article, Case, Claim, Holds, Prediction, Raises, Returns, Saved
-from rules.language import Program, Ref
+from rules.language import Apply, AssignGrad, Backward, Held, Program, Ref, Step
 from rules.observations import Gradient, Kind, Observation, Raised, Returned
 from rules.text import names, parse
 
@@ -40,13 +42,8 @@ def claim_records(
 
 def ledger() -> dict[str, tuple[Claim, Article]]:
     """Every claim of the ledger by its key, with its article."""
-    from rules import documents  # here: whoever imports this module need not hold the ledger
-
-    articles, claims = (
-        {each.key: each for each in (table.values() if isinstance(table, Mapping) else table)}
-        for table in (documents.ARTICLES, documents.CLAIMS)
-    )
-    return {key: (claim, articles[claim.article]) for key, claim in claims.items()}
+    articles = {article.key: article for article in documents.ARTICLES}
+    return {claim.key: (claim, articles[claim.article]) for claim in documents.CLAIMS}
 
 
 def record(
@@ -71,12 +68,13 @@ def record(
 
 def _program(case: Case, dialect: Dialect | None, observe: Observe | None, whole: bool | None) -> ClaimProgram:
     program = parse(case.program)
-    lines, came_true = code(program, dialect), whole
+    own = _own_names(case.program, program)
+    lines, came_true = _code(case.program, program, own, dialect), whole
     if observe is not None:
+        refs = {own[name]: ref for ref, name in names(program).items()}
         seen = observe(program)
-        told = [_came_true(each, program, seen) for each in case.predicts]
-        came_true = whole if None in told else all(told)
-        lines = [f"{line}  # {said}" if said else line for line, said in zip(lines, _said(case, program, seen))]
+        came_true = decide.came_true(case, seen)
+        lines = [f"{line}  # {said}" if said else line for line, said in zip(lines, _said(case, refs, seen))]
     places = {each.line for each in case.predicts}
     return ClaimProgram(
         code="\n".join(lines),
@@ -101,29 +99,14 @@ def predicted(prediction: Prediction) -> str:
         case Holds(line, leaf, values):
             return f"after line {line} {leaf}.grad is {_values(values or ())}"
         case Saved(line, relation, than):
-            tensors = f"{'no' if relation == 'none' else relation} saved tensors are alive after line {line}"
-            joint = "as" if relation.startswith("as") else "than"
-            return tensors if than is None else f"{tensors} {joint} after line {than}"
+            count = {"none": "no saved tensor is", "as many": "as many saved tensors are"}.get(relation)
+            tensors = f"{count or f'{relation} saved tensors are'} alive after line {line}"
+            return (
+                tensors if than is None else f"{tensors} {'as' if relation == 'as many' else 'than'} after line {than}"
+            )
 
 
-def _came_true(prediction: Prediction, program: Program, seen: Observation) -> bool | None:
-    """Whether a prediction did; None where a plain run does not tell, as for what is kept in memory."""
-    at = seen[prediction.line - 1]
-    match prediction:
-        case Raises(_, kind):
-            return isinstance(at.outcome, Raised) and kind in (None, at.outcome.kind)
-        case Returns():
-            return isinstance(at.outcome, Returned)
-        case Holds(_, leaf, values):
-            gradient = at.gradients.get(_ref(leaf, program))
-            if gradient is None or values is None:
-                return gradient is None and values is None
-            return gradient.value.size == len(values) and bool(np.allclose(gradient.value.ravel(), values, rtol=1e-4))
-        case Saved():
-            return None
-
-
-def _said(case: Case, program: Program, seen: Observation) -> list[str]:
+def _said(case: Case, refs: Mapping[str, Ref], seen: Observation) -> list[str]:
     """What happened, line by line, where an article says something about the line or it raised."""
     said = []
     for at, each in enumerate(seen, start=1):
@@ -133,7 +116,9 @@ def _said(case: Case, program: Program, seen: Observation) -> list[str]:
             case Raised(kind, error, _):
                 said.append(error if kind is Kind.UNKNOWN else f"{error}: {kind.value}")
             case Returned() if leaves:
-                said.append(", ".join(_gradient(leaf, program, each.gradients) for leaf in dict.fromkeys(leaves)))
+                said.append(", ".join(_gradient(leaf, refs, each.gradients) for leaf in dict.fromkeys(leaves)))
+            case Returned() if any(isinstance(prediction, Saved) for prediction in about) and each.saved is not None:
+                said.append(f"{counted(each.saved, 'saved tensor')} alive")
             case Returned() if any(isinstance(prediction, Raises | Returns) for prediction in about):
                 said.append("works")
             case _:
@@ -141,16 +126,39 @@ def _said(case: Case, program: Program, seen: Observation) -> list[str]:
     return said
 
 
-def _gradient(leaf: str, program: Program, gradients: Mapping[Ref, Gradient | None]) -> str:
-    held = gradients.get(_ref(leaf, program))
+def _gradient(leaf: str, refs: Mapping[str, Ref], gradients: Mapping[Ref, Gradient | None]) -> str:
+    held = gradients.get(refs[leaf])
     return f"{leaf}.grad is {'None' if held is None else _values(held.value.ravel().tolist())}"
 
 
-def _ref(leaf: str, program: Program) -> Ref:
-    known = {name: ref for ref, name in names(program).items()}
-    if leaf not in known:
-        raise ValueError(f"a prediction is about {leaf}, but the values of its program are {', '.join(known)}")
-    return known[leaf]
+def _code(text: str, program: Program, own: Mapping[str, str], dialect: Dialect | None) -> list[str]:
+    """The program as code with its author's names; in the suite's text form where the framework lacks a part of it."""
+    if dialect is not None and not _lacking(program, dialect):
+        return [_renamed(line, own) for line in code(program, dialect)]
+    return [statement.strip() for line in text.splitlines() for statement in line.split(";") if statement.strip()]
+
+
+def _lacking(program: Program, dialect: Dialect) -> bool:
+    parts = {Held: dialect.held, AssignGrad: dialect.assign, Step: dialect.step}
+    return any(
+        step.op not in dialect.ops
+        if isinstance(step, Apply)
+        else not (
+            dialect.create if isinstance(step, Backward) and step.create_graph else parts.get(type(step), "there")
+        )
+        for step in program
+    )
+
+
+def _own_names(text: str, program: Program) -> dict[str, str]:
+    """The names that a program's author gave its values, by those that printing gives them."""
+    own = [name for made in re.findall(r"(?:^|[;\n])\s*(\w+(?:, *\w+)*) = ", text) for name in re.split(", *", made)]
+    return dict(zip(names(program).values(), own, strict=True))
+
+
+def _renamed(line: str, own: Mapping[str, str]) -> str:
+    """A line of code with its author's names; what comes after a dot or before an equals sign is none."""
+    return re.sub(r"(?<![\w.'\"])[a-z]\d*(?![\w'\"=])", lambda found: own.get(found[0], found[0]), line)
 
 
 def _values(values: tuple[float, ...] | list[float]) -> str:

@@ -19,9 +19,9 @@ LINES = 5
 
 _VERDICTS: Mapping[Standing, str] = {
     "holds": "**True.**",
-    "holds under a condition": "**Sometimes.**",
+    "holds under a condition": "**True under a condition:**",
     "false": "**False.**",
-    "not testable": "**Nobody can tell.**",
+    "not testable": "**Not testable.**",
 }
 
 

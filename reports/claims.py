@@ -7,12 +7,10 @@ that one table judges the article and portrays the framework.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, get_args
-
-from reports.prose import counted
 
 Standing = Literal["holds", "holds under a condition", "false", "not testable"]
 Observed = Literal["right", "wrong", "mixed", "unknown", "not run"]
@@ -84,8 +82,8 @@ def by_article(claims: Iterable[ClaimRecord]) -> list[tuple[str, list[ClaimRecor
     return [(title, list(group)) for title, group in groupby(everything, key=lambda each: each.article)]
 
 
-def tally(claims: Sequence[ClaimRecord]) -> str:
-    """How the claims stand: ``41 claims: 18 hold, 12 hold under a condition, 11 are false``."""
+def standings(claims: Iterable[ClaimRecord]) -> str:
+    """How the claims stand: ``18 hold, 12 hold under a condition, 11 are false``."""
     count = Counter(each.verdict for each in claims)
     words: dict[Standing, tuple[str, str]] = {
         "holds": ("holds", "hold"),
@@ -93,8 +91,7 @@ def tally(claims: Sequence[ClaimRecord]) -> str:
         "false": ("is false", "are false"),
         "not testable": ("cannot be tested", "cannot be tested"),
     }
-    parts = [f"{count[each]} {words[each][count[each] != 1]}" for each in STANDINGS if count[each]]
-    return f"{counted(len(claims), 'claim')}: {', '.join(parts)}"
+    return ", ".join(f"{count[each]} {words[each][count[each] != 1]}" for each in STANDINGS if count[each])
 
 
 def showing(claims: Iterable[ClaimRecord]) -> str:

@@ -15,7 +15,7 @@ from typing import get_args
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports import parts as shown
-from reports.claims import by_article, observation, showing, tally
+from reports.claims import by_article, observation, showing, standings
 from reports.prose import counted, in_units, in_words, listed, one_line, printable, sentence
 from reports.records import WRONG, Failure, Report
 from reports.summary import (
@@ -77,21 +77,25 @@ def code(text: str, cell: bool = False) -> str:
 
 
 def marked(text: str) -> str:
-    """Prose for a table's cell in which backticks mark code, as in the ledger of claims; all else is escaped."""
-    pieces = re.split("`([^`]+)`", one_line(text))
-    return "".join(code(piece, cell=True) if at % 2 else _escaped(piece) for at, piece in enumerate(pieces))
+    """Prose for a table's cell in which code is marked: what stands in backticks, and what plainly is code."""
+    return "".join(code(piece, cell=True) if at % 2 else _escaped(piece) for at, piece in enumerate(_pieces(text)))
 
 
 def in_html(text: str) -> str:
     """The same prose where Markdown is not read, as in a summary."""
-    pieces = re.split("`([^`]+)`", one_line(text))
-    return "".join(f"<code>{html.escape(p)}</code>" if at % 2 else html.escape(p) for at, p in enumerate(pieces))
+    return "".join(f"<code>{html.escape(p)}</code>" if at % 2 else html.escape(p) for at, p in enumerate(_pieces(text)))
 
 
 def fenced(text: str, language: str = "") -> str:
     """The text as a block of code, behind a fence longer than any run of backticks in it."""
     fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}{language}\n{printable(text).rstrip()}\n{fence}"
+
+
+def _pieces(text: str) -> list[str]:
+    """The text in pieces, prose and code by turns; code are names with an underscore, gradients, and all of torch."""
+    names = r"(?:\w+\.)*\w+_\w+(?:=\w+)?(?:\(\))?|\b\w\.grad\b|\btorch(?:\.\w+)+(?:\(\))?|\b(?:\w+\.)*\w+\(\)"
+    return [piece.strip("`") for piece in re.split(f"(`[^`]+`|{names})", one_line(text))]
 
 
 def _escaped(text: str) -> str:
@@ -135,7 +139,7 @@ def environment() -> Environment:
         "sentence": sentence,
         "marked": marked,
         "html": in_html,
-        "tally": tally,
+        "standings": standings,
         "showing": showing,
         "observation": observation,
     }

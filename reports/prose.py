@@ -45,6 +45,7 @@ def in_words(number: int) -> str:
     return words[number] if number < len(words) else f"{number:,}"
 
 
-def sentence(text: str) -> str:
-    """The text as a sentence: a capital at its beginning and a stop at its end."""
-    return text[:1].upper() + text[1:] + ("" if not text or text[-1] in ".:!?" else ".")
+def sentence(text: str, capital: bool = True) -> str:
+    """The text as a sentence: a stop at its end and a capital at its beginning, unless that is a name of code."""
+    plain = text.split(" ")[0].rstrip(".,:;").isalpha()
+    return (text[:1].upper() if capital and plain else text[:1]) + text[1:] + ("" if text[-1:] in ".:!?" else ".")

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from reports.claims import by_article, showing, tally
+from reports.claims import by_article, showing, standings
 from reports.prose import counted, listed, one_line, printable
 from reports.records import Report
 from reports.summary import Summary, by_attention, complete, cut_short, differing_ops, summarize, wrong_ops
@@ -130,9 +130,9 @@ def _ops(report: Report, summary: Summary) -> Iterator[Text]:
 
 def _claims(report: Report) -> Iterator[Text]:
     if report.claims:
-        of = counted(len(by_article(report.claims)), "article")
-        shown = showing(report.claims) or "nothing of them"
-        yield _fact("claims", f"{of}, {tally(report.claims)}; {report.header.framework.name} showed: {shown}")
+        articles = counted(len(by_article(report.claims)), "article")
+        yield _fact("claims", f"{len(report.claims):,} in {articles}: {standings(report.claims)}")
+        yield _fact("", f"{report.header.framework.name} showed: {showing(report.claims) or 'nothing of them'}")
 
 
 def _replays(report: Report) -> Iterator[Text]:
