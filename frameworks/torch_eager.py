@@ -53,7 +53,7 @@ def dialect(device: torch.device) -> Dialect:
 @lru_cache(maxsize=None)
 def _code(op: str, attrs: Attrs) -> Callable[..., Any]:
     template = OPS[op].torch
-    names = "abcdefgh"
+    names = "abcdefghi"
     return eval(
         f"lambda {', '.join(names[: _arity(template)])}: {fill(template, names, attrs)}",
         {"torch": torch, "F": torch.nn.functional},
@@ -61,7 +61,7 @@ def _code(op: str, attrs: Attrs) -> Callable[..., Any]:
 
 
 def _arity(template: str) -> int:
-    return max(n for n in range(1, 9) if f"{{{n - 1}" in template)
+    return max(n for n in range(1, 10) if f"{{{n - 1}" in template)
 
 
 class TorchEager:
@@ -82,6 +82,12 @@ class TorchEager:
     def reset(self) -> None:
         """Optimizers belong to one program; PyTorch itself keeps no state between programs."""
         self.optimizers: dict[object, torch.optim.Optimizer] = {}
+
+    def counting(self) -> TorchEager:
+        """The same framework with its saved tensors counted."""
+        from frameworks.torch_saved import TorchSaved
+
+        return TorchSaved(str(self.device))
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
         """A tensor from an array of its dtype."""

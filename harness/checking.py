@@ -46,6 +46,7 @@ class Check:
     programs: int = 0
     exercised: Counter[str] = field(default_factory=Counter)
     differences: Counter[Known] = field(default_factory=Counter)
+    articles: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, program: Program) -> None:
         """Run and judge `program`; raise `Broken` at the first rule that it breaks and that is no known difference."""

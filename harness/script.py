@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from rules.dialect import Dialect, code
-from rules.language import Backward, Leaf, Program, ZeroGrad, results
+from rules.language import Backward, Leaf, Program, Step, ZeroGrad, results
 from rules.observations import Observation, Raised
 from rules.text import names
 from rules.verdicts import Violation
@@ -52,7 +52,11 @@ def _last(program: Program, violation: Violation, line: str, dialect: Dialect) -
     step = program[violation.at]
     if violation.subject is not None:
         made = results(step)
-        what = name[violation.subject] if made else dialect.gradient.format(leaf=name[violation.subject])
+        what = (
+            name[violation.subject]
+            if made or isinstance(step, Step)
+            else dialect.gradient.format(leaf=name[violation.subject])
+        )
         shown.append(f'print("{what} is      ", {what})')
         want = violation.want if violation.want is not None else violation.held
         if want is not None:

@@ -49,6 +49,7 @@ class _Judge:
         self.reference = Reference() if self.stateful else reference
         self.tape = Tape(self.reference.values, Needs.FREES in claims)
         self.exercised: dict[str, int] = {}
+        self.before: dict[Ref, np.ndarray] = {}
         self._dtype: str | None = None
 
     @property
@@ -65,6 +66,7 @@ class _Judge:
                 if self.tape.memory.loses_track(step):
                     break
                 self.reference.seen = _values(self.tape.held)
+                self.before = dict(self.reference.values) if isinstance(step, Step) else {}
                 self.reference.add(step)
             expectation = self.tape.expect(at, step)
             violation = self._instruction(at, step, expectation, seen)
@@ -183,8 +185,8 @@ class _Judge:
     def _stepped(self, at: int, step: Step, values: tuple, seen: Seen) -> Violation | None:
         rule = "writes/step"
         for leaf, tensor in zip(step.leaves, values, strict=True):
-            want = self.reference.values[leaf]
-            slack = 64 * np.finfo(self.dtype).eps * (np.abs(tensor.value) + np.abs(want) + np.abs(want - tensor.value))
+            want, old = self.reference.values[leaf], self.before[leaf]
+            slack = 64 * np.finfo(self.dtype).eps * (np.abs(old) + np.abs(want - old))
             if not (np.abs(tensor.value - want) <= slack).all() and self.applies(rule):
                 return Violation(
                     rule, at, "the leaf has another value", (("the leaf moves by the optimizer's formula", rule),), leaf,

@@ -19,6 +19,7 @@ from rules.language import (
     Attrs,
     Backward,
     Detach,
+    Held,
     Instruction,
     Leaf,
     Literal,
@@ -127,6 +128,8 @@ class Draft:
                 return value.dtype
             case Detach(source):
                 return self.dtypes[source]
+            case Held(leaf):
+                return self.dtypes[leaf]
             case Apply(op, args):
                 return OPS[op].dtype or self.dtypes[args[0]]
         raise AssertionError(step)

@@ -51,3 +51,9 @@ def test_zero_to_zeros(check, program: Program):
 @given(program=situations.shared_contributions())
 def test_own_object(check, program: Program):
     check(program)
+
+
+@rule("accumulation/assigned")
+@given(program=situations.assigned_gradients())
+def test_assigned(check, program: Program):
+    check(program)

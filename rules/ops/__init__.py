@@ -20,6 +20,7 @@ from rules.ops.manipulation import MANIPULATION
 from rules.ops.normalisation import NORMALISATION
 from rules.ops.op import Op, Saves
 from rules.ops.products import PRODUCTS
+from rules.ops.recurrent import RECURRENT
 from rules.ops.reductions import REDUCTIONS
 
 FAMILIES: tuple[dict[str, Op], ...] = (
@@ -39,6 +40,7 @@ FAMILIES: tuple[dict[str, Op], ...] = (
     CONVOLUTION,
     POOLING,
     LINALG,
+    RECURRENT,
 )
 
 OPS: dict[str, Op] = {name: op for family in FAMILIES for name, op in family.items()}

@@ -47,6 +47,14 @@ from strategies.situations.lifetime import (
     retained,
     walked_twice,
 )
+from strategies.situations.stateful import (
+    assigned_gradients,
+    plain_gradients,
+    second_derivatives,
+    steps,
+    written_between,
+    written_unsaved,
+)
 
 __all__ = [
     "accumulations",
@@ -84,4 +92,10 @@ __all__ = [
     "weighted_roots",
     "whole_graphs",
     "wrong_cotangents",
+    "assigned_gradients",
+    "plain_gradients",
+    "second_derivatives",
+    "steps",
+    "written_between",
+    "written_unsaved",
 ]

@@ -1,0 +1,52 @@
+"""PyTorch, eager, with every saved tensor counted from the moment it is packed until the graph lets go of it.
+
+The count comes from saved-tensor hooks: each saved tensor is kept in a box of ours, and a weak set knows the boxes that are alive.
+The hooks take the place of PyTorch's own bookkeeping (versions are not checked, second derivatives not recorded), so this adapter is
+for counting only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from weakref import WeakSet
+
+import torch
+
+from frameworks.torch_eager import TorchEager
+from rules.catalogue import Needs
+from rules.language import Attrs
+
+
+class _Box:
+    """A saved tensor, cut off from its history so that nothing is kept alive by the counting."""
+
+    __slots__ = ("__weakref__", "tensor")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor.detach()
+
+
+class TorchSaved(TorchEager):
+    """PyTorch that says how many saved tensors are alive."""
+
+    name = "torch (counting saved tensors)"
+    claims = (TorchEager.claims | {Needs.COUNTS_SAVED}) - {Needs.VERSIONS, Needs.CREATE_GRAPH}
+
+    def reset(self) -> None:
+        """Nothing is saved yet."""
+        super().reset()
+        self.boxes: WeakSet[_Box] = WeakSet()
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        """All results of an op; what it saves is counted."""
+        with torch.autograd.graph.saved_tensors_hooks(self._pack, lambda box: box.tensor):
+            return super().apply(op, operands, attrs)
+
+    def _pack(self, tensor: torch.Tensor) -> _Box:
+        box = _Box(tensor)
+        self.boxes.add(box)
+        return box
+
+    def saved(self) -> int:
+        """How many saved tensors are alive."""
+        return len(self.boxes)

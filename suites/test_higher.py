@@ -1,0 +1,23 @@
+"""Higher order: gradients that are themselves differentiable, and those that are not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from rules.language import Program
+from strategies import situations
+
+rule = pytest.mark.rule
+
+
+@rule("higher/differentiable")
+@given(program=situations.second_derivatives())
+def test_differentiable(check, program: Program):
+    check(program)
+
+
+@rule("higher/plain-raises")
+@given(program=situations.plain_gradients())
+def test_plain_raises(check, program: Program):
+    check(program)
