@@ -14,8 +14,9 @@ from frameworks.runner import run
 from harness.claims import ledger, record
 from reports.articles import inserted, page, table
 from reports.claims import ClaimRecord, Observed
-from rules.documents.claim import Verdict
-from rules.observations import Kind
+from rules.documents.claim import Case, Saved, Verdict
+from rules.observations import Kind, Observation
+from rules.text import parse
 
 ROOT = Path(__file__).parents[1]
 PAGE, README = ROOT / "docs" / "articles.md", ROOT / "README.md"
@@ -31,7 +32,7 @@ _MESSAGES = {
     Kind.GRAPH_FREED: "a second time",
     Kind.NO_GRAD: "does not require grad",
     Kind.NON_SCALAR_ROOT: "only for scalar outputs",
-    Kind.COTANGENT_SHAPE: "mismatch in shape",
+    Kind.COTANGENT_SHAPE: "Mismatch in shape",
     Kind.MODIFIED: "modified by an inplace operation",
 }
 """Enough of each message to know it by."""
@@ -57,13 +58,18 @@ def pages() -> dict[Path, str]:
 
 def records() -> dict[str, ClaimRecord]:
     """Every claim by its key, as PyTorch shows it, in code that is as short as a reader would write it."""
-    torch = load("torch")
+    torch, counting = load("torch"), load("frameworks.torch_saved:TorchSaved")
     assert torch.dialect is not None
     dialect = replace(torch.dialect, tensor="torch.tensor({data}{flags})", empty="torch.zeros({shape}{flags})")
+
+    def observe(case: Case) -> Observation:
+        about_memory = any(isinstance(each, Saved) for each in case.predicts)
+        return run(parse(case.program), counting if about_memory else torch)
+
     made = {}
     with warnings.catch_warnings(action="ignore"):  # PyTorch's advice about create_graph
         for key, (claim, article) in ledger().items():
-            long = record(claim, article, _OFFICIAL[claim.verdict], dialect, lambda program: run(program, torch))
+            long = record(claim, article, _OFFICIAL[claim.verdict], dialect, observe)
             made[key] = replace(long, programs=tuple(replace(each, code=plain(each.code)) for each in long.programs))
     return made
 

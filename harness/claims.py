@@ -17,8 +17,8 @@ from rules.language import Apply, AssignGrad, Backward, Held, Program, Ref, Step
 from rules.observations import Gradient, Kind, Observation, Raised, Returned
 from rules.text import names, parse
 
-Observe = Callable[[Program], Observation]
-"""Runs a program on the framework."""
+Observe = Callable[[Case], Observation]
+"""Runs a case's program on the framework (or a companion that counts saved tensors, where the case is about those)."""
 
 
 def claim_records(
@@ -72,7 +72,7 @@ def _program(case: Case, dialect: Dialect | None, observe: Observe | None, whole
     lines, came_true = _code(case.program, program, own, dialect), whole
     if observe is not None:
         refs = {own[name]: ref for ref, name in names(program).items()}
-        seen = observe(program)
+        seen = observe(case)
         came_true = decide.came_true(case, seen)
         lines = [f"{line}  # {said}" if said else line for line, said in zip(lines, _said(case, refs, seen))]
     places = {each.line for each in case.predicts}
@@ -109,6 +109,7 @@ def predicted(prediction: Prediction) -> str:
 def _said(case: Case, refs: Mapping[str, Ref], seen: Observation) -> list[str]:
     """What happened, line by line, where an article says something about the line or it raised."""
     said = []
+    counts = {line for each in case.predicts if isinstance(each, Saved) for line in (each.line, each.than)}
     for at, each in enumerate(seen, start=1):
         about = [prediction for prediction in case.predicts if prediction.line == at]
         leaves = [prediction.leaf for prediction in about if isinstance(prediction, Holds)]
@@ -117,7 +118,7 @@ def _said(case: Case, refs: Mapping[str, Ref], seen: Observation) -> list[str]:
                 said.append(error if kind is Kind.UNKNOWN else f"{error}: {kind.value}")
             case Returned() if leaves:
                 said.append(", ".join(_gradient(leaf, refs, each.gradients) for leaf in dict.fromkeys(leaves)))
-            case Returned() if any(isinstance(prediction, Saved) for prediction in about) and each.saved is not None:
+            case Returned() if at in counts and each.saved is not None:
                 said.append(f"{counted(each.saved, 'saved tensor')} alive")
             case Returned() if any(isinstance(prediction, Raises | Returns) for prediction in about):
                 said.append("works")

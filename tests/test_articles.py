@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import re
+
 import pytest
+import torch
 
 from frameworks.registry import load
 from frameworks.runner import run
 from harness import articles
 from harness.claims import claim_records, ledger, predicted, record
+from reports.articles import BEGIN, END
 from rules.documents.claim import Article, Case, Claim, Holds, Raises, Returns, Saved
 from rules.observations import Kind
+from rules.text import parse
 
 ARTICLE = Article("a", "How to avoid it?", "a.txt", ("1",))
 AGAIN = "x = leaf [1, 2]; h = square x; s = sum h dim=(0,) keepdim=False; backward s; backward s".replace("; ", "\n")
@@ -45,8 +51,10 @@ def test_an_observation_has_to_be_of_a_claim_and_in_its_words(observed: dict[str
 
 
 def test_a_program_says_what_happened_where_the_article_said_something() -> None:
-    torch = load("torch")
-    right, wrong = record(CLAIM, ARTICLE, "mixed", torch.dialect, lambda program: run(program, torch)).programs
+    framework = load("torch")
+    right, wrong = record(
+        CLAIM, ARTICLE, "mixed", framework.dialect, lambda case: run(parse(case.program), framework)
+    ).programs
     assert [line.partition("  # ")[2] for line in right.code.split("\n")] == [
         *("", "", "", "x.grad is [2, 4]"),
         "RuntimeError: graph freed",
@@ -102,3 +110,32 @@ def test_the_pages_write_what_a_reader_would(code: str, shorter: str) -> None:
 )
 def test_the_short_table_has_no_line_for_a_value_used_once(code: str, chained: str) -> None:
     assert articles.chained(code) == chained
+
+
+@pytest.mark.parametrize("path", [articles.PAGE, articles.README], ids=lambda path: path.name)
+def test_a_reader_who_runs_the_programs_sees_what_their_comments_say(path: articles.Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    text = text if path == articles.PAGE else text.partition(BEGIN)[2].partition(END)[0]
+    programs = re.findall(r"^```python\n(.*?)\n```$", text, re.MULTILINE | re.DOTALL)
+    assert len(programs) >= len(articles.FAVOURITES)
+    for program in programs:
+        space = {"torch": torch, "F": torch.nn.functional}
+        for line in program.split("\n"):
+            said = line.partition("  # ")[2]
+            if said.startswith("RuntimeError: ... "):
+                with pytest.raises(RuntimeError, match=re.escape(said.removeprefix("RuntimeError: ... "))):
+                    exec(line, space)
+                continue
+            exec(line, space)
+            for name, values in re.findall(r"(\w+)\.grad is (\[.*?\]|[-\d.e]+|None)", said):
+                held = space[name].grad
+                want = None if values == "None" else torch.tensor(ast.literal_eval(values)).flatten().float()
+                assert held is want or torch.allclose(held.flatten(), want, rtol=1e-4, atol=1e-6), program
+            assert re.fullmatch(r"|works|\d+ saved tensors? alive|(, )?(\w+\.grad is [^a-z]+(None)?)+", said), said
+
+
+def test_every_program_on_the_page_says_whether_its_article_is_right() -> None:
+    claims = articles.records()
+    for key, (claim, _) in ledger().items():
+        found = [program.came_true for program in claims[key].programs]
+        assert found == [True] * len(claim.right) + [False] * len(claim.wrong), key
