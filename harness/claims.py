@@ -70,7 +70,7 @@ def _program(case: Case, dialect: Dialect | None, observe: Observe | None, whole
     program = parse(case.program)
     own = _own_names(case.program, program)
     lines, came_true = _code(case.program, program, own, dialect), whole
-    if observe is not None:
+    if observe is not None and not (dialect and _lacking(program, dialect)):
         refs = {own[name]: ref for ref, name in names(program).items()}
         seen = observe(case)
         came_true = decide.came_true(case, seen)
