@@ -151,6 +151,15 @@ class _Judge:
                         got=tensor.value, want=want, bound=bound,
                     )  # fmt: skip
             requires = self.reference.requires_grad[ref]
+            if (
+                isinstance(step, Held)
+                and requires
+                and tensor.requires_grad is False
+                and not self.reference.depends(ref)
+            ):
+                self.reference.requires_grad[ref] = requires = (
+                    False  # the gradient is constant: it need not be recorded
+                )
             about = self._history_rule(step, requires)
             if tensor.requires_grad is not None and tensor.requires_grad != requires and self.applies(about):
                 words = ("requires grad", "requires no grad")
@@ -251,6 +260,10 @@ class _Judge:
         diagnosis = diagnose(self.reference, call, leaf, _values(self.tape.held), _values(seen.gradients), alone)
         if diagnosis and self.applies(diagnosis.rule):
             rule, op = diagnosis.rule, op if diagnosis.rule == "gradients/op" else None
+        if any(node.derivative for node in expectation.walk.nodes):
+            rule, op = "higher/differentiable", None
+        elif "writes/error-or-recorded" in expectation.exercises:
+            rule, op = "writes/error-or-recorded", None
         return Violation(
             rule, at, "returned with another gradient", (("returns with the right gradient", before),), leaf, op,
             None if held is None else held.value, got.value, want, bound, diagnosis.text if diagnosis else None,

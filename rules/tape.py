@@ -194,8 +194,9 @@ class Tape:
                 self.requires_grad[Ref(at)] = False
                 self.detached[Ref(at)] = source
             case Held(leaf):
-                self.requires_grad[Ref(at)] = leaf in self.history
-                if leaf in self.history:
+                recorded = leaf in self.history and not (returned and seen.outcome.values[0].requires_grad is False)  # type: ignore[union-attr]
+                self.requires_grad[Ref(at)] = recorded
+                if recorded:
                     self.nodes[at] = Node(at, "held", (), (Ref(self.history[leaf]),), 1, Saves.NEVER)
             case AssignGrad(leaf, given):
                 self.history.pop(leaf, None)

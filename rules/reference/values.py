@@ -198,6 +198,12 @@ class Reference:
                     total = None if given is None else self.values[given]
         return total
 
+    def depends(self, gradient: Ref) -> bool:
+        """Whether a gradient that has a history depends on some leaf at all, as far as its own derivative shows."""
+        ones = Literal((1.0,) * self.values[gradient].size, self.values[gradient].shape)
+        reached = self.pullback(Backward((gradient,), (ones,)))
+        return any(value.any() for ref, value in reached.items() if isinstance(self.steps[ref.at], Leaf))
+
     def _create(self, at: int, call: Backward) -> None:
         """Record the backward pass itself, so that the gradients have a history of their own."""
         made = created(self, at, call)

@@ -7,6 +7,7 @@ member first, and gives each as many programs as the quick profile would. What c
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import tempfile
 import time
@@ -99,9 +100,15 @@ def tests() -> dict[str, tuple[str, Callable[..., None]]]:
     for module in pkgutil.iter_modules(suites.__path__):
         for name, test in vars(importlib.import_module(f"suites.{module.name}")).items():
             marks = {mark.name: mark for mark in getattr(test, "pytestmark", ())}
-            if "rule" in marks and hasattr(test, "hypothesis"):
+            if "rule" in marks and hasattr(test, "hypothesis") and _is_drawn(test):
                 found[name] = (marks["rule"].args[0], test)
     return found
+
+
+def _is_drawn(test: Callable[..., None]) -> bool:
+    """Whether a test needs nothing but what it draws, a check, and perhaps the name of an op."""
+    inner, given = test.hypothesis.inner_test, test.hypothesis._given_kwargs  # type: ignore[attr-defined]
+    return set(inspect.signature(inner).parameters) <= {"check", "op", *given}
 
 
 def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> Iterator[Probe]:

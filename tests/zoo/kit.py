@@ -50,6 +50,7 @@ class Member(TorchEager):
 
     def reset(self) -> None:
         """A new program: no leaves yet."""
+        super().reset()
         self.leaves: list[torch.Tensor] = []
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
