@@ -10,13 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from frameworks.registry import load
-from frameworks.runner import run
-from harness.claims import ledger, record
+from harness.claims import ledger, observing, record
 from reports.articles import inserted, page, table
 from reports.claims import ClaimRecord, Observed
-from rules.documents.claim import Case, Saved, Verdict
-from rules.observations import Kind, Observation
-from rules.text import parse
+from rules.documents.claim import Verdict
+from rules.observations import Kind
 
 ROOT = Path(__file__).parents[1]
 PAGE, README = ROOT / "docs" / "articles.md", ROOT / "README.md"
@@ -58,18 +56,13 @@ def pages() -> dict[Path, str]:
 
 def records() -> dict[str, ClaimRecord]:
     """Every claim by its key, as PyTorch shows it, in code that is as short as a reader would write it."""
-    torch, counting = load("torch"), load("frameworks.torch_saved:TorchSaved")
+    torch = load("torch")
     assert torch.dialect is not None
     dialect = replace(torch.dialect, tensor="torch.tensor({data}{flags})", empty="torch.zeros({shape}{flags})")
-
-    def observe(case: Case) -> Observation:
-        about_memory = any(isinstance(each, Saved) for each in case.predicts)
-        return run(parse(case.program), counting if about_memory else torch)
-
     made = {}
     with warnings.catch_warnings(action="ignore"):  # PyTorch's advice about create_graph
         for key, (claim, article) in ledger().items():
-            long = record(claim, article, _OFFICIAL[claim.verdict], dialect, observe)
+            long = record(claim, article, _OFFICIAL[claim.verdict], dialect, observing(torch))
             made[key] = replace(long, programs=tuple(replace(each, code=plain(each.code)) for each in long.programs))
     return made
 

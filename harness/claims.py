@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from frameworks.base import Framework
+from frameworks.runner import run
 from reports.claims import OBSERVED, ClaimProgram, ClaimRecord, Observed
 from reports.prose import counted
 from rules import documents
@@ -38,6 +40,18 @@ def claim_records(
         record(claim, article, cast(Observed, observed.get(key, "not run")), dialect, observe)
         for key, (claim, article) in claims.items()
     ]
+
+
+def observing(framework: Framework) -> Observe:
+    """Runs cases on a framework: those about saved tensors on its companion that counts them, if it has one."""
+    companion = getattr(framework, "counting", None)
+    counter = companion() if companion else framework
+
+    def observe(case: Case) -> Observation:
+        about_memory = any(isinstance(each, Saved) for each in case.predicts)
+        return run(parse(case.program), counter if about_memory else framework)
+
+    return observe
 
 
 def ledger() -> dict[str, tuple[Claim, Article]]:

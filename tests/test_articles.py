@@ -9,13 +9,11 @@ import pytest
 import torch
 
 from frameworks.registry import load
-from frameworks.runner import run
 from harness import articles
-from harness.claims import claim_records, ledger, predicted, record
+from harness.claims import claim_records, ledger, observing, predicted, record
 from reports.articles import BEGIN, END
 from rules.documents.claim import Article, Case, Claim, Holds, Raises, Returns, Saved
 from rules.observations import Kind
-from rules.text import parse
 
 ARTICLE = Article("a", "How to avoid it?", "a.txt", ("1",))
 AGAIN = "x = leaf [1, 2]; h = square x; s = sum h dim=(0,) keepdim=False; backward s; backward s".replace("; ", "\n")
@@ -52,9 +50,7 @@ def test_an_observation_has_to_be_of_a_claim_and_in_its_words(observed: dict[str
 
 def test_a_program_says_what_happened_where_the_article_said_something() -> None:
     framework = load("torch")
-    right, wrong = record(
-        CLAIM, ARTICLE, "mixed", framework.dialect, lambda case: run(parse(case.program), framework)
-    ).programs
+    right, wrong = record(CLAIM, ARTICLE, "mixed", framework.dialect, observing(framework)).programs
     assert [line.partition("  # ")[2] for line in right.code.split("\n")] == [
         *("", "", "", "x.grad is [2, 4]"),
         "RuntimeError: graph freed",
