@@ -1,12 +1,13 @@
-"""The articles' examples, generalised: other shapes, ops, depths and numbers of calls than the documents happened to pick.
+"""The articles' examples, generalised: other shapes, ops, depths and numbers of calls than the documents happened on.
 
-What an example is about is built in: that two networks share nothing, or their parameters, or are chained; that one model
-is run twice; that an optimizer steps between two calls; that a value is carried over from one round to the next.
+What an example is about is built in: that two networks share nothing, or their parameters, or are chained; that one
+model is run twice; that an optimizer steps between two calls; that a value is carried over to the next round.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from hypothesis import strategies as st
 
@@ -46,7 +47,7 @@ def _layer(b: Builder, inputs: int, outputs: int) -> Layer:
 def _model(b: Builder, inputs: int, depth: int, outputs: int = 0) -> list[Layer]:
     """Linear layers for inputs of some width; the widths between them are drawn."""
     widths = [inputs, *(1 + b.below(2) for _ in range(depth - 1)), outputs or 1 + b.below(2)]
-    return [_layer(b, *pair) for pair in zip(widths, widths[1:])]
+    return [_layer(b, *pair) for pair in pairwise(widths)]
 
 
 def _data(b: Builder, width: int, batch: int = 1) -> Ref:
@@ -80,11 +81,7 @@ def _step(b: Builder, leaves: Sequence[Ref], which: tuple[str, Attrs] | None = N
 def _held(b: Builder, leaf: Ref) -> Ref:
     """The gradient that a leaf holds, among the values that ops may take."""
     _needs(b, Needs.ASSIGNS)
-    ref = Ref(len(b.reference.steps))
-    b.reference.add(Held(leaf))
-    b.live.append(ref)
-    b.dtypes[ref] = b.dtypes[leaf]
-    return ref
+    return Ref(b.add(Held(leaf)))
 
 
 # -- networks ----------------------------------------------------------------------------------------------------------
@@ -196,15 +193,14 @@ def recurrent_two_losses(b: Builder) -> None:
 
 
 @situation
-def second_derivatives(b: Builder) -> None:
+def gradients_walked(b: Builder) -> None:
     """A backward call that records itself, or only retains, or neither, and a backward call on the gradient it left."""
     leaf = b.leaf(b.pick(((3,), (), (2, 3), (1,))))
     root = b.nonlinear(leaf)
     for _ in range(b.below(3)):
         root = b.nonlinear(root)
     if b.can(Needs.CREATE_GRAPH) and b.below(2):
-        retain = b.pick((None, True, False))
-        b.add(Backward((root,), (b.cotangent(root),), retain, create_graph=True))
+        b.add(Backward((root,), (b.cotangent(root),), b.pick((None, True)), create_graph=True))
     else:
         b.backward(root, retain=b.pick((True, None)))
     gradient = _held(b, leaf)
@@ -287,7 +283,7 @@ DOCUMENTED: dict[str, st.SearchStrategy[Program]] = {
         zeroed_then_walked,
         carried_state,
         recurrent_two_losses,
-        second_derivatives,
+        gradients_walked,
         steps_between_calls,
         deep_steps_between_calls,
         accumulating_iterations,

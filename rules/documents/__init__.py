@@ -10,5 +10,7 @@ _FILES = (controls, two_networks, grus, buffers, second_time)
 ARTICLES: tuple[Article, ...] = tuple(file.ARTICLE for file in _FILES)
 """The articles, in the order of the collection."""
 
-CLAIMS: tuple[Claim, ...] = tuple(claim for file in _FILES for claim in file.CLAIMS)
+CLAIMS: tuple[Claim, ...] = tuple(
+    claim for file in _FILES for section in file.ARTICLE.sections for claim in file.CLAIMS if claim.section == section
+)
 """Every claim, article by article in reading order."""

@@ -24,7 +24,7 @@ GRU = """
     u = leaf [[1], [0.5], [-0.5]]
     b = leaf [0, 0, 0]
     c = leaf [0, 0, 0]
-    o, h = gru x w u b c
+    o, h = gru x w u b c hidden=1
 """
 """Two steps of a GRU with one input and one hidden unit: six lines."""
 
@@ -43,7 +43,7 @@ BIDIRECTIONAL = """
     u2 = leaf [[0.5], [1], [-1]]
     b2 = leaf [0, 0, 0]
     c2 = leaf [0, 0, 0]
-    o, h = gru_bidirectional x w u b c w2 u2 b2 c2
+    o, h = gru_bidirectional x w u b c w2 u2 b2 c2 hidden=1
 """
 """The article's own GRU runs in both directions: ten lines."""
 
@@ -116,6 +116,7 @@ CLAIMS = (
         "needs it.",
         rules=("errors/legal-returns",),
         wrong=(
+            case("w = leaf 0.5; o = tanh w; backward o", Raises(3, FREED)),
             case(f"{GRU}; {LOSS_1}; backward k", Raises(8, FREED)),
             case(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}; backward m; {STEP_BOTH}",
                  Raises(12, FREED),
@@ -131,7 +132,10 @@ CLAIMS = (
         truth="Computing forward from a value whose graph was freed is always possible. Only the backward call "
         "through it raises.",
         rules=("errors/legal-returns", "lifetime/freed-subgraph-raises"),
-        wrong=(case(f"{GRU}; {LOSS_1}; backward k; {LOSS_2}", Raises(9)),),
+        wrong=(
+            case("w = leaf 0.5; o = tanh w; backward o; q = square o", Raises(4)),
+            case(f"{GRU}; {LOSS_1}; backward k; {LOSS_2}", Raises(9)),
+        ),
         situation="new_root_on_freed",
     ),
     Claim(
@@ -142,6 +146,8 @@ CLAIMS = (
         truth="Yes: both losses lead back through the same GRU output. Add the two losses and call backward once.",
         rules=("lifetime/freed-subgraph-raises",),
         right=(
+            case("w = leaf 0.5; o = tanh w; l = sin o; backward l; m = square o; backward m", Returns(4),
+                 Raises(6, FREED)),
             case(f"{GRU}; {LOSS_1}; backward k; {LOSS_2}; backward m", Returns(8), Raises(11, FREED)),
             case(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}; backward m", Raises(16),
                  note="with the optimizer's step, as in the article"),
@@ -161,11 +167,11 @@ CLAIMS = (
             case(f"{GRU}; {LOSS_1}; backward k retain=True; {LOSS_2}; backward m; {STEP}", Returns(11), Returns(12)),
         ),
         wrong=(
+            case("w = leaf 2; y = square w; backward y retain=True; step w sgd lr=0.5; backward y", Returns(5),
+                 note="no GRU needed: the weight itself was saved"),
             case(f"{GRU}; {LOSS_1}; backward k retain=True; {STEP}; {LOSS_2}; backward m", Returns(12)),
             case(f"{BIDIRECTIONAL}; {LOSS_1}; backward k retain=True; {STEP_BOTH}; {LOSS_2}; backward m; {STEP_BOTH}",
                  Returns(16), note="the whole example"),
-            case("w = leaf 2; y = square w; backward y retain=True; step w sgd lr=0.5; backward y", Returns(5),
-                 note="no GRU needed: the weight itself was saved"),
         ),
         situation="recurrent_two_losses",
     ),
