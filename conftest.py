@@ -291,6 +291,7 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
     elif check is not None and check.differences:
         verdict, reason = "known difference", "; ".join(known.reason for known in check.differences)
     if check is not None:
+        yield from ({"record": "article", "key": key, "observed": word} for key, word in check.articles.items())
         for known, count in check.differences.items():
             yield {"record": "seen", "rule": known.rule, "op": known.op, "count": count}
     yield records.encode(

@@ -1,7 +1,9 @@
 """PyTorch, eager, with every saved tensor counted from the moment it is packed until the graph lets go of it.
 
-The count comes from saved-tensor hooks: each saved tensor is kept in a box of ours, and a weak set knows the boxes that are alive.
-The hooks take the place of PyTorch's own bookkeeping (versions are not checked, second derivatives not recorded), so this adapter is
+The count comes from saved-tensor hooks: each saved tensor is kept in a box of ours,
+and a weak set knows the boxes that are alive.
+The hooks take the place of PyTorch's own bookkeeping (versions are not checked, second derivatives not recorded),
+so this adapter is
 for counting only.
 """
 

@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from harness import journal
+from harness.claims import claim_records, observing
 from harness.failures import lost
 from harness.session import Session, now, rules
 from reports import markdown
@@ -39,6 +40,7 @@ class Recorder:
         self.stopped = int(pytest.ExitCode.INTERNAL_ERROR)
         self.finished = False
         self.tests = self.programs = 0
+        self.articles: dict[str, str] = {}
         self.seen: Counter[tuple[str, str | None]] = Counter()
         self.writer.write(header)
         for rule in rules():
@@ -105,6 +107,10 @@ class Recorder:
         for entry in self.session.known:
             seen = self.seen[entry.rule, entry.op] + self.session.witnessed(entry)
             self.writer.write(Known(rule=entry.rule, op=entry.op, reason=entry.reason, link=entry.link, seen=seen))
+        if self.articles:
+            framework = self.session.framework
+            for claim in claim_records(self.articles, framework.dialect, observing(framework)):
+                self.writer.write(claim)
         complete = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
         self.writer.write(
             Footer(
@@ -128,6 +134,9 @@ class Recorder:
     # -- records -------------------------------------------------------------------------------------------------------
 
     def _write(self, form: dict[str, Any]) -> None:
+        if form["record"] == "article":
+            self.articles[form["key"]] = form["observed"]
+            return
         if form["record"] == "seen":
             self.seen[form["rule"], form["op"]] += form["count"]
             return

@@ -16,7 +16,7 @@ from reports.records import Votes
 from rules.language import Apply, Backward, Detach, Instruction, Leaf, Literal, Program, Ref
 from rules.observations import Returned
 from rules.reference import whole
-from rules.reference.values import array
+from rules.reference.functions import array
 from rules.verdicts import Violation
 
 STEPS = {"float64": 1e-5, "float32": 1e-2}

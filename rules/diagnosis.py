@@ -13,7 +13,8 @@ import numpy as np
 
 from rules.language import Backward, Leaf, Ref
 from rules.mistakes import mistakes
-from rules.reference.values import Array, Reference
+from rules.reference.functions import Array
+from rules.reference.values import Reference
 
 Holds = Mapping[Ref, Array | None]
 """What each leaf holds; none stands for zeros."""

@@ -23,7 +23,10 @@ class Freed(IntEnum):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A recorded op, or (`derivative`) the derivatives that a backward call with create_graph recorded. `walks` counts the backward calls that went through it; `freed_by` is the one that freed it."""
+    """A recorded op, or (`derivative`) the derivatives that a backward call with create_graph recorded.
+
+    `walks` counts the backward calls that went through it; `freed_by` is the one that freed it.
+    """
 
     at: int
     op: str

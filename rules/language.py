@@ -109,7 +109,7 @@ class AssignGrad:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of an optimizer over leaves; the same optimizer for the same leaves and settings throughout a program."""
+    """One step of an optimizer over leaves; equal leaves and settings mean the same optimizer."""
 
     leaves: tuple[Ref, ...]
     optimizer: str

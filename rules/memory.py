@@ -1,7 +1,9 @@
 """Which values share memory, and which of them were written to: what the tape model knows of in-place changes.
 
-Detaching never copies; a view may or may not. A leaf's gradient is changed in place or replaced as the framework likes, so that a
-value taken from it earlier may or may not follow. Where a program goes on with a value of which that cannot be known, the model
+Detaching never copies; a view may or may not. A leaf's gradient is changed in place or replaced as the framework likes,
+so that a
+value taken from it earlier may or may not follow. Where a program goes on with a value of which that cannot be known,
+the model
 is `confused`, and nothing more is judged.
 """
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from rules.language import Apply, Backward, Detach, Literal, Ref
-from rules.reference.values import Array, Record, Reference, exact_vjp, pull
+from rules.reference.functions import Array
+from rules.reference.values import Record, Reference, exact_vjp, pull
 
 Contributions = dict[Ref, Array]
 Mistake = tuple[str, str, Contributions]

@@ -74,7 +74,8 @@ Outcome = Returned | Raised | NotRun
 class Seen:
     """One instruction's observation.
 
-    `gradients` is filled after actions only: each leaf's gradient, or None. `saved` counts the saved tensors that are alive
+    `gradients` is filled after actions only: each leaf's gradient,
+    or None. `saved` counts the saved tensors that are alive
     (None: the framework cannot tell).
     """
 

@@ -17,9 +17,10 @@ from rules.language import Apply, Backward, Leaf, Program, Ref
 from rules.ops import OPS
 from rules.reference import store as store_module
 from rules.reference import whole
+from rules.reference.functions import array, definition, forward_of, vjp_of
 from rules.reference.staged import Source, stage
 from rules.reference.store import Store
-from rules.reference.values import Reference, array, definition, forward_of, reference_of, remember, vjp_of
+from rules.reference.values import Reference, reference_of, remember
 from rules.text import parse
 from strategies import situations
 from strategies.programs import programs

@@ -1,7 +1,7 @@
 """Recurrent ops: a gated recurrent unit over a sequence, in one direction or both.
 
-Written from the published equations (Cho et al. 2014, with the reset gate after the product, as cuDNN and PyTorch have it): weights and
-biases of the reset, update and new gates stand below one another; the first state is zero.
+Written from the published equations (Cho et al. 2014, with the reset gate after the product, as cuDNN and PyTorch have
+it): weights and biases of the reset, update and new gates stand below one another; the first state is zero.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def _hidden(*shapes: Shape) -> Choices:
     return [{"hidden": shapes[2][1]}]
 
 
-def _scan(j, x, w_ih, w_hh, b_ih, b_hh, hidden, reverse=False):
+def _scan(j, x, weights, hidden, reverse=False):
+    w_ih, w_hh, b_ih, b_hh = weights
     h = j.np.zeros((x.shape[1], hidden))
     states = [h] * x.shape[0]
     for t in reversed(range(x.shape[0])) if reverse else range(x.shape[0]):
@@ -40,12 +41,12 @@ def _scan(j, x, w_ih, w_hh, b_ih, b_hh, hidden, reverse=False):
 
 
 def _gru(j, x, *weights, hidden):
-    return _scan(j, x, *weights, hidden)
+    return _scan(j, x, weights, hidden)
 
 
 def _both(j, x, *weights, hidden):
-    forward, last = _scan(j, x, *weights[:4], hidden)
-    backward, first = _scan(j, x, *weights[4:], hidden, reverse=True)
+    forward, last = _scan(j, x, weights[:4], hidden)
+    backward, first = _scan(j, x, weights[4:], hidden, reverse=True)
     return j.np.concatenate([forward, backward], axis=2), j.np.concatenate([last, first], axis=0)
 
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from rules.language import Apply, Backward, Leaf, Program, Ref
 from rules.ops import OPS
-from rules.reference.values import Array, Record, Reference, exact_vjp, forward_of, pull
+from rules.reference.functions import Array, forward_of
+from rules.reference.values import Record, Reference, exact_vjp, pull
 
 SAMPLES = 12
 STEP = 1e-7  # relative size of a perturbation: far above float64's rounding, far below where curvature counts
@@ -43,7 +44,7 @@ def close(got: Array, want: Array, dtype: str) -> bool:
 def _perturbed(
     reference: Reference, seed: int
 ) -> tuple[list[Record], dict[Ref, Array], Callable[..., tuple[Array, ...]], int]:
-    """What was recorded and all values with every rounding perturbed, a perturbing VJP, and how many roundings there were."""
+    """Records and values with every rounding perturbed, a VJP that perturbs, and how many roundings there were."""
     random = np.random.default_rng(seed)
     count = 0
 

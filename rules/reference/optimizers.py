@@ -1,6 +1,7 @@
 """One step of an optimizer, by its published formula, in float64.
 
-SGD with momentum, dampening, weight decay and Nesterov's variant follows Sutskever et al. 2013 as PyTorch's documentation states
+SGD with momentum, dampening,
+weight decay and Nesterov's variant follows Sutskever et al. 2013 as PyTorch's documentation states
 it; Adam follows Kingma and Ba 2014 with bias correction. `tests/test_optimizers.py` holds both against optax where its
 definition is the same.
 """

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-import jax
 import numpy as np
 
 from rules.language import (
@@ -26,69 +24,11 @@ from rules.language import (
     Literal,
     Program,
     Ref,
-    Shape,
     Step,
     ZeroGrad,
 )
-from rules.ops import OPS
-from rules.reference.namespace import J
+from rules.reference.functions import VJP, Array, array, forward_of, vjp_of
 from rules.reference.optimizers import State, stepped
-from rules.reference.staged import Source, Staged, stage
-from rules.reference.store import store
-
-Array = np.ndarray
-
-np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infinities, NumPy need not warn of them
-
-
-def definition(op: str, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
-    """An op of the catalogue as a JAX function that returns a tuple."""
-    if op.startswith(VJP):
-        return _differentiated(op, attrs)
-    reference, keywords = OPS[op].reference, dict(attrs)
-
-    def defined(*operands: jax.Array) -> tuple[jax.Array, ...]:
-        out = reference(J, *operands, **keywords)
-        return tuple(out) if isinstance(out, (tuple, list)) else (out,)
-
-    return defined
-
-
-VJP = "vjp "
-"""Before an op's name: the op that takes its operands and its results' cotangents, and gives the operands' cotangents."""
-
-
-def _differentiated(op: str, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
-    """The vector-Jacobian product of an op as a function itself: what a backward call records when its graph is created."""
-    arity, _, inner = op.removeprefix(VJP).partition(" ")
-    function, count = definition(inner, attrs), int(arity)
-    return lambda *inputs: jax.vjp(function, *inputs[:count])[1](tuple(inputs[count:]))
-
-
-@lru_cache(maxsize=None)
-def forward_of(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
-    """The results of an op as a NumPy function of its operands."""
-    return store().staged(("forward", op, attrs, shapes), lambda: stage(definition(op, attrs), *shapes))
-
-
-@lru_cache(maxsize=None)
-def vjp_of(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
-    """The vector-Jacobian product of an op as a NumPy function of its operands and its results' cotangents."""
-    function = definition(op, attrs)
-
-    def pull(*inputs: jax.Array) -> tuple[jax.Array, ...]:
-        return jax.vjp(function, *inputs[: len(shapes)])[1](tuple(inputs[len(shapes) :]))
-
-    def make() -> Source:
-        outs = jax.eval_shape(function, *(jax.ShapeDtypeStruct(s, np.float64) for s in shapes))
-        return stage(pull, *shapes, *(o.shape for o in outs))
-
-    return store().staged(("vjp", op, attrs, shapes), make)
-
-
-def array(value: Literal) -> Array:
-    """A literal as a float64 array."""
-    return np.array(value.data, dtype=np.float64).reshape(value.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +46,10 @@ class Record:
 class Reference:
     """The exact values of a program so far; `add` takes its next instruction.
 
-    A write changes what a leaf, and what was detached from it, is from then on; what was recorded before keeps the operands
-    that it was recorded with. `observe` puts observed values in the place of computed ones, so that nothing is held against a
+    A write changes what a leaf, and what was detached from it,
+    is from then on; what was recorded before keeps the operands
+    that it was recorded with. `observe` puts observed values in the place of computed ones,
+    so that nothing is held against a
     framework twice.
     """
 
@@ -134,7 +76,7 @@ class Reference:
                 return self._make(at, (self.values[source],), False)
             case Apply(op, args, attrs):
                 made = self.apply(op, args, attrs)
-                requires_grad = any([self.requires_grad[r] for r in args])
+                requires_grad = any(self.requires_grad[r] for r in args)
                 outs = tuple([Ref(at, k) for k in range(len(made))])
                 self.records.append(Record(at, outs, op, attrs, args, tuple([self.values[r] for r in args])))
                 return self._make(at, made, requires_grad)
@@ -180,7 +122,7 @@ class Reference:
             self._pullbacks[key] = pull(self.records, self.values, self.requires_grad, call)
         return self._pullbacks[key]
 
-    # -- gradients as values -------------------------------------------------------------------------------------------
+    # -- gradients as values ------------------------------------------------------------------------------------------
 
     def held(self, leaf: Ref) -> Array | None:
         """The gradient that a leaf holds: as it was seen, or as it follows if every call so far was legal."""
@@ -233,7 +175,7 @@ class Reference:
         self.values[ref], self.requires_grad[ref] = value, False
         return ref
 
-    # -- writes ---------------------------------------------------------------------------------------------------------
+    # -- writes -------------------------------------------------------------------------------------------------------
 
     def _step(self, step: Step) -> None:
         state = self.optimizers.setdefault(step, State())
@@ -269,7 +211,8 @@ def pull(
 ) -> dict[Ref, Array]:
     """Reverse accumulation over what was recorded, newest first.
 
-    `combine` joins the contributions to a value; where it is not a sum, `joined` says whether what one op contributes to
+    `combine` joins the contributions to a value; where it is not a sum,
+    `joined` says whether what one op contributes to
     a value that it takes in several places counts as one contribution.
     """
     cotangents: dict[Ref, Array] = {}
@@ -281,7 +224,7 @@ def pull(
     for root, given in zip(call.roots, call.cotangents, strict=True):
         add(root, np.ones_like(values[root]) if given is None else array(given))
     for record in reversed(records):
-        if not any([r in cotangents for r in record.outs]):
+        if not any(r in cotangents for r in record.outs):
             continue
         cts = [cotangents[r] if r in cotangents else np.zeros_like(values[r]) for r in record.outs]
         contributions = vjp(record, list(record.operands), cts)

@@ -10,8 +10,8 @@ import jax
 import numpy as np
 
 from rules.language import Apply, Backward, Detach, Leaf, Program, Ref
+from rules.reference.functions import array, definition
 from rules.reference.namespace import J
-from rules.reference.values import array, definition
 
 
 def gradients(program: Program, call: Backward) -> dict[Ref, np.ndarray]:

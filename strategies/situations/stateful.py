@@ -1,4 +1,4 @@
-"""Gradients used as values, replaced, or stepped along: second derivatives, assigned gradients, writes between two calls."""
+"""Gradients used as values, replaced, or stepped along: second derivatives, assignments, writes between two calls."""
 
 from __future__ import annotations
 
