@@ -123,8 +123,8 @@ class _Judge(Holdings):
                 bound = forward_bound(self.reference, ref, self.dtype)
                 if not (np.abs(tensor.value - want) <= bound).all() and self.applies(rule):
                     return Violation(
-                        rule, at, "returned another value", (("returns its definition's value", rule),), ref, op_of(step),
-                        got=tensor.value, want=want, bound=bound,
+                        rule, at, "returned another value", (("returns its definition's value", rule),), ref,
+                        op_of(step), got=tensor.value, want=want, bound=bound,
                     )  # fmt: skip
             requires = self.reference.requires_grad[ref]
             if (

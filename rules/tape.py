@@ -194,7 +194,8 @@ class Tape:
                 self.requires_grad[Ref(at)] = False
                 self.detached[Ref(at)] = source
             case Held(leaf):
-                recorded = leaf in self.history and not (returned and seen.outcome.values[0].requires_grad is False)  # type: ignore[union-attr]
+                plain = returned and any(v.requires_grad is False for v in seen.outcome.values)  # type: ignore[union-attr]
+                recorded = leaf in self.history and not plain
                 self.requires_grad[Ref(at)] = recorded
                 if recorded:
                     self.nodes[at] = Node(at, "held", (), (Ref(self.history[leaf]),), 1, Saves.NEVER)

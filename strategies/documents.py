@@ -15,7 +15,7 @@ from rules.catalogue import Needs
 from rules.language import Apply, AssignGrad, Attrs, Backward, Held, Program, Ref, Step
 from strategies.builder import Builder
 from strategies.draft import Undrawable
-from strategies.situations.base import FREEING, joined, situation
+from strategies.situations.base import FREEING, situation
 
 Layer = tuple[str, tuple[Ref, ...]]
 """A linear layer: its op, and its parameters."""
@@ -258,18 +258,21 @@ def accumulating_iterations(b: Builder) -> None:
 
 @situation
 def reassigned_gradients(b: Builder) -> None:
-    """Gradients set aside, cleared and put back, then used by a step or added to by another call."""
-    root = b.root(3)
-    b.backward(root, retain=True)
-    leaf = b.recent([leaf for leaf in b.leaves if b.requires(leaf) and b.reference.held(leaf) is not None])
-    gradient = _held(b, leaf)
-    copy = b.apply(b.having("clone", "negative")[0], (gradient,))[0]
-    b.zero(leaf, to_none=not b.below(2))
-    b.add(AssignGrad(leaf, b.detach(copy) if b.can(Needs.DETACH) else copy))
+    """A model's gradients set aside, cleared and put back, then used by a step, or added to by another call."""
+    width = 1 + b.below(3)
+    model, data = _model(b, width, 1 + b.below(2)), _data(b, width)
+    loss = _loss(b, _run(b, model, data))
+    b.backward(loss, retain=b.pick(KEEPING))
+    parameters = _parameters(model)
+    chosen = parameters[: 1 + b.below(len(parameters))]
+    copies = [b.apply(b.having("clone", "negative")[0], (_held(b, leaf),))[0] for leaf in chosen]
+    b.zero(*chosen, to_none=not b.below(2))
+    for leaf, copy in zip(chosen, copies):
+        b.add(AssignGrad(leaf, b.detach(copy) if b.can(Needs.DETACH) else copy))
     if b.can(Needs.OPTIMIZERS) and b.below(2):
-        _step(b, [leaf])
+        _step(b, chosen)
     if b.below(2):
-        b.backward(root if b.below(2) else joined(b, [b.nonlinear(leaf)]))
+        b.backward(loss if b.below(2) else _loss(b, _run(b, model, data)))
 
 
 DOCUMENTED: dict[str, st.SearchStrategy[Program]] = {

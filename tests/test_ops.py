@@ -65,12 +65,12 @@ def fitted(op: Op, shapes: tuple[Shape, ...], dtype: str, seed: int) -> Arrays:
 
 
 def spelled(op: Op, attrs: Attrs) -> str:
-    return op.torch.format(*"abcd", **{name: repr(value) for name, value in attrs})
+    return op.torch.format(*"abcdefghi", **{name: repr(value) for name, value in attrs})
 
 
 def code(op: Op, attrs: Attrs, operands: int) -> Any:
     """The row's PyTorch code as a function."""
-    names = "abcd"[:operands]
+    names = "abcdefghi"[:operands]
     return eval(f"lambda {', '.join(names)}: {spelled(op, attrs)}", {"torch": torch, "F": F})
 
 
@@ -226,6 +226,7 @@ def test_the_catalogue_is_wide():
 
 
 FAMILY_NAMES = [
+    "recurrent",
     "elementwise",
     "binary",
     "activations",
