@@ -21,6 +21,7 @@ _MESSAGES = (
     ("grad can be implicitly created only for scalar outputs", Kind.NON_SCALAR_ROOT),
     ("Mismatch in shape: grad_output", Kind.COTANGENT_SHAPE),
     ("has been modified by an inplace operation", Kind.MODIFIED),
+    ("has been modified inplace", Kind.MODIFIED),
 )
 """How PyTorch's RuntimeErrors are told apart: by a part of the message that has been stable since 1.5."""
 

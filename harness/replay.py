@@ -14,7 +14,7 @@ from harness.checking import Broken
 from rules import codec
 from rules.catalogue import Needs
 from rules.judge import judge
-from rules.language import Apply, Backward, Detach, Leaf, MalformedProgram, Program, ZeroGrad
+from rules.language import Apply, AssignGrad, Backward, Detach, Held, Leaf, MalformedProgram, Program, Step, ZeroGrad
 from rules.ops import OPS
 from rules.reference.values import Reference
 
@@ -72,6 +72,11 @@ def needs(program: Program) -> set[Needs]:
                 found |= {Needs.MULTIPLE_ROOTS} if len(roots) > 1 else set()
                 found |= {Needs.COTANGENTS} if any(cotangents) else set()
                 found |= {Needs.RETAIN} if retain_graph is not None else set()
+                found |= {Needs.CREATE_GRAPH} if step.create_graph else set()
+            case Held() | AssignGrad():
+                found.add(Needs.ASSIGNS)
+            case Step():
+                found.add(Needs.OPTIMIZERS)
     return found
 
 

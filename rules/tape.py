@@ -240,7 +240,8 @@ class Tape:
         if not call.create_graph:
             self.memory.muddled.update(leaf for leaf in walk.leaves if self.history.pop(leaf, None) is not None)
             return
-        operands = [r for node in walk.nodes for r in node.args if self.requires_grad[r]]
+        results = (Ref(node.at, k) for node in walk.nodes for k in range(node.results))
+        operands = [*results, *(r for node in walk.nodes for r in node.args if self.requires_grad[r])]
         operands += [Ref(self.history[leaf]) for leaf in walk.leaves if leaf in self.history]
         args = tuple(dict.fromkeys(operands))
         self.nodes[at] = Node(at, "derivative", (), args, 0, Saves.PERHAPS, derivative=True)

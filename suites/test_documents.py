@@ -11,15 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frameworks.base import Framework
-from frameworks.runner import run
 from harness.checking import Broken
+from harness.claims import observing
 from harness.replay import needs
-from rules.catalogue import Needs
 from rules.documents import CLAIMS
-from rules.documents.claim import Case, Claim, Saved
+from rules.documents.claim import Claim
 from rules.documents.decide import came_true, verdict
-from rules.language import Apply, AssignGrad, Backward, Held, Program, Step
-from rules.observations import Observation
+from rules.language import Apply, Program
 from rules.ops import OPS
 from rules.text import parse
 from strategies.documents import DOCUMENTED
@@ -33,6 +31,7 @@ TESTABLE = [claim for claim in CLAIMS if not claim.untestable]
 @pytest.mark.parametrize("claim", TESTABLE, ids=lambda claim: claim.key)
 def test_claim(check, claim: Claim):
     found: list[bool | None] = []
+    observe = observing(check.framework)
     broken, lacking = None, set()
     for case in (*claim.right, *claim.wrong):
         program = parse(case.program, KNOWN)
@@ -45,7 +44,7 @@ def test_claim(check, claim: Claim):
             check(program)
         except Broken as error:
             broken = broken or error
-        found.append(came_true(case, _observed(case, program, check.framework)))
+        found.append(came_true(case, observe(case)))
     check.articles[claim.key] = verdict(claim, found)
     if broken:
         raise broken
@@ -63,20 +62,5 @@ def test_situation(check, name: str, data: st.DataObject):
 def _missing(program: Program, framework: Framework) -> set[str]:
     """What a program asks of a framework that the framework does not claim."""
     asked = needs(program)
-    for step in program:
-        match step:
-            case Backward(create_graph=True):
-                asked.add(Needs.CREATE_GRAPH)
-            case Held() | AssignGrad():
-                asked.add(Needs.ASSIGNS)
-            case Step():
-                asked.add(Needs.OPTIMIZERS)
     ops = {step.op for step in program if isinstance(step, Apply)} - set(framework.ops)
     return {need.value for need in asked - set(framework.claims)} | {f"the op {op}" for op in ops}
-
-
-def _observed(case: Case, program: Program, framework: Framework) -> Observation:
-    """What the framework does; where the case is about saved tensors, by the companion that counts them."""
-    companion = getattr(framework, "counting", None)
-    about = any(isinstance(prediction, Saved) for prediction in case.predicts)
-    return run(program, companion() if about and companion else framework)

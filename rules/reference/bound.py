@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rules.language import Apply, Backward, Leaf, Program, Ref
+from rules.language import Apply, Backward, Detach, Leaf, Program, Ref
 from rules.ops import OPS
 from rules.reference.functions import Array, forward_of
 from rules.reference.values import Record, Reference, exact_vjp, pull
@@ -56,16 +56,24 @@ def _perturbed(
             size = size + max((float(np.abs(t).max()) for t in through if t.size), default=0.0)
         return x + size * STEP * np.where(random.random(np.shape(x)) < 0.5, -1.0, 1.0)
 
+    detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
+
+    def origin(ref: Ref) -> Ref:
+        while ref in detached:
+            ref = detached[ref]
+        return ref
+
     values = dict(reference.values)
     shaken: set[Ref] = set()
     records: list[Record] = []
     for record in reference.records:
         exact = zip(record.args, record.operands, strict=True)
-        operands = tuple(jitter(values[r] if r in shaken else x) for r, x in exact)
+        operands = tuple(jitter(values[origin(r)] if origin(r) in shaken else x) for r, x in exact)
         made = forward_of(record.op, record.attrs, tuple(x.shape for x in operands))(*operands)
         values.update({r: jitter(y, list(operands)) for r, y in zip(record.outs, made, strict=True)})
         shaken.update(record.outs)
         records.append(replace(record, operands=operands))
+    values.update({ref: values[origin(ref)] for ref in detached if origin(ref) in shaken})
 
     def vjp(record: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         cts = [jitter(c) for c in cotangents]
