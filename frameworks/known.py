@@ -29,7 +29,8 @@ class Known:
     `witness` is a program that shows it: each run tries it, and an entry whose witness no longer does is stale.
 
     `relative` limits the entry to values that are off by no more than this part of the largest, `elements` to leaves
-    of that many elements: anything else is a failure.
+    of that many elements, `views` to programs in which an op makes a view: anything
+    else is a failure.
     """
 
     rule: str
@@ -39,6 +40,7 @@ class Known:
     link: str | None = None
     relative: float | None = None
     elements: int | None = None
+    views: bool = False
 
 
 def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
@@ -73,4 +75,5 @@ def _entry(form: dict[str, Any]) -> Known:
         form.get("link"),
         form.get("relative"),
         form.get("elements"),
+        form.get("views", False),
     )

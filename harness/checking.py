@@ -17,6 +17,7 @@ from rules.catalogue import Needs
 from rules.judge import judge
 from rules.language import Apply, Leaf, Program
 from rules.observations import Observation
+from rules.ops.views import VIEWS
 from rules.reference.values import Reference, reference_of
 from rules.verdicts import Violation
 
@@ -76,6 +77,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         leaf = None if violation.subject is None else program[violation.subject.at]
         if not isinstance(leaf, Leaf) or len(leaf.value.data) != entry.elements:
             return False
+    if entry.views and not any(isinstance(step, Apply) and step.op in VIEWS for step in program):
+        return False
     if entry.relative is None:
         return True
     if violation.got is None or violation.want is None:
