@@ -13,6 +13,7 @@ import numpy as np
 from frameworks.base import Framework
 from frameworks.runner import run
 from reports.records import Votes
+from rules.explain import shown
 from rules.language import Apply, Backward, Detach, Instruction, Leaf, Literal, Program, Ref
 from rules.observations import Returned
 from rules.reference import whole
@@ -32,9 +33,9 @@ def votes(program: Program, framework: Framework, violation: Violation) -> Votes
     authority = whole.gradients(program, call).get(violation.subject)
     differences = None if program.stateful else finite_differences(program, framework, call, violation.subject)
     return Votes(
-        _shown(got),
-        _shown(want if authority is None else authority),
-        "not available" if differences is None else _shown(differences),
+        shown(got),
+        shown(want if authority is None else authority),
+        "not available" if differences is None else shown(differences),
         _decide(got, want, authority, differences),
     )
 
@@ -116,8 +117,3 @@ def _decide(got: np.ndarray, want: np.ndarray, authority: np.ndarray | None, dif
     if to_got * 4 < to_want:
         return "Finite differences agree with the framework: the forward pass differs from the op's definition."
     return "The difference is too small for finite differences to tell; JAX decides."
-
-
-def _shown(value: np.ndarray) -> str:
-    with np.printoptions(precision=10, threshold=12, linewidth=10_000):
-        return np.array2string(np.asarray(value), separator=", ").replace("\n", "")

@@ -95,7 +95,7 @@ class _Story:
         subject = self.violation.subject
         gradient = None if subject is None else self.observation[at].gradients.get(subject)
         if gradient is not None and self.violation.held is not None:
-            parts.append(f"leaves {self.names[subject]}'s gradient at {_shown(gradient.value)}.")  # type: ignore[index]
+            parts.append(f"leaves {self.names[subject]}'s gradient at {shown(gradient.value)}.")  # type: ignore[index]
         return " ".join(parts) or None
 
     def verdict(self, reference: Reference) -> str:
@@ -104,7 +104,7 @@ class _Story:
         subject = None if violation.subject is None else self.names[violation.subject]
         if not isinstance(step, Backward):
             if violation.want is not None:
-                return f"by definition {subject} is {_shown(violation.want)}, but it is {_shown(violation.got)}."
+                return f"by definition {subject} is {shown(violation.want)}, but it is {shown(violation.got)}."
             return f"must give: {violation.allowed[0][0]}."
         if violation.want is not None:
             return self._sum(subject, violation, reference, step)
@@ -113,12 +113,12 @@ class _Story:
                 f"must give every leaf a gradient of its own; what is later added to one is added to {subject}'s too."
             )
         if subject is not None and isinstance(self.observation[violation.at].outcome, Raised):
-            left = f"{subject} held {_shown(violation.held)} and is left with {_shown(violation.got)}"
+            left = f"{subject} held {shown(violation.held)} and is left with {shown(violation.got)}"
             return f"raises, as it may, but then {violation.allowed[0][0]}: {left}."
         if self.expectation.returns is None:
             return self._must_raise(step)
         if violation.got is not None or violation.held is not None or "gradient" in violation.observed:
-            held, got = _shown(violation.held), _shown(violation.got)
+            held, got = shown(violation.held), shown(violation.got)
             return f"does not reach {subject}: its gradient has to stay {held}, but it is {got}."
         return self._must_return()
 
@@ -127,10 +127,10 @@ class _Story:
         due = reference.pullback(call).get(violation.subject)
         path = [n.at for n in self.expectation.walk.nodes]
         way = f"through {_lines(path)} " if path else ""
-        before = "held no gradient" if violation.held is None else f"held {_shown(violation.held)}"
+        before = "held no gradient" if violation.held is None else f"held {shown(violation.held)}"
         return (
-            f"reaches {subject} {way}and contributes {_shown(due)}; {subject} {before}, "
-            f"so it has to hold {_shown(violation.want)}, but it holds {_shown(violation.got)}."
+            f"reaches {subject} {way}and contributes {shown(due)}; {subject} {before}, "
+            f"so it has to hold {shown(violation.want)}, but it holds {shown(violation.got)}."
         )
 
     def _must_raise(self, call: Backward) -> str:
@@ -170,7 +170,8 @@ def _lines(at: Iterable[int]) -> str:
     return "lines " + ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"
 
 
-def _shown(value: np.ndarray | None) -> str:
+def shown(value: np.ndarray | None) -> str:
+    """An array on one line, in as many digits as tell two results apart; `none` where there is none."""
     if value is None:
         return "none"
     with np.printoptions(precision=10, threshold=12, linewidth=10_000):

@@ -25,7 +25,6 @@ from frameworks.known import known
 from harness.checking import Broken, Check
 from harness.session import Session
 from rules.language import Program
-from rules.ops import OPS
 from rules.text import render
 from rules.verdicts import Violation
 from strategies import alphabet, situations
@@ -41,9 +40,6 @@ FIRST_OPS = 12
 
 TORCH = known("torch")
 """What PyTorch, which every member is made of, is known to do otherwise."""
-
-MANY = 0.2
-"""The part of all ops beyond which being wrong is no op's own fault: then all of them stay in the programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +150,7 @@ def hunt(member: type[Member], examples: int = QUICK, seed: int = 0) -> Catch | 
 def prepare(session: Session) -> tuple[str, ...]:
     """Make the member's alphabet the one in use, less the ops that the audit finds wrong; which they are."""
     session.prepare()
-    if len(session.broken) <= MANY * len(session.framework.ops):
-        return tuple(sorted(session.broken))
-    names = tuple(name for name in OPS if name in session.framework.ops)
-    alphabet.use(alphabet.Alphabet(names, session.drawable, session.claims))
-    return ()
+    return tuple(sorted(session.broken))
 
 
 def failure(probe: Probe, check: Check, seed: int) -> tuple[Broken, bool] | None:
