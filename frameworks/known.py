@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from rules.catalogue import RULES
-from rules.language import MalformedProgram, Program
+from rules.language import Program
 from rules.ops import OPS
 from rules.text import parse
+from rules.validation import MalformedProgram
 
 FOLDER = Path(__file__).parent / "known"
 

@@ -32,7 +32,7 @@ class TorchSaved(TorchEager):
     """PyTorch that says how many saved tensors are alive."""
 
     name = "torch (counting saved tensors)"
-    claims = (TorchEager.claims | {Needs.COUNTS_SAVED}) - {Needs.VERSIONS, Needs.CREATE_GRAPH}
+    claims = (TorchEager.claims | {Needs.COUNTS_SAVED}) - {Needs.WRITE_CHECKS, Needs.CREATE_GRAPH}
 
     def reset(self) -> None:
         """Nothing is saved yet."""

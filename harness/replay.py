@@ -14,9 +14,10 @@ from harness.checking import Broken
 from rules import codec
 from rules.catalogue import Needs
 from rules.judge import judge
-from rules.language import Apply, AssignGrad, Backward, Detach, Held, Leaf, MalformedProgram, Program, Step, ZeroGrad
+from rules.language import Apply, AssignGrad, Backward, Detach, Held, Leaf, Program, Step, ZeroGrad
 from rules.ops import OPS
 from rules.reference.values import Reference
+from rules.validation import MalformedProgram
 
 Verdict = Literal["fixed", "still failing", "cannot run"]
 

@@ -22,13 +22,12 @@ from rules.language import (
     Instruction,
     Leaf,
     Literal,
-    MalformedProgram,
     Program,
     Ref,
     Step,
     ZeroGrad,
-    validate,
 )
+from rules.validation import MalformedProgram, validate
 
 Json = Any
 

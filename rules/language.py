@@ -4,18 +4,18 @@ A program is a tuple of instructions. The value ``%3`` is the result of instruct
 results gives ``%3.0``, ``%3.1``, and so on. Instructions that make no value (the actions: backward, clearing a
 gradient) stand in the same sequence, because what autograd does depends on the order of both.
 
-Adding an instruction means: a frozen dataclass here, a line in `rules.codec` and `rules.text`, a case in the tape
-model, and a case in the adapters' runner. Nothing else knows the list.
+Adding an instruction means: a frozen dataclass here, a line in `rules.text` and `rules.dialect`, a case in the
+reference and in the tape model, and a case in the adapters' runner. What it reads is told from the types of its
+fields.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple, get_args
 
-VERSION = 1
+VERSION = 2
 """The version of the language: written into every program's JSON form."""
 
 DTYPES = ("float32", "float64")
@@ -64,24 +64,103 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Detach:
-    """The same values without history."""
+    """The same values without history, in the same memory."""
 
     source: Ref
 
 
 @dataclass(frozen=True, slots=True)
+class Write:
+    """In place: `target` becomes what an op of `rules.ops.writes` makes of its old value and `args`."""
+
+    op: str
+    target: Ref
+    args: tuple[Ref, ...] = ()
+    attrs: Attrs = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DetachInPlace:
+    """Cut a value off from its history, in place."""
+
+    target: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class RequiresGrad:
+    """Switch on or off whether a value requires grad."""
+
+    target: Ref
+    on: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Backward:
-    """One backward call; a cotangent of None means the framework's implicit one (allowed for one-element roots)."""
+    """One backward call; a cotangent of None means the framework's implicit one (allowed for one-element roots).
+
+    Where `inputs` are given, gradients are accumulated into them alone.
+    """
 
     roots: tuple[Ref, ...]
     cotangents: tuple[Literal | None, ...]
     retain_graph: bool | None = None
     create_graph: bool = False
+    inputs: tuple[Ref, ...] | None = None
 
     @property
     def retains(self) -> bool:
         """Whether the graph is kept; left to the framework, it is if and only if one is created."""
         return self.create_graph if self.retain_graph is None else self.retain_graph
+
+
+@dataclass(frozen=True, slots=True)
+class Grad:
+    """The functional form: the gradients of `roots` with respect to `inputs`, as values, one for each input.
+
+    A result that is None (an input that is not used, where that is allowed) cannot be used by later instructions.
+    """
+
+    roots: tuple[Ref, ...]
+    inputs: tuple[Ref, ...]
+    cotangents: tuple[Literal | None, ...]
+    retain_graph: bool | None = None
+    create_graph: bool = False
+    allow_unused: bool | None = None
+    materialize_grads: bool = False
+
+    @property
+    def retains(self) -> bool:
+        """Whether the graph is kept; left to the framework, it is if and only if one is created."""
+        return self.create_graph if self.retain_graph is None else self.retain_graph
+
+
+@dataclass(frozen=True, slots=True)
+class RetainGrad:
+    """Ask a value that is no leaf to hold its gradient, too."""
+
+    target: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A function to be called with a value's gradient; the instruction's value is the handle that removes it.
+
+    `effect` is what it does: "observe", "scale" (the gradient times `factor`), "replace" (by a constant `factor`),
+    "raise" an exception of its own, or "misshape" (return a gradient of another shape). `accumulated` hooks are called
+    after a leaf's gradient has been accumulated, and only observe.
+    """
+
+    target: Ref
+    effect: str = "observe"
+    factor: float = 1.0
+    accumulated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveHook:
+    """Take a hook away."""
+
+    handle: Ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +173,7 @@ class ZeroGrad:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The gradient that a leaf holds, as a value."""
+    """The gradient that a leaf (or a value that retains it) holds, as a value."""
 
     leaf: Ref
 
@@ -116,23 +195,52 @@ class Step:
     settings: Attrs = ()
 
 
-STATEFUL = (Held, AssignGrad, Step)
-"""Instructions after which values and gradients depend on what the framework really did before."""
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Let go of values: the program's last references to them; no later instruction may name them."""
 
-Instruction = Leaf | Apply | Detach | Backward | ZeroGrad | Held | AssignGrad | Step
-Action = Backward | ZeroGrad | AssignGrad | Step
+    values: tuple[Ref, ...]
+
+
+Instruction = (
+    Leaf | Apply | Detach | Write | DetachInPlace | RequiresGrad | Backward | Grad | RetainGrad | Hook | RemoveHook
+    | ZeroGrad | Held | AssignGrad | Step | Drop
+)  # fmt: skip
+Walking = Backward | Grad
+"""The instructions that walk a graph."""
+
+ACTIONS = (Backward, Grad, ZeroGrad, AssignGrad, Step)
+"""Instructions after which gradients are looked at."""
+
+WRITING = (Write, Step)
+"""Instructions after which every value is looked at."""
+
+PURE = (Leaf, Apply, Detach, Backward, ZeroGrad)
+"""Instructions whose effect follows from the program alone, whatever the framework chose to do before."""
+
 OPTIMIZERS = ("sgd", "adam")
+MODES = ("no_grad", "enable_grad")
+EFFECTS = ("observe", "scale", "replace", "raise", "misshape")
+
+Modes = tuple[str, ...]
+"""The grad modes that an instruction stands under, the outermost first; the innermost counts."""
 
 
-class MalformedProgram(ValueError):
-    """A program that breaks the language's own rules; the message says which instruction and why."""
+def records(modes: Modes) -> bool:
+    """Whether operations are recorded under some nested grad modes."""
+    return not modes or modes[-1] == "enable_grad"
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An immutable sequence of instructions."""
+    """An immutable sequence of instructions, each under its grad modes (`modes` is empty where there are none)."""
 
     instructions: tuple[Instruction, ...]
+    modes: tuple[Modes, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.modes and not any(self.modes):
+            object.__setattr__(self, "modes", ())
 
     def __len__(self) -> int:
         return len(self.instructions)
@@ -143,10 +251,26 @@ class Program:
     def __getitem__(self, at: int) -> Instruction:
         return self.instructions[at]
 
+    def mode(self, at: int) -> Modes:
+        """The grad modes that instruction `at` stands under."""
+        return self.modes[at] if at < len(self.modes) else ()
+
+    def upto(self, count: int) -> Program:
+        """The first `count` instructions."""
+        return Program(self.instructions[:count], self.modes[:count])
+
+    def extended(self, *steps: Instruction) -> Program:
+        """The program with more instructions, outside of all grad modes."""
+        modes = (*self.modes, *((),) * (len(self) + len(steps) - len(self.modes))) if self.modes else ()
+        return Program((*self.instructions, *steps), modes)
+
     @property
     def stateful(self) -> bool:
-        """Whether gradients are used as values, replaced, or stepped along."""
-        return any(isinstance(s, STATEFUL) or (isinstance(s, Backward) and s.create_graph) for s in self)
+        """Whether what is right depends on what the framework was seen to do: writes, gradients as values, modes."""
+        return bool(self.modes) or any(
+            not isinstance(s, PURE) or (isinstance(s, Backward) and (s.create_graph or s.inputs is not None))
+            for s in self
+        )
 
     @property
     def leaves(self) -> tuple[Ref, ...]:
@@ -154,103 +278,61 @@ class Program:
         return tuple(Ref(at) for at, step in enumerate(self) if isinstance(step, Leaf))
 
 
+# -- what an instruction reads and makes, told from the types of its fields
+
+_ONE, _MANY = ("Ref", "Ref | None"), ("tuple[Ref, ...]", "tuple[Ref, ...] | None")
+_REFS = {
+    kind: tuple((f.name, f.type in _MANY) for f in fields(kind) if f.type in (*_ONE, *_MANY))
+    for kind in get_args(Instruction)
+}
+
+
 def results(step: Instruction) -> int:
-    """How many values an instruction makes."""
+    """How many values an instruction makes; a hook makes the handle that removes it."""
     match step:
-        case Leaf() | Detach() | Held():
+        case Leaf() | Detach() | Held() | Hook():
             return 1
         case Apply():
             return step.results
-        case Backward() | ZeroGrad() | AssignGrad() | Step():
+        case Grad():
+            return len(step.inputs)
+        case _:
             return 0
 
 
 def operands(step: Instruction) -> tuple[Ref, ...]:
-    """The values that an instruction reads, in order, repetitions included."""
-    match step:
-        case Leaf():
-            return ()
-        case Apply():
-            return step.args
-        case Detach():
-            return (step.source,)
-        case Backward():
-            return step.roots
-        case ZeroGrad() | Step():
-            return step.leaves
-        case Held():
-            return (step.leaf,)
-        case AssignGrad():
-            return (step.leaf,) if step.value is None else (step.leaf, step.value)
+    """The values that an instruction reads, in the order of its fields, repetitions included."""
+    found: list[Ref] = []
+    for name, many in _REFS[type(step)]:
+        value = getattr(step, name)
+        if many:
+            found.extend(value or ())
+        elif value is not None:
+            found.append(value)
+    return tuple(found)
 
 
-def refer(step: Instruction, new: dict[Ref, Ref]) -> Instruction:
+def refer(step: Instruction, new: Mapping[Ref, Ref]) -> Instruction:
     """The same instruction with its operands renamed through `new`."""
-    match step:
-        case Leaf():
-            return step
-        case Apply():
-            return Apply(step.op, tuple(new[r] for r in step.args), step.attrs, step.results)
-        case Detach():
-            return Detach(new[step.source])
-        case Backward():
-            return replace(step, roots=tuple(new[r] for r in step.roots))
-        case ZeroGrad() | Step():
-            return replace(step, leaves=tuple(new[r] for r in step.leaves))
-        case Held():
-            return Held(new[step.leaf])
-        case AssignGrad():
-            return AssignGrad(new[step.leaf], None if step.value is None else new[step.value])
+    changed: dict[str, Ref | tuple[Ref, ...]] = {}
+    for name, many in _REFS[type(step)]:
+        value = getattr(step, name)
+        if value is not None:
+            changed[name] = tuple(new[r] for r in value) if many else new[value]
+    return replace(step, **changed) if changed else step
 
 
-def validate(program: Program, known_ops: frozenset[str] | None = None) -> Program:
-    """The program itself, or `MalformedProgram` that says which instruction breaks the language and how."""
-    made: list[int] = []
+def holders(program: Program) -> frozenset[Ref]:
+    """The values that may hold a gradient: leaves, and those that some instruction makes hold one."""
+    found: set[Ref] = set()
     for at, step in enumerate(program):
-        problem = _problem(step, made, program, known_ops)
-        if problem:
-            raise MalformedProgram(f"instruction {at} ({type(step).__name__.lower()}): {problem}")
-        made.append(results(step))
-    return program
-
-
-def _problem(step: Instruction, made: list[int], program: Program, known_ops: frozenset[str] | None) -> str | None:
-    for ref in operands(step):
-        if not 0 <= ref.at < len(made):
-            return f"{ref} is not an earlier instruction"
-        if not 0 <= ref.output < made[ref.at]:
-            return f"{ref} does not exist: instruction {ref.at} makes {made[ref.at]} values"
-    match step:
-        case Leaf():
-            return _literal_problem(step.value)
-        case Apply() if known_ops is not None and step.op not in known_ops:
-            return f"unknown op {step.op!r}"
-        case Apply() if step.results < 1:
-            return "an op makes at least one value"
-        case Backward():
-            if not step.roots:
-                return "backward needs at least one root"
-            if len(step.roots) != len(step.cotangents):
-                return f"{len(step.roots)} roots but {len(step.cotangents)} cotangents"
-            problems = (_literal_problem(c) for c in step.cotangents if c is not None)
-            return next((p for p in problems if p), None)
-        case ZeroGrad(leaves) | Step(leaves) if not leaves:
-            return "it needs at least one leaf"
-        case Step() if step.optimizer not in OPTIMIZERS:
-            return f"unknown optimizer {step.optimizer!r}; there are {', '.join(OPTIMIZERS)}"
-        case ZeroGrad() | Step() | Held() | AssignGrad():
-            named = operands(step)[:1] if isinstance(step, AssignGrad) else operands(step)
-            wrong = next((r for r in named if not isinstance(program[r.at], Leaf)), None)
-            return f"{wrong} is not a leaf" if wrong else None
-        case _:
-            return None
-
-
-def _literal_problem(value: Literal) -> str | None:
-    if value.dtype not in DTYPES:
-        return f"unknown dtype {value.dtype!r}; it is one of {', '.join(DTYPES)}"
-    if any(d < 0 for d in value.shape):
-        return f"shape {value.shape} has a negative dimension"
-    if len(value.data) != math.prod(value.shape):
-        return f"shape {value.shape} needs {math.prod(value.shape)} values, {len(value.data)} are given"
-    return None
+        match step:
+            case Leaf():
+                found.add(Ref(at))
+            case RetainGrad(target) | RequiresGrad(target) | DetachInPlace(target) | Held(target) | AssignGrad(target):
+                found.add(target)
+            case Backward(inputs=tuple() as inputs):
+                found.update(inputs)
+            case ZeroGrad(leaves) | Step(leaves):
+                found.update(leaves)
+    return frozenset(found)

@@ -37,15 +37,14 @@ from rules.language import (
     Instruction,
     Leaf,
     Literal,
-    MalformedProgram,
     Program,
     Ref,
     Shape,
     Step,
     ZeroGrad,
     results,
-    validate,
 )
+from rules.validation import MalformedProgram, validate
 
 _SHORT = {"float32": "f32", "float64": "f64"}
 _LONG = {short: long for long, short in _SHORT.items()}

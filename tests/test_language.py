@@ -21,17 +21,16 @@ from rules.language import (
     Instruction,
     Leaf,
     Literal,
-    MalformedProgram,
     Program,
     Ref,
     ZeroGrad,
     operands,
     refer,
     results,
-    validate,
 )
 from rules.ops import OPS
 from rules.text import lines, names, parse, render
+from rules.validation import MalformedProgram, validate
 from strategies.programs import programs
 
 exactly = settings(
