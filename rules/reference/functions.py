@@ -1,4 +1,4 @@
-"""The ops of the catalogue as functions: in JAX and staged to NumPy, with their vector-Jacobian products."""
+"""Ops and writes as functions: in JAX and staged to NumPy, with their vector-Jacobian products."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from rules.language import Attrs, Literal, Shape
-from rules.ops import OPS
+from rules.ops.writes import row_of
 from rules.reference.namespace import J
 from rules.reference.staged import Source, Staged, stage
 from rules.reference.store import store
@@ -20,10 +20,10 @@ np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infi
 
 
 def definition(op: str, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
-    """An op of the catalogue as a JAX function that returns a tuple."""
+    """An op of the catalogue, or a write, as a JAX function that returns a tuple."""
     if op.startswith(VJP):
         return _differentiated(op, attrs)
-    reference, keywords = OPS[op].reference, dict(attrs)
+    reference, keywords = row_of(op).reference, dict(attrs)
 
     def defined(*operands: jax.Array) -> tuple[jax.Array, ...]:
         out = reference(J, *operands, **keywords)
