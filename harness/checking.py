@@ -17,7 +17,7 @@ from rules.catalogue import Needs
 from rules.judge import judge
 from rules.language import Apply, Leaf, Program
 from rules.observations import Observation
-from rules.ops.views import VIEWS
+from rules.ops import VIEWS
 from rules.reference.values import Reference, reference_of
 from rules.verdicts import Violation
 

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 
 from rules.language import Attrs, Shape
-from rules.ops import FAMILIES, OPS, Op, Saves
+from rules.ops import FAMILIES, OPS, VIEWS, Aliases, Op, Saves
 from rules.ops.op import LARGEST, POOL, choices_of, rest_of
 from rules.reference.namespace import J
 
@@ -249,6 +249,70 @@ FAMILY_NAMES = [
 def test_some_ops_have_several_results():
     several = {op.name for op in OPS.values() if len(run_torch(op, *_simplest(op))[1]) > 1}
     assert {"split", "unstack", "slogdet", "var_mean"} <= several
+
+
+def memory(tensor: torch.Tensor) -> int:
+    """Where a tensor's memory begins."""
+    return tensor.untyped_storage().data_ptr()
+
+
+def strided(tensor: torch.Tensor) -> torch.Tensor:
+    """A recorded copy whose elements do not lie in row-major order, where the shape allows that."""
+    return tensor.mT.clone(memory_format=torch.contiguous_format).mT if tensor.ndim > 1 else tensor.clone()
+
+
+@each_row
+def test_which_results_share_memory(row):
+    for shapes, attrs in cases(row):
+        leaves = [torch.tensor(x, requires_grad=True) for x in fitted(row, shapes, "float64", seed=0)]
+        for copied in (torch.clone, strided)[: 2 if row.aliases is not Aliases.NEVER else 1]:
+            operands = [copied(leaf) for leaf in leaves]
+            label = describe(row, attrs, shapes, "float64")
+            results = tupled(code(row, attrs, len(operands))(*operands))
+            for result in (r for r in results if r.numel()):
+                shared = [k for k, operand in enumerate(operands) if memory(operand) == memory(result)]
+                assert not any(result is operand for operand in operands), f"{label}: a result is an operand itself"
+                assert shared in ([], [0]), f"{label}: a result shares the memory of operands {shared}"
+                if shared:
+                    assert row.aliases is not Aliases.NEVER, f"{label}: a result shares the operand's memory"
+                    assert result._is_view(), f"{label}: a result shares memory, and is not a view"
+                else:
+                    assert row.aliases is not Aliases.SURELY, f"{label}: a result has memory of its own"
+
+
+def views_of(op: Op) -> Iterator[tuple[str, torch.Tensor]]:
+    """Recorded results of every case of an op that have elements."""
+    for shapes, attrs in cases(op):
+        (leaf,) = [torch.tensor(x, requires_grad=True) for x in fitted(op, shapes, "float64", seed=0)]
+        for result in tupled(code(op, attrs, 1)(leaf.clone())):
+            if result.numel():
+                yield describe(op, attrs, shapes, "float64"), result
+
+
+@pytest.mark.parametrize("name", sorted(VIEWS))
+def test_which_views_torch_refuses_to_write_to(name):
+    row = OPS[name]
+    messages = set()
+    for label, view in views_of(row):
+        try:
+            view.add_(1)
+        except RuntimeError as error:
+            messages.add(str(error))
+            several = "the output of a function that returns multiple views" in str(error)
+            alone = "more than one element of the written-to tensor" in str(error)
+            assert several or alone, f"{label}: {error}"
+            assert several == row.multi, f"{label}: {error}"
+            assert alone == row.overlaps, f"{label}: {error}"
+        else:
+            assert not row.multi, f"{label}: may be written to"
+    assert bool(messages) == (row.multi or name == "broadcast_to")
+
+
+def test_overlapping_windows_are_written_to_and_torch_does_not_see_it():
+    windows = torch.zeros(3).unfold(0, 2, 1)
+    windows.add_(1)
+    assert OPS["unfold"].overlaps
+    assert windows[0, 1] in (1, 2)
 
 
 def _simplest(op: Op) -> tuple[Attrs, Arrays]:

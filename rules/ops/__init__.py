@@ -18,7 +18,7 @@ from rules.ops.linalg import LINALG
 from rules.ops.losses import LOSSES
 from rules.ops.manipulation import MANIPULATION
 from rules.ops.normalisation import NORMALISATION
-from rules.ops.op import Op, Saves
+from rules.ops.op import Aliases, Op, Saves
 from rules.ops.products import PRODUCTS
 from rules.ops.recurrent import RECURRENT
 from rules.ops.reductions import REDUCTIONS
@@ -45,4 +45,7 @@ FAMILIES: tuple[dict[str, Op], ...] = (
 
 OPS: dict[str, Op] = {name: op for family in FAMILIES for name, op in family.items()}
 
-__all__ = ["FAMILIES", "OPS", "Op", "Saves"]
+VIEWS = frozenset(name for name, op in OPS.items() if op.aliases is not Aliases.NEVER)
+"""The ops whose results share memory with their first operand, or may."""
+
+__all__ = ["FAMILIES", "OPS", "VIEWS", "Aliases", "Op", "Saves"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rules.language import Shape
-from rules.ops.op import LARGEST, Choices, Op, Saves, table
+from rules.ops.op import LARGEST, Aliases, Choices, Op, Saves, table
 from rules.ops.parts import picked, placed, put
 from rules.ops.shapes import every, nonempty, ranked, shaped, size
 
@@ -67,6 +67,7 @@ DIAGONALS = table(
         lambda j, x, offset: picked(j, x, _diagonal(offset)),
         _offsets,
         every(ranked(2), nonempty),
+        aliases=Aliases.SURELY,
     ),
     _op(
         "diag_embed",

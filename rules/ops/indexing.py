@@ -12,7 +12,7 @@ import numpy as np
 from rules.language import Shape
 from rules.ops.binary import masks
 from rules.ops.domains import ANY
-from rules.ops.op import Choices, Op, Saves, table
+from rules.ops.op import Aliases, Choices, Op, Saves, table
 from rules.ops.parts import along, nested, picked, placed, put, untouched
 from rules.ops.shapes import every, growing, having, nonempty, ranked, same, shaped
 
@@ -118,35 +118,35 @@ def _fill(j, x, dim, index, value):
     return x * keep + value * (1 - keep)
 
 
-def _op(name: str, torch: str, reference, choices, accepts, saves: Saves = PERHAPS, rest=None) -> Op:
-    more = {} if rest is None else {"rest": rest}
+def _op(name: str, torch: str, reference, choices, accepts, saves: Saves = PERHAPS, **more) -> Op:
     return Op(name, torch, reference, saves, choices=choices, domains=(ANY,), **more, **shaped(accepts))
 
 
+def _view(name: str, torch: str, reference, choices, accepts) -> Op:
+    return _op(name, torch, reference, choices, accepts, NEVER, aliases=Aliases.SURELY)
+
+
 TAKING = (
-    _op(
+    _view(
         "slice",
         "{0}[{start}:{stop}:{step}]",
         lambda j, x, start, stop, step: x[start:stop:step],
         _slices,
         FILLED,
-        NEVER,
     ),
-    _op(
+    _view(
         "select",
         "torch.select({0}, {dim}, {index})",
         lambda j, x, dim, index: _take(j, x, dim, index),
         _selections,
         having(1),
-        NEVER,
     ),
-    _op(
+    _view(
         "narrow",
         "torch.narrow({0}, {dim}, {start}, {length})",
         lambda j, x, dim, start, length: j.lax.slice_in_dim(x, start, start + length, axis=dim),
         _narrowings,
         having(1),
-        NEVER,
     ),
     _op("take", f"torch.index_select({{0}}, {{dim}}, {_tensor('index')})", _take, _takes, having(1)),
     _op("take_along_axis", f"torch.take_along_dim({{0}}, {_tensor('index')}, dim={{dim}})", _gather, _indices, FILLED),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from rules.language import Shape
-from rules.ops.op import LARGEST, POOL, Choices, Op, Saves, table
+from rules.ops.op import LARGEST, POOL, Aliases, Choices, Op, Saves, table
 from rules.ops.parts import stacked
 from rules.ops.shapes import dims, every, growing, having, ranked, same, same_two, shaped, size
 
@@ -94,6 +94,10 @@ def _op(name: str, torch: str, reference, accepts, **more) -> Op:
     return Op(name, torch, reference, NEVER, **more, **shaped(accepts))
 
 
+def _views(name: str, torch: str, reference, accepts, choices, multi: bool = True) -> Op:
+    return _op(name, torch, reference, accepts, choices=choices, aliases=Aliases.SURELY, multi=multi)
+
+
 JOINING = table(
     "joining",
     _op(
@@ -121,14 +125,16 @@ JOINING = table(
 
 SPLITTING = table(
     "splitting",
-    _op("split", "torch.split({0}, {sizes}, {dim})", _split, having(2), choices=_sections),
-    _op("chunk", "torch.chunk({0}, {chunks}, {dim})", _chunk, having(1), choices=_cut("chunks", (2, 1, 3))),
-    _op(
+    _views("split", "torch.split({0}, {sizes}, {dim})", _split, having(2), _sections),
+    _views("chunk", "torch.chunk({0}, {chunks}, {dim})", _chunk, having(1), _cut("chunks", (2, 1, 3))),
+    # PyTorch takes one slice after the other here, and each may be written to.
+    _views(
         "tensor_split",
         "torch.tensor_split({0}, {sections}, {dim})",
         _tensor_split,
         having(1),
-        choices=_cut("sections", (2, 1, 3)),
+        _cut("sections", (2, 1, 3)),
+        multi=False,
     ),
-    _op("unstack", "torch.unbind({0}, {dim})", _unstack, having(1), choices=lambda shape: dims(shape, low=1)),
+    _views("unstack", "torch.unbind({0}, {dim})", _unstack, having(1), lambda shape: dims(shape, low=1)),
 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rules.language import Attr, Shape
-from rules.ops.op import POOL, Choices, Op, Saves, table
+from rules.ops.op import POOL, Aliases, Choices, Op, Saves, table
 from rules.ops.parts import picked, stacked
 from rules.ops.shapes import broadcast, every, growing, having, nonempty, offer, ranked, shaped, size, small
 
@@ -145,39 +145,49 @@ def _unfold(j, x, dimension, size, step):
     return stacked(j, [j.np.moveaxis(t, dimension, -1) for t in taken], dimension)
 
 
-def _op(name: str, torch: str, reference, choices, accepts=None, rest=None, saves: Saves = NEVER) -> Op:
-    more = {} if rest is None else {"rest": rest}
-    return Op(name, torch, reference, saves, choices=choices, **more, **shaped(accepts or (lambda shape: True)))
+def _op(name: str, torch: str, reference, choices, accepts=lambda shape: True, saves: Saves = NEVER, **more) -> Op:
+    return Op(name, torch, reference, saves, choices=choices, **more, **shaped(accepts))
+
+
+def _view(name: str, torch: str, reference, choices, accepts=lambda shape: True, **more) -> Op:
+    return _op(name, torch, reference, choices, accepts, aliases=Aliases.SURELY, **more)
+
+
+def _maybe_view(name: str, torch: str, reference, choices, accepts=lambda shape: True) -> Op:
+    """An op that may copy, and whose documentation leaves open when."""
+    return _op(name, torch, reference, choices, accepts, aliases=Aliases.PERHAPS)
 
 
 RESHAPING = (
-    _op("reshape", "torch.reshape({0}, {shape})", lambda j, x, shape: j.np.reshape(x, shape), _shapes),
-    _op("permute_dims", "torch.permute({0}, {dims})", lambda j, x, dims: j.np.transpose(x, dims), _orders),
-    _op("matrix_transpose", "{0}.mT", lambda j, x: j.np.swapaxes(x, -1, -2), offer(), ranked(2)),
-    _op(
+    _maybe_view("reshape", "torch.reshape({0}, {shape})", lambda j, x, shape: j.np.reshape(x, shape), _shapes),
+    _view("permute_dims", "torch.permute({0}, {dims})", lambda j, x, dims: j.np.transpose(x, dims), _orders),
+    _view("matrix_transpose", "{0}.mT", lambda j, x: j.np.swapaxes(x, -1, -2), offer(), ranked(2)),
+    _view(
         "transpose",
         "torch.transpose({0}, {dim0}, {dim1})",
         lambda j, x, dim0, dim1: j.np.swapaxes(x, dim0, dim1),
         _pairs,
         ranked(2),
     ),
-    _op(
+    _view(
         "moveaxis",
         "torch.moveaxis({0}, {source}, {destination})",
         lambda j, x, source, destination: j.np.moveaxis(x, source, destination),
         _moves,
         ranked(2),
     ),
-    _op("expand_dims", "torch.unsqueeze({0}, {dim})", lambda j, x, dim: j.np.expand_dims(x, dim), _gaps, ranked(0, 3)),
-    _op("squeeze", "torch.squeeze({0}, {dim})", lambda j, x, dim: j.np.squeeze(x, dim), _ones, having(1, 1)),
-    _op("flatten", "torch.flatten({0}, {start_dim}, {end_dim})", _flatten, _spans, ranked(2)),
-    _op("unflatten", "torch.unflatten({0}, {dim}, {sizes})", _unflatten, _unspans, every(having(1), ranked(1, 3))),
+    _view(
+        "expand_dims", "torch.unsqueeze({0}, {dim})", lambda j, x, dim: j.np.expand_dims(x, dim), _gaps, ranked(0, 3)
+    ),
+    _view("squeeze", "torch.squeeze({0}, {dim})", lambda j, x, dim: j.np.squeeze(x, dim), _ones, having(1, 1)),
+    _maybe_view("flatten", "torch.flatten({0}, {start_dim}, {end_dim})", _flatten, _spans, ranked(2)),
+    _view("unflatten", "torch.unflatten({0}, {dim}, {sizes})", _unflatten, _unspans, every(having(1), ranked(1, 3))),
     _op("clone", "torch.clone({0})", lambda j, x: x, offer()),
 )
 
 REORDERING = (
     _op("flip", "torch.flip({0}, {dims})", lambda j, x, dims: j.np.flip(x, dims), _some_dims),
-    _op(
+    _maybe_view(
         "roll",
         "torch.roll({0}, {shifts}, {dims})",
         lambda j, x, shifts, dims: picked(j, x, lambda at: np.roll(at, shifts, dims)),
@@ -193,14 +203,15 @@ REORDERING = (
 )
 
 GROWING = (
-    _op(
+    _view(
         "broadcast_to",
         "torch.broadcast_to({0}, {shape})",
         lambda j, x, shape: j.np.broadcast_to(x, shape),
         _wider,
         ranked(0, 4),
+        overlaps=True,
     ),
-    _op(
+    _maybe_view(
         "tile",
         "torch.tile({0}, {dims})",
         lambda j, x, dims: picked(j, x, lambda at: np.tile(at, dims)),
@@ -228,8 +239,13 @@ GROWING = (
         every(growing(2), ranked(2, 3), lambda shape: shape[-1] >= 2 and nonempty(shape)),
         saves=PERHAPS,
     ),
-    _op(
-        "unfold", "{0}.unfold({dimension}, {size}, {step})", _unfold, _windows, every(having(2), nonempty, ranked(1, 4))
+    _view(
+        "unfold",
+        "{0}.unfold({dimension}, {size}, {step})",
+        _unfold,
+        _windows,
+        every(having(2), nonempty, ranked(1, 4)),
+        overlaps=True,
     ),
 )
 

@@ -31,6 +31,18 @@ class Saves(Enum):
     NEVER = "never"
 
 
+class Aliases(Enum):
+    """Whether an op's results share memory with its first operand.
+
+    SURELY: PyTorch's documentation calls the results views. PERHAPS: they may be views, copies or the operand itself.
+    NEVER: they have memory of their own.
+    """
+
+    SURELY = "surely"
+    PERHAPS = "perhaps"
+    NEVER = "never"
+
+
 Choices = Sequence[Mapping[str, Any]]
 """Attributes to choose from: each maps names to `rules.language.Attr`."""
 
@@ -72,7 +84,9 @@ class Op:
     stands for all that follow); `apart` is a condition on all operands together (such as: no ties between them).
     `unsaved` are the operands of an op that surely saves whose own derivative needs no saved value (the matrix that
     addmm adds to): where no other operand requires grad, an implementation may save nothing. `dtype` is the results'
-    dtype where the op itself decides it.
+    dtype where the op itself decides it. `aliases` says whether results share the first operand's memory; `multi` marks
+    the functions that return several views at once, to which PyTorch refuses recorded writes; `overlaps` those of whose
+    results several elements may lie in one place of memory, so that writing to them is undefined.
     """
 
     name: str
@@ -88,6 +102,9 @@ class Op:
     family: str = ""
     unsaved: tuple[int, ...] = ()
     dtype: str | None = None
+    aliases: Aliases = Aliases.NEVER
+    multi: bool = False
+    overlaps: bool = False
 
     def domain(self, operand: int) -> Domain:
         """The domain of one operand."""
