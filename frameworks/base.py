@@ -7,7 +7,9 @@ framework uses for a tensor.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
+from inspect import Parameter, signature
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,11 +20,19 @@ from rules.language import Attrs
 from rules.observations import Kind
 
 Value = Any
+HookFunction = Callable[[Value], Value | None]
+"""What a hook calls: with the gradient; what it returns, if anything, takes the gradient's place."""
+
+
+class HookRaised(Exception):
+    """What a hook of a program raises; the runner knows it in whatever a framework wraps it in."""
+
+    MESSAGE = "this hook of the program raises"
 
 
 @runtime_checkable
 class Framework(Protocol):
-    """A framework under test.
+    """A framework under test: what every adapter has.
 
     `apply` returns all results of an op, in order. `read` gives a copy of the values; `gradient` what a leaf holds or
     None. `classify` maps an exception to a kind of error; what it does not know is `Kind.UNKNOWN`. `reset` runs
@@ -52,8 +62,93 @@ class Framework(Protocol):
     def classify(self, error: Exception) -> Kind: ...
 
 
+class FullFramework(Framework, Protocol):
+    """What adapters have that claim everything; `METHODS_OF` says which claim needs which of these methods.
+
+    `backward` is given `create_graph` and `inputs` only where a program asks for them. `grad` gives a gradient for
+    each input, None for one that is not used. `hook` and `accumulated_hook` register a function of a gradient (of the
+    one that the leaf then holds, in the latter) and give a handle for `remove`; `altered` is what a hook with the
+    effect "scale", "replace" or "misshape" returns for a gradient. `memory` is a number that tensors have in common
+    exactly if they share memory, None where there are no elements; `strides` counts in elements.
+    """
+
+    def backward(
+        self,
+        roots: Sequence[Value],
+        cotangents: Sequence[np.ndarray | None],
+        retain_graph: bool | None,
+        create_graph: bool = False,
+        inputs: Sequence[Value] | None = None,
+    ) -> None: ...
+    def grad(
+        self,
+        roots: Sequence[Value],
+        inputs: Sequence[Value],
+        cotangents: Sequence[np.ndarray | None],
+        retain_graph: bool | None,
+        create_graph: bool,
+        allow_unused: bool | None,
+        materialize_grads: bool,
+    ) -> Sequence[Value | None]: ...
+    def write(self, op: str, target: Value, operands: Sequence[Value], attrs: Attrs) -> None: ...
+    def detach_in_place(self, value: Value) -> None: ...
+    def set_requires_grad(self, value: Value, on: bool) -> None: ...
+    def retain_grad(self, value: Value) -> None: ...
+    def hook(self, value: Value, function: HookFunction) -> Any: ...
+    def accumulated_hook(self, leaf: Value, function: HookFunction) -> Any: ...
+    def remove(self, handle: Any) -> None: ...
+    def altered(self, gradient: Value, effect: str, factor: float) -> Value: ...
+    def mode(self, name: str) -> AbstractContextManager[Any]: ...
+    def memory(self, value: Value) -> int | None: ...
+    def saved(self) -> int: ...
+    def strides(self, value: Value) -> tuple[int, ...]: ...
+    def assign_grad(self, leaf: Value, value: Value | None) -> None: ...
+    def step(self, leaves: Sequence[Value], optimizer: str, settings: Attrs) -> None: ...
+
+
 METHODS = (
     "reset", "leaf", "apply", "detach", "backward", "zero_grad", "gradient", "identity", "read", "dtype",
     "requires_grad", "classify",
 )  # fmt: skip
 ATTRIBUTES = ("name", "version", "claims", "ops", "dtypes", "dialect")
+
+METHODS_OF: dict[tuple[Needs, ...], tuple[str, ...]] = {
+    (Needs.WRITES,): ("write",),
+    (Needs.WRITES, Needs.DETACH): ("detach_in_place",),
+    (Needs.SWITCHES,): ("set_requires_grad",),
+    (Needs.FUNCTIONAL,): ("grad",),
+    (Needs.RETAINS_GRAD,): ("retain_grad",),
+    (Needs.HOOKS,): ("hook", "remove", "altered"),
+    (Needs.ACCUMULATED_HOOKS,): ("accumulated_hook", "remove"),
+    (Needs.MODES,): ("mode",),
+    (Needs.MEMORY,): ("memory",),
+    (Needs.LAYOUT,): ("strides",),
+    (Needs.ASSIGNS,): ("assign_grad",),
+    (Needs.OPTIMIZERS,): ("step",),
+    (Needs.COUNTS_SAVED,): ("saved",),
+}
+"""The methods, besides `METHODS`, of an adapter that makes these claims together."""
+
+KEYWORDS_OF: dict[Needs, str] = {Needs.CREATE_GRAPH: "create_graph", Needs.INPUTS: "inputs"}
+"""The keyword of `backward` that a claim needs."""
+
+
+def lacking(framework: Framework) -> list[str]:
+    """What an adapter lacks of what its claims need."""
+    takes = signature(framework.backward).parameters
+    methods = [
+        f"{method}(), as it claims {' and '.join(claim.name for claim in claims)}"
+        for claims, methods in METHODS_OF.items()
+        if all(claim in framework.claims for claim in claims)
+        for method in methods
+        if not callable(getattr(framework, method, None))
+    ]
+    return methods + [
+        f"backward's keyword {keyword}, as it claims {claim.name}"
+        for claim, keyword in KEYWORDS_OF.items()
+        if claim in framework.claims and keyword not in takes and not _takes_any(takes.values())
+    ]
+
+
+def _takes_any(parameters: Iterable[Parameter]) -> bool:
+    return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)

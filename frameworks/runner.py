@@ -3,32 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, cast
 
 import numpy as np
 
-from frameworks.base import Framework, Value
+from frameworks.base import Framework, FullFramework, HookFunction, HookRaised, Value
+from rules.catalogue import Needs
 from rules.language import (
+    WRITING,
     Apply,
     AssignGrad,
     Backward,
     Detach,
+    DetachInPlace,
+    Drop,
+    Grad,
     Held,
+    Hook,
     Instruction,
     Leaf,
     Literal,
+    Modes,
     Program,
     Ref,
+    RemoveHook,
+    RequiresGrad,
+    RetainGrad,
     Step,
+    Write,
     ZeroGrad,
+    holders,
     operands,
     results,
 )
-from rules.observations import Gradient, NotRun, Observation, Outcome, Raised, Returned, Seen, Tensor
+from rules.observations import Fired, Gradient, Kind, NotRun, Observation, Outcome, Raised, Returned, Seen, Tensor
 
 
 def run(program: Program, framework: Framework) -> Observation:
     """What `framework` does with `program`. Exceptions of the framework become outcomes; nothing else is caught."""
-    return _Run(framework).program(program)
+    running = _Run(program, framework)
+    try:
+        return tuple([running.seen(at, step) for at, step in enumerate(program)])
+    finally:
+        running.modes.leave()
 
 
 def literal(value: Literal) -> np.ndarray:
@@ -36,42 +54,55 @@ def literal(value: Literal) -> np.ndarray:
     return np.array(value.data, dtype=value.dtype).reshape(value.shape)
 
 
-def _some(gradient: Value | None) -> Value:
-    if gradient is None:
-        raise LookupError("the leaf holds no gradient")
-    return gradient
-
-
 class _Run:
-    def __init__(self, framework: Framework) -> None:
-        self.framework = framework
+    def __init__(self, program: Program, framework: Framework) -> None:
+        claims = framework.claims
+        self.program, self.framework = program, cast(FullFramework, framework)
         self.values: dict[Ref, Value] = {}
-        self.leaves: dict[Ref, Value] = {}
+        self.handles: dict[Ref, Any] = {}
+        self.holders = sorted(holders(program))
+        self.fired: list[Fired] = []
+        self.modes = _Modes(self.framework)
+        self.memory = self.framework.memory if Needs.MEMORY in claims else _unseen
+        self.strides = self.framework.strides if Needs.LAYOUT in claims else _unseen
+        self.grad_requires_grad = framework.requires_grad if Needs.CREATE_GRAPH in claims else _unseen
+        self.saved = self.framework.saved if Needs.COUNTS_SAVED in claims else _nothing
+        framework.reset()
 
-    def program(self, program: Program) -> Observation:
-        self.framework.reset()
-        return tuple(self._seen(at, step) for at, step in enumerate(program))
-
-    def _seen(self, at: int, step: Instruction) -> Seen:
-        if any(ref not in self.values for ref in operands(step)):
+    def seen(self, at: int, step: Instruction) -> Seen:
+        values = self.values
+        if any(ref not in values and ref not in self.handles for ref in operands(step)):
             return Seen(NotRun())
         outcome: Outcome
         try:
-            made = self._do(step)
+            self.modes.enter(self.program.mode(at))
+            made = self._do(at, step)
         except Exception as error:  # whatever the framework raises is an observation
-            outcome = Raised(self.framework.classify(error), type(error).__name__, str(error))
+            self.modes.leave(error)
+            kind = Kind.HOOK_RAISED if _is_ours(error) else self.framework.classify(error)
+            outcome = Raised(kind, type(error).__name__, str(error))
         else:
             for k, value in enumerate(made):
-                self.values[Ref(at, k)] = value
-            if isinstance(step, Leaf):
-                self.leaves[Ref(at)] = made[0]
-            written = [self.values[leaf] for leaf in step.leaves] if isinstance(step, Step) else made
-            outcome = Returned(tuple([self._tensor(value) for value in written]))
-        if results(step):
-            return Seen(outcome, saved=self._saved())
-        return Seen(outcome, {ref: self._gradient(leaf) for ref, leaf in self.leaves.items()}, self._saved())
+                if value is not None:
+                    values[Ref(at, k)] = value
+            written = [values[leaf] for leaf in step.leaves] if isinstance(step, Step) else made
+            outcome = Returned(tuple([None if value is None else self._tensor(value) for value in written]))
+        return self._after(step, outcome)
 
-    def _do(self, step: Instruction) -> Sequence[Value]:
+    def _after(self, step: Instruction, outcome: Outcome) -> Seen:
+        looks = not results(step) or isinstance(step, Grad)
+        seen = Seen(
+            outcome,
+            {ref: self._gradient(self.values[ref]) for ref in self.holders if ref in self.values} if looks else {},
+            {ref: self._tensor(value) for ref, value in self.values.items()} if isinstance(step, WRITING) else {},
+            tuple(self.fired),
+            self.saved(),
+        )
+        self.fired.clear()
+        return seen
+
+    def _do(self, at: int, step: Instruction) -> Sequence[Value | None]:
+        """The values that an instruction makes."""
         framework, values = self.framework, self.values
         match step:
             case Leaf(value, requires_grad):
@@ -82,29 +113,134 @@ class _Run:
                 return (framework.detach(values[source]),)
             case Held(leaf):
                 return (_some(framework.gradient(values[leaf])),)
-            case Backward(roots, cotangents, retain_graph, create_graph):
+            case Grad(roots, inputs, cotangents, retain_graph, create_graph, allow_unused, materialize_grads):
+                return framework.grad(
+                    [values[r] for r in roots],
+                    [values[r] for r in inputs],
+                    [None if c is None else literal(c) for c in cotangents],
+                    retain_graph,
+                    create_graph,
+                    allow_unused,
+                    materialize_grads,
+                )
+        self._act(at, step)
+        return ()
+
+    def _act(self, at: int, step: Instruction) -> None:
+        framework, values = self.framework, self.values
+        match step:
+            case Backward(roots, cotangents, retain_graph, create_graph, inputs):
                 given = [None if c is None else literal(c) for c in cotangents]
-                options = {"create_graph": True} if create_graph else {}
+                options: dict[str, Any] = {"create_graph": True} if create_graph else {}
+                if inputs is not None:
+                    options["inputs"] = [values[r] for r in inputs]
                 framework.backward([values[r] for r in roots], given, retain_graph, **options)
-            case AssignGrad(leaf, value):
-                framework.assign_grad(values[leaf], None if value is None else values[value])  # type: ignore[attr-defined]
-            case Step(leaves, optimizer, settings):
-                framework.step([values[leaf] for leaf in leaves], optimizer, settings)  # type: ignore[attr-defined]
             case ZeroGrad(leaves, set_to_none):
                 framework.zero_grad([values[r] for r in leaves], set_to_none)
-        return ()
+            case Write(op, target, args, attrs):
+                framework.write(op, values[target], [values[r] for r in args], attrs)
+            case DetachInPlace(target):
+                framework.detach_in_place(values[target])
+            case RequiresGrad(target, on):
+                framework.set_requires_grad(values[target], on)
+            case RetainGrad(target):
+                framework.retain_grad(values[target])
+            case Hook(target, _, _, accumulated):
+                register = framework.accumulated_hook if accumulated else framework.hook
+                self.handles[Ref(at)] = register(values[target], self._hook(at, step))
+            case RemoveHook(handle):
+                framework.remove(self.handles[handle])
+            case AssignGrad(leaf, value):
+                framework.assign_grad(values[leaf], None if value is None else values[value])
+            case Step(leaves, optimizer, settings):
+                framework.step([values[leaf] for leaf in leaves], optimizer, settings)
+            case Drop(dropped):
+                for ref in dropped:
+                    del values[ref]
+
+    def _hook(self, at: int, step: Hook) -> HookFunction:
+        """The function that a hook calls; it notes each call."""
+        framework, fired = self.framework, self.fired
+
+        def called(gradient: Value) -> Value | None:
+            fired.append(Fired(Ref(at), None if gradient is None else framework.read(gradient)))
+            if step.effect == "raise":
+                raise HookRaised(HookRaised.MESSAGE)
+            return None if step.effect == "observe" else framework.altered(gradient, step.effect, step.factor)
+
+        return called
 
     def _tensor(self, value: Value) -> Tensor:
         framework = self.framework
-        return Tensor(framework.read(value), framework.dtype(value), framework.requires_grad(value))
-
-    def _saved(self) -> int | None:
-        count = getattr(self.framework, "saved", None)
-        return None if count is None else count()
+        return Tensor(
+            framework.read(value),
+            framework.dtype(value),
+            framework.requires_grad(value),
+            self.memory(value),
+            self.strides(value),
+        )
 
     def _gradient(self, leaf: Value) -> Gradient | None:
         framework = self.framework
         gradient = framework.gradient(leaf)
         if gradient is None:
             return None
-        return Gradient(framework.read(gradient), framework.dtype(gradient), framework.identity(gradient))
+        return Gradient(
+            framework.read(gradient),
+            framework.dtype(gradient),
+            framework.identity(gradient),
+            self.grad_requires_grad(gradient),
+            self.memory(gradient),
+            self.strides(gradient),
+        )
+
+
+class _Modes:
+    """The grad modes that are entered: instructions under a common prefix stand in the same `with` blocks."""
+
+    def __init__(self, framework: FullFramework) -> None:
+        self.framework = framework
+        self.entered: list[tuple[str, AbstractContextManager[Any]]] = []
+
+    def enter(self, modes: Modes) -> None:
+        """Leave what the next instruction does not stand under, enter what it does."""
+        if not modes and not self.entered:
+            return
+        common = 0
+        while common < min(len(modes), len(self.entered)) and self.entered[common][0] == modes[common]:
+            common += 1
+        self.leave(keep=common)
+        for mode in modes[common:]:
+            context = self.framework.mode(mode)
+            context.__enter__()
+            self.entered.append((mode, context))
+
+    def leave(self, error: BaseException | None = None, keep: int = 0) -> None:
+        """Leave all but the outermost `keep`, because of an exception or at their ends."""
+        while len(self.entered) > keep:
+            _, context = self.entered.pop()
+            context.__exit__(*((None,) * 3 if error is None else (type(error), error, error.__traceback__)))
+
+
+def _is_ours(error: BaseException | None) -> bool:
+    """Whether a hook of the program raised this, however it comes out."""
+    while error is not None:
+        if isinstance(error, HookRaised) or HookRaised.MESSAGE in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _some(gradient: Value | None) -> Value:
+    if gradient is None:
+        raise LookupError("the leaf holds no gradient")
+    return gradient
+
+
+def _unseen(value: Value) -> Any:
+    """What cannot be seen of a value."""
+
+
+def _nothing() -> int | None:
+    """The saved tensors of a framework that does not count them."""
+    return None

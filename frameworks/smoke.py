@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from frameworks.base import Framework
+from frameworks.base import Framework, lacking
 from frameworks.registry import BrokenAdapter
 from rules.catalogue import Needs
 from rules.language import DTYPES, Attrs
@@ -58,6 +58,9 @@ def _declarations(framework: Framework) -> None:
         )
     if not all(isinstance(claim, Needs) for claim in framework.claims):
         raise BrokenAdapter(f"{framework.name}: claims has to hold members of rules.catalogue.Needs")
+    absent = lacking(framework)
+    if absent:
+        raise BrokenAdapter(f"{framework.name}: the adapter lacks {'; '.join(absent)} (see frameworks/base.py)")
     unknown = sorted(set(framework.ops) - set(OPS))
     if unknown or not framework.ops:
         names = ", ".join(unknown[:5]) if unknown else "no op"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
 
+from frameworks.base import HookFunction
+from frameworks.torch_dialect import dialect
 from rules.catalogue import Needs
-from rules.dialect import Dialect, fill
+from rules.dialect import fill
 from rules.language import Attrs
 from rules.observations import Kind
 from rules.ops import OPS
+from rules.ops.writes import WRITES
 
 _MESSAGES = (
     ("Trying to backward through the graph a second time", Kind.GRAPH_FREED),
@@ -21,44 +26,48 @@ _MESSAGES = (
     ("grad can be implicitly created only for scalar outputs", Kind.NON_SCALAR_ROOT),
     ("Mismatch in shape: grad_output", Kind.COTANGENT_SHAPE),
     ("has been modified by an inplace operation", Kind.MODIFIED),
-    ("has been modified inplace", Kind.MODIFIED),
+    ("saved tensor that has been detached in-place", Kind.MODIFIED),
+    ("a leaf Variable that requires grad is being used in an in-place operation", Kind.LEAF_WRITTEN),
+    ("A view was created in no_grad mode and", Kind.VIEW_WRITTEN),
+    ("is a view and is being modified inplace", Kind.VIEW_WRITTEN),
+    ("is a view and its base or another view of its base has been modified inplace", Kind.VIEW_WRITTEN),
+    ("of the written-to tensor refers to a single memory location", Kind.OVERLAP),
+    ("and the written-to tensor refer to a single memory location", Kind.OVERLAP),
+    ("you can only change requires_grad flags of leaf variables", Kind.NOT_A_LEAF),
+    ("post accumulate grad hooks cannot be registered on non-leaf tensors", Kind.NOT_A_LEAF),
+    ("can't optimize a non-leaf Tensor", Kind.NOT_A_LEAF),
+    ("Can't detach views in-place", Kind.VIEW_DETACHED),
+    ("appears to not have been used in the graph", Kind.UNUSED_INPUT),
+    ("One of the differentiated Tensors does not require grad", Kind.INPUT_NO_GRAD),
+    ("`inputs` argument to `backward()` cannot be empty", Kind.NO_INPUTS),
+    ("`inputs` argument to `grad()` cannot be empty", Kind.NO_INPUTS),
+    ("Expected allow_unused to be True or not passed when materialize_grads=True", Kind.OPTIONS),
+    ("can't retain_grad on Tensor that has requires_grad=False", Kind.RETAIN_NO_GRAD),
+    ("cannot register a hook on a tensor that doesn't require gradient", Kind.HOOK_NO_GRAD),
+    ("has changed the size of value", Kind.HOOK_SHAPE),
+    ("attempting to assign a gradient", Kind.GRADIENT_FORM),
+    ("can't assign Variable as its own grad", Kind.GRADIENT_FORM),
 )
-"""How PyTorch's RuntimeErrors are told apart: by a part of the message that has been stable since 1.5."""
+"""How PyTorch's RuntimeErrors and ValueErrors are told apart: by the most stable part of the message."""
 
-
-def dialect(device: torch.device) -> Dialect:
-    """Programs as PyTorch code."""
-    where = "" if device.type == "cpu" else f", device={str(device)!r}"
-    return Dialect(
-        prelude="import torch\nimport torch.nn.functional as F",
-        tensor=f"torch.tensor({{data}}, dtype=torch.{{dtype}}{where}{{flags}})",
-        empty=f"torch.zeros({{shape}}, dtype=torch.{{dtype}}{where}{{flags}})",
-        differentiable=", requires_grad=True",
-        ops={name: op.torch for name, op in OPS.items()},
-        detach="{source}.detach()",
-        backward="{root}.backward({arguments})",
-        backward_many="torch.autograd.backward([{roots}], [{cotangents}]{arguments})",
-        retain="retain_graph={value}",
-        held="{leaf}.grad",
-        assign="{leaf}.grad = {value}",
-        create="create_graph={value}",
-        step="torch.optim.{optimizer}([{leaves}]{settings}).step()",
-        optimizers={"sgd": "SGD", "adam": "Adam"},
-        clear_to_none="{leaf}.grad = None",
-        clear_to_zeros="if {leaf}.grad is not None: {leaf}.grad.zero_()",
-        gradient="{leaf}.grad",
-        error="RuntimeError",
-    )
+_NAMES = "abcdefghi"
+_GLOBALS = {"torch": torch, "F": torch.nn.functional}
 
 
 @lru_cache(maxsize=None)
 def _code(op: str, attrs: Attrs) -> Callable[..., Any]:
     template = OPS[op].torch
-    names = "abcdefghi"
-    return eval(
-        f"lambda {', '.join(names[: _arity(template)])}: {fill(template, names, attrs)}",
-        {"torch": torch, "F": torch.nn.functional},
-    )
+    given = _NAMES[: _arity(template)]
+    return eval(f"lambda {', '.join(given)}: {fill(template, given, attrs)}", _GLOBALS)
+
+
+@lru_cache(maxsize=None)
+def _statement(op: str, attrs: Attrs) -> Callable[..., None]:
+    template = WRITES[op].torch
+    given = _NAMES[: _arity(template)]
+    made: dict[str, Any] = {}
+    exec(f"def write({', '.join(given)}):\n    {fill(template, given, attrs)}", _GLOBALS, made)
+    return made["write"]
 
 
 def _arity(template: str) -> int:
@@ -109,13 +118,80 @@ class TorchEager:
         cotangents: Sequence[np.ndarray | None],
         retain_graph: bool | None,
         create_graph: bool = False,
+        inputs: Sequence[torch.Tensor] | None = None,
     ) -> None:
         """`Tensor.backward` for one root, `torch.autograd.backward` for several."""
-        given = [None if c is None else torch.tensor(c, device=self.device) for c in cotangents]
+        given = self._cotangents(cotangents)
         if len(roots) == 1:
-            roots[0].backward(given[0], retain_graph, create_graph)
+            roots[0].backward(given[0], retain_graph, create_graph, inputs)
         else:
-            torch.autograd.backward(list(roots), given, retain_graph, create_graph)  # type: ignore[arg-type]
+            torch.autograd.backward(list(roots), given, retain_graph, create_graph, inputs=inputs)  # type: ignore[arg-type]
+
+    def grad(
+        self,
+        roots: Sequence[torch.Tensor],
+        inputs: Sequence[torch.Tensor],
+        cotangents: Sequence[np.ndarray | None],
+        retain_graph: bool | None,
+        create_graph: bool,
+        allow_unused: bool | None,
+        materialize_grads: bool,
+    ) -> Sequence[torch.Tensor | None]:
+        """`torch.autograd.grad`."""
+        return torch.autograd.grad(
+            list(roots),
+            list(inputs),
+            self._cotangents(cotangents),
+            retain_graph,
+            create_graph,
+            allow_unused=allow_unused,
+            materialize_grads=materialize_grads,
+        )
+
+    def _cotangents(self, arrays: Sequence[np.ndarray | None]) -> list[torch.Tensor | None]:
+        return [None if c is None else torch.tensor(c, device=self.device) for c in arrays]
+
+    def write(self, op: str, target: torch.Tensor, operands: Sequence[torch.Tensor], attrs: Attrs) -> None:
+        """The statement of `rules.ops.writes`."""
+        _statement(op, attrs)(target, *operands)
+
+    def detach_in_place(self, value: torch.Tensor) -> None:
+        """`Tensor.detach_`."""
+        value.detach_()
+
+    def set_requires_grad(self, value: torch.Tensor, on: bool) -> None:
+        """`Tensor.requires_grad_`."""
+        value.requires_grad_(on)
+
+    def retain_grad(self, value: torch.Tensor) -> None:
+        """`Tensor.retain_grad`."""
+        value.retain_grad()
+
+    def hook(self, value: torch.Tensor, function: HookFunction) -> Any:
+        """`Tensor.register_hook`."""
+        return value.register_hook(function)
+
+    def accumulated_hook(self, leaf: torch.Tensor, function: HookFunction) -> Any:
+        """`Tensor.register_post_accumulate_grad_hook`, which is given the leaf."""
+        return leaf.register_post_accumulate_grad_hook(lambda holding: function(holding.grad))
+
+    def remove(self, handle: Any) -> None:
+        """The handle's own `remove`."""
+        handle.remove()
+
+    def altered(self, gradient: torch.Tensor, effect: str, factor: float) -> torch.Tensor:
+        """What a hook makes of a gradient."""
+        match effect:
+            case "scale":
+                return gradient * factor
+            case "replace":
+                return torch.full_like(gradient, factor)
+            case _:
+                return gradient.new_ones((*gradient.shape, 2))
+
+    def mode(self, name: str) -> AbstractContextManager[Any]:
+        """`torch.no_grad()` or `torch.enable_grad()`."""
+        return _MODES[name]()
 
     def assign_grad(self, leaf: torch.Tensor, value: torch.Tensor | None) -> None:
         """`leaf.grad = value`."""
@@ -137,8 +213,15 @@ class TorchEager:
                 leaf.grad.zero_()
 
     def gradient(self, leaf: torch.Tensor) -> torch.Tensor | None:
-        """What a leaf holds."""
-        return leaf.grad
+        """What a leaf, or another value, holds."""
+        try:
+            plain = leaf.retains_grad or leaf.is_leaf
+        except RuntimeError:  # a view that was made without grad mode, whose base was written: it may not be asked
+            plain = False
+        if plain:
+            return leaf.grad
+        with warnings.catch_warnings(action="ignore"):  # PyTorch's advice to retain it: we only look
+            return leaf.grad
 
     def identity(self, gradient: torch.Tensor) -> int:
         """Where a gradient's memory begins: two gradients that share it are one object."""
@@ -146,7 +229,7 @@ class TorchEager:
 
     def read(self, value: torch.Tensor) -> np.ndarray:
         """A copy of the values."""
-        return value.detach().cpu().numpy().copy()
+        return value.numpy(force=True).copy()
 
     def dtype(self, value: torch.Tensor) -> str:
         """The dtype's name."""
@@ -156,13 +239,22 @@ class TorchEager:
         """Whether the tensor requires grad."""
         return value.requires_grad
 
+    def memory(self, value: torch.Tensor) -> int | None:
+        """Where the storage begins."""
+        return value.untyped_storage().data_ptr() if value.numel() else None
+
+    def strides(self, value: torch.Tensor) -> tuple[int, ...]:
+        """The strides in elements."""
+        return value.stride()
+
     def classify(self, error: Exception) -> Kind:
-        """The kind of a RuntimeError by its message."""
-        if isinstance(error, RuntimeError):
+        """The kind of an error by its message."""
+        if isinstance(error, (RuntimeError, ValueError)):
             text = str(error)
             return next((kind for part, kind in _MESSAGES if part in text), Kind.UNKNOWN)
         return Kind.UNKNOWN
 
 
+_MODES = {"no_grad": torch.no_grad, "enable_grad": torch.enable_grad}
 _OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 _DTYPES = {torch.float32: "float32", torch.float64: "float64"}

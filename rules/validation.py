@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from rules.language import (
     DTYPES,
@@ -22,6 +23,7 @@ from rules.language import (
     Ref,
     RemoveHook,
     Step,
+    Write,
     ZeroGrad,
     operands,
     results,
@@ -71,6 +73,8 @@ def _problem(step: Instruction, program: Program, known_ops: frozenset[str] | No
             return _literal_problem(step.value)
         case Apply() if known_ops is not None and step.op not in known_ops:
             return f"unknown op {step.op!r}"
+        case Write() if known_ops is not None and step.op not in _writes():
+            return f"unknown write {step.op!r}"
         case Apply() if step.results < 1:
             return "an op makes at least one value"
         case Backward() | Grad():
@@ -88,8 +92,16 @@ def _problem(step: Instruction, program: Program, known_ops: frozenset[str] | No
             return "a hook that is called after accumulation can only observe"
         case Drop() if not step.values:
             return "it needs at least one value"
+        case Drop() if len(set(step.values)) < len(step.values):
+            return "it names a value twice"
         case _:
             return None
+
+
+def _writes() -> Collection[str]:
+    from rules.ops.writes import WRITES  # here, because the table of ops is not needed to read a program
+
+    return WRITES
 
 
 def _call_problem(call: Backward | Grad) -> str | None:
