@@ -71,8 +71,9 @@ class _Run:
 
     def seen(self, at: int, step: Instruction) -> Seen:
         values = self.values
-        if any(ref not in values and ref not in self.handles for ref in operands(step)):
-            return Seen(NotRun())
+        for ref in operands(step):
+            if ref not in values and ref not in self.handles:
+                return Seen(NotRun())
         outcome: Outcome
         try:
             self.modes.enter(self.program.mode(at))

@@ -26,6 +26,8 @@ def dialect(device: torch.device) -> Dialect:
         assign="{leaf}.grad = {value}",
         create="create_graph={value}",
         step="torch.optim.{optimizer}([{leaves}]{settings}).step()",
+        optimizer="torch.optim.{optimizer}([{leaves}]{settings})",
+        step_again="{name}.step()",
         optimizers={"sgd": "SGD", "adam": "Adam"},
         clear_to_none="{leaf}.grad = None",
         clear_to_zeros="if {leaf}.grad is not None: {leaf}.grad.zero_()",

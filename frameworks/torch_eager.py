@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import torch
@@ -87,10 +88,19 @@ class TorchEager:
         torch.set_num_threads(1)  # six elements need no pool, and workers share the cores
         self.device = torch.device(device)
         self.dialect = dialect(self.device)
+        self._holding: list[ref[torch.Tensor]] = []
         torch.zeros(1, device=self.device)
 
     def reset(self) -> None:
-        """Optimizers belong to one program; PyTorch itself keeps no state between programs."""
+        """Optimizers belong to one program; PyTorch itself keeps no state between programs.
+
+        But a gradient that is differentiable and the tensor that holds it keep each other alive, as its warning says.
+        """
+        for holding in self._holding:
+            value = holding()
+            if value is not None:
+                value.grad = None
+        self._holding.clear()
         self.optimizers: dict[object, torch.optim.Optimizer] = {}
 
     def counting(self) -> TorchEager:
@@ -101,7 +111,9 @@ class TorchEager:
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
         """A tensor from an array of its dtype."""
-        return torch.tensor(data, device=self.device, requires_grad=requires_grad)
+        made = torch.tensor(data, device=self.device, requires_grad=requires_grad)
+        self._holding.append(ref(made))
+        return made
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
         """All results of an op."""
@@ -122,6 +134,7 @@ class TorchEager:
     ) -> None:
         """`Tensor.backward` for one root, `torch.autograd.backward` for several."""
         given = self._cotangents(cotangents)
+        self._holding.extend(map(ref, inputs or ()))
         if len(roots) == 1:
             roots[0].backward(given[0], retain_graph, create_graph, inputs)
         else:
@@ -162,10 +175,12 @@ class TorchEager:
     def set_requires_grad(self, value: torch.Tensor, on: bool) -> None:
         """`Tensor.requires_grad_`."""
         value.requires_grad_(on)
+        self._holding.append(ref(value))
 
     def retain_grad(self, value: torch.Tensor) -> None:
         """`Tensor.retain_grad`."""
         value.retain_grad()
+        self._holding.append(ref(value))
 
     def hook(self, value: torch.Tensor, function: HookFunction) -> Any:
         """`Tensor.register_hook`."""

@@ -1,15 +1,15 @@
 """PyTorch, eager, with every saved tensor counted from the moment it is packed until the graph lets go of it.
 
-The count comes from saved-tensor hooks: each saved tensor is kept in a box of ours,
-and a weak set knows the boxes that are alive.
-The hooks take the place of PyTorch's own bookkeeping (versions are not checked, second derivatives not recorded),
-so this adapter is
-for counting only.
+The count comes from saved-tensor hooks: each saved tensor is kept in a box of ours, and a weak set knows the boxes that
+are alive. What is recorded by a backward call that creates a graph is counted, too. With such hooks PyTorch does not
+check whether a saved tensor was written since, so this adapter claims no such checks: it is for counting only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 from weakref import WeakSet
 
 import torch
@@ -20,7 +20,10 @@ from rules.language import Attrs
 
 
 class _Box:
-    """A saved tensor, cut off from its history so that nothing is kept alive by the counting."""
+    """A saved tensor, cut off from its history so that nothing is kept alive by the counting.
+
+    PyTorch itself gives it back its history when it is unpacked, so gradients of gradients are right.
+    """
 
     __slots__ = ("__weakref__", "tensor")
 
@@ -32,7 +35,7 @@ class TorchSaved(TorchEager):
     """PyTorch that says how many saved tensors are alive."""
 
     name = "torch (counting saved tensors)"
-    claims = (TorchEager.claims | {Needs.COUNTS_SAVED}) - {Needs.WRITE_CHECKS, Needs.CREATE_GRAPH}
+    claims = (TorchEager.claims | {Needs.COUNTS_SAVED}) - {Needs.WRITE_CHECKS}
 
     def reset(self) -> None:
         """Nothing is saved yet."""
@@ -41,8 +44,26 @@ class TorchSaved(TorchEager):
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
         """All results of an op; what it saves is counted."""
-        with torch.autograd.graph.saved_tensors_hooks(self._pack, lambda box: box.tensor):
+        with self._counting():
             return super().apply(op, operands, attrs)
+
+    def write(self, op: str, target: torch.Tensor, operands: Sequence[torch.Tensor], attrs: Attrs) -> None:
+        """A write; what it saves is counted."""
+        with self._counting():
+            super().write(op, target, operands, attrs)
+
+    def backward(self, *call: Any, **options: Any) -> None:
+        """A backward call; what it saves for its own derivative is counted."""
+        with self._counting():
+            super().backward(*call, **options)
+
+    def grad(self, *call: Any) -> Sequence[torch.Tensor | None]:
+        """The functional form; what it saves for its own derivative is counted."""
+        with self._counting():
+            return super().grad(*call)
+
+    def _counting(self) -> AbstractContextManager[None]:
+        return torch.autograd.graph.saved_tensors_hooks(self._pack, lambda box: box.tensor)
 
     def _pack(self, tensor: torch.Tensor) -> _Box:
         box = _Box(tensor)

@@ -14,7 +14,24 @@ from harness.checking import Broken
 from rules import codec
 from rules.catalogue import Needs
 from rules.judge import judge
-from rules.language import Apply, AssignGrad, Backward, Detach, Held, Leaf, Program, Step, ZeroGrad
+from rules.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    Detach,
+    DetachInPlace,
+    Grad,
+    Held,
+    Hook,
+    Instruction,
+    Leaf,
+    Program,
+    RequiresGrad,
+    RetainGrad,
+    Step,
+    Write,
+    ZeroGrad,
+)
 from rules.ops import OPS
 from rules.reference.values import Reference
 from rules.validation import MalformedProgram
@@ -60,25 +77,50 @@ def replay(path: Path, framework: Framework, claims: Collection[Needs]) -> Repla
 
 def needs(program: Program) -> set[Needs]:
     """What a framework has to claim for a program to be asked of it."""
-    found = set()
+    found = {Needs.MODES} if program.modes else set()
     for step in program:
-        match step:
-            case Leaf(requires_grad=False):
-                found.add(Needs.CONSTANTS)
-            case Detach():
-                found.add(Needs.DETACH)
-            case ZeroGrad(_, set_to_none):
-                found.add(Needs.ZERO_TO_NONE if set_to_none else Needs.ZERO_TO_ZEROS)
-            case Backward(roots, cotangents, retain_graph):
-                found |= {Needs.MULTIPLE_ROOTS} if len(roots) > 1 else set()
-                found |= {Needs.COTANGENTS} if any(cotangents) else set()
-                found |= {Needs.RETAIN} if retain_graph is not None else set()
-                found |= {Needs.CREATE_GRAPH} if step.create_graph else set()
-            case Held() | AssignGrad():
-                found.add(Needs.ASSIGNS)
-            case Step():
-                found.add(Needs.OPTIMIZERS)
+        found |= _needs(step)
     return found
+
+
+def _needs(step: Instruction) -> set[Needs]:
+    match step:
+        case Leaf(requires_grad=False):
+            return {Needs.CONSTANTS}
+        case Detach():
+            return {Needs.DETACH}
+        case Write():
+            return {Needs.WRITES}
+        case DetachInPlace():
+            return {Needs.WRITES, Needs.DETACH}
+        case RequiresGrad():
+            return {Needs.SWITCHES}
+        case Backward():
+            return _call_needs(step) | (set() if step.inputs is None else {Needs.INPUTS})
+        case Grad():
+            return _call_needs(step) | {Needs.FUNCTIONAL}
+        case RetainGrad():
+            return {Needs.RETAINS_GRAD}
+        case Hook(accumulated=accumulated):
+            return {Needs.ACCUMULATED_HOOKS if accumulated else Needs.HOOKS}
+        case ZeroGrad(_, set_to_none):
+            return {Needs.ZERO_TO_NONE if set_to_none else Needs.ZERO_TO_ZEROS}
+        case Held() | AssignGrad():
+            return {Needs.ASSIGNS}
+        case Step():
+            return {Needs.OPTIMIZERS}
+        case _:
+            return set()
+
+
+def _call_needs(call: Backward | Grad) -> set[Needs]:
+    options = {
+        Needs.MULTIPLE_ROOTS: len(call.roots) > 1,
+        Needs.COTANGENTS: any(c is not None for c in call.cotangents),
+        Needs.RETAIN: call.retain_graph is not None,
+        Needs.CREATE_GRAPH: call.create_graph,
+    }
+    return {need for need, asked in options.items() if asked}
 
 
 def read(path: Path) -> Program:

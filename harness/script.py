@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import replace
 
 import numpy as np
 
 from rules.dialect import Dialect, code
-from rules.language import Backward, Leaf, Program, Step, ZeroGrad, results
-from rules.observations import Observation, Raised
+from rules.language import WRITING, Backward, Hook, Leaf, Program, Ref
+from rules.observations import Gradient, NotRun, Observation, Raised, Seen, Tensor
 from rules.text import names
 from rules.verdicts import Violation
 
@@ -21,19 +22,28 @@ def script(
         return f"# This framework has no printed form of its own; replay the program with:\n{replay}\n"
     lines = [dialect.prelude, ""]
     for at, line in enumerate(code(program, dialect)[: violation.at + 1]):
-        expected = at < violation.at and isinstance(observation[at].outcome, Raised)
-        if expected:
-            lines += ["try:", f"    {line}", f"except {dialect.error}:", "    pass  # it has to raise, and does"]
-        elif at == violation.at:
-            failed = violation.subject is not None and isinstance(observation[at].outcome, Raised)
-            lines += (_left if failed else _last)(program, violation, line, dialect)
+        outcome = observation[at].outcome
+        if at == violation.at:
+            failed = violation.subject is not None and isinstance(outcome, Raised)
+            lines += (_left if failed else _last)(program, observation[at], violation, line, dialect)
+        elif isinstance(outcome, Raised):
+            caught = _caught(program, dialect, outcome)
+            lines += ["try:", f"    {line}", f"except {caught}:", "    pass  # it has to raise, and does"]
         else:
-            lines.append(line)
+            lines.append(f"# {line}  # needs what was never made" if isinstance(outcome, NotRun) else line)
     return "\n".join(lines) + "\n"
 
 
-def _last(program: Program, violation: Violation, line: str, dialect: Dialect) -> list[str]:
-    name = names(program)
+def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
+    """The exception to catch: the framework's own kind, the one that was seen, or what a hook of the program raises."""
+    if any(isinstance(step, Hook) and step.effect == "raise" for step in program):
+        return "Exception"
+    if isinstance(outcome, Raised) and outcome.type not in dialect.error:
+        return outcome.type if hasattr(builtins, outcome.type) else "Exception"
+    return dialect.error
+
+
+def _last(program: Program, seen: Seen, violation: Violation, line: str, dialect: Dialect) -> list[str]:
     must_raise = [text for text, _ in violation.allowed if text.startswith("raises")]
     returns = any(text.startswith("return") for text, _ in violation.allowed)
     if must_raise and not returns:
@@ -41,7 +51,7 @@ def _last(program: Program, violation: Violation, line: str, dialect: Dialect) -
         return [
             "try:",
             f"    {line}",
-            f"except {dialect.error} as error:",
+            f"except {_caught(program, dialect, seen.outcome)} as error:",
             '    print("raised:", error)',
             "else:",
             f'    print("returned, but it must raise: {wanted}")',
@@ -49,34 +59,45 @@ def _last(program: Program, violation: Violation, line: str, dialect: Dialect) -
     if violation.partner is not None:
         return [line, *_touched(program, violation, dialect)]
     shown = [line]
-    step = program[violation.at]
     if violation.subject is not None:
-        made = results(step)
-        what = (
-            name[violation.subject]
-            if made or isinstance(step, Step)
-            else dialect.gradient.format(leaf=name[violation.subject])
-        )
-        shown.append(f'print("{what} is      ", {what})')
+        what = _what(program, seen, violation, violation.subject, dialect)
+        if what is not None:
+            shown.append(f'print("{what} is      ", {what})')
         want = violation.want if violation.want is not None else violation.held
-        if want is not None:
-            shown.append(f'print("it has to be ", {_values(want)})')
-        elif isinstance(step, ZeroGrad) or not made:
-            shown.append(f'print("it has to be ", "{violation.allowed[0][0]}")')
+        expected = f'"{violation.allowed[0][0]}"' if want is None else _values(want)
+        if want is not None or violation.subject.at != violation.at:
+            shown.append(f'print("it has to be ", {expected})')
     return shown
 
 
-def _left(program: Program, violation: Violation, line: str, dialect: Dialect) -> list[str]:
+def _what(program: Program, seen: Seen, violation: Violation, subject: Ref, dialect: Dialect) -> str | None:
+    """The code of what is wrong: a value, or the gradient that one holds; what a hook was given, it prints itself."""
+    if isinstance(program[subject.at], Hook):
+        return None
+    made = subject.at == violation.at
+    written = isinstance(program[violation.at], WRITING) and (
+        _is(violation.got, seen.values.get(subject)) or not _is(violation.got, seen.gradients.get(subject))
+    )
+    name = names(program)[subject]
+    return name if made or written else dialect.gradient.format(leaf=name)
+
+
+def _is(got: np.ndarray | None, seen: Tensor | Gradient | None) -> bool:
+    return got is not None and seen is not None and np.array_equal(got, seen.value, equal_nan=True)
+
+
+def _left(program: Program, seen: Seen, violation: Violation, line: str, dialect: Dialect) -> list[str]:
     """A call fails, as it may: what it leaves behind is wrong."""
     assert violation.subject is not None
-    gradient = dialect.gradient.format(leaf=names(program)[violation.subject])
+    what = _what(program, seen, violation, violation.subject, dialect)
     before = "none" if violation.held is None else _values(violation.held)
+    shown = [] if what is None else [f'print("{what} is      ", {what})']
     return [
         "try:",
         f"    {line}",
-        f"except {dialect.error}:",
+        f"except {_caught(program, dialect, seen.outcome)}:",
         "    pass  # it may raise",
-        f'print("{gradient} is      ", {gradient})',
+        *shown,
         f'print("before the call it was", "{before}", "and {violation.allowed[0][0]}")',
     ]
 
@@ -85,14 +106,17 @@ def _touched(program: Program, violation: Violation, dialect: Dialect) -> list[s
     """Two leaves share a gradient: what a call that reaches only one of them does to the other's."""
     assert violation.partner is not None
     assert violation.subject is not None
+    name = names(program)
+    gradient = dialect.gradient.format(leaf=name[violation.subject])
     leaf = program[violation.partner.at]
-    assert isinstance(leaf, Leaf)
+    if not isinstance(leaf, Leaf):  # a call on it would walk what is behind it, too
+        other = dialect.gradient.format(leaf=name[violation.partner])
+        return [f'print("{gradient} is    ", {gradient})', f'print("{other} is    ", {other}, "(the same object)")']
     ones = replace(leaf.value, data=(1.0,) * len(leaf.value.data))
     touching = Backward((violation.partner,), (ones,))
-    gradient = dialect.gradient.format(leaf=names(program)[violation.subject])
     return [
         f'print("{gradient} was    ", {gradient})',
-        code(Program((*program.instructions, touching)), dialect)[-1],
+        code(program.upto(violation.at + 1).extended(touching), dialect)[-1],
         f'print("{gradient} is now ", {gradient}, "(it must not have changed)")',
     ]
 

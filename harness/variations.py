@@ -11,15 +11,34 @@ from dataclasses import replace
 from frameworks.base import Framework
 from harness.checking import passes
 from rules.catalogue import Needs
-from rules.language import Apply, Backward, Detach, Instruction, Leaf, Literal, Program, Ref, ZeroGrad, refer, results
+from rules.language import (
+    Apply,
+    Backward,
+    Detach,
+    Grad,
+    Hook,
+    Instruction,
+    Leaf,
+    Literal,
+    Modes,
+    Program,
+    Ref,
+    Walking,
+    Write,
+    operands,
+    refer,
+    results,
+)
 
 MOST = 40
 """How many variations are tried."""
 
+Variations = Iterator[tuple[str, Program]]
+
 
 def nearest(program: Program, at: int, framework: Framework, claims: Collection[Needs]) -> str | None:
     """A phrase for the first variation that passes ("passes with retain_graph=True on line 3"), or None."""
-    for number, (text, changed) in enumerate(_variations(Program(program.instructions[: at + 1]))):
+    for number, (text, changed) in enumerate(_variations(program.upto(at + 1))):
         if number >= MOST:
             return None
         if changed.instructions[-1:] and passes(changed, framework, claims):
@@ -27,29 +46,11 @@ def nearest(program: Program, at: int, framework: Framework, claims: Collection[
     return None
 
 
-def _variations(program: Program) -> Iterator[tuple[str, Program]]:
-    last = len(program) - 1
-    for at, step in enumerate(program):
-        if isinstance(step, Backward):
-            for keep in (True, False):
-                if at != last and bool(step.retain_graph) != keep:
-                    yield (
-                        f"with retain_graph={keep} on line {at + 1}",
-                        _with(program, at, replace(step, retain_graph=keep)),
-                    )
-    for at, step in enumerate(program):
-        if isinstance(step, (Backward, ZeroGrad)) and at != last:
-            yield f"without line {at + 1}", _without(program, at)
-    for at, step in enumerate(program):
-        if isinstance(step, Backward):
-            if step.retain_graph is not None:
-                yield (
-                    f"with retain_graph left out on line {at + 1}",
-                    _with(program, at, replace(step, retain_graph=None)),
-                )
-            ones = tuple(c and replace(c, data=(1.0,) * len(c.data)) for c in step.cotangents)
-            if ones != step.cotangents:
-                yield f"with a cotangent of ones on line {at + 1}", _with(program, at, replace(step, cotangents=ones))
+def _variations(program: Program) -> Variations:
+    yield from _retained(program)
+    yield from _less(program)
+    yield from _moved(program)
+    yield from _calls(program)
     yield from _values(program)
     for at, step in enumerate(program):
         if isinstance(step, Detach):
@@ -58,7 +59,53 @@ def _variations(program: Program) -> Iterator[tuple[str, Program]]:
             yield f"without the op on line {at + 1}", _bypassed(program, at, step.args[0])
 
 
-def _values(program: Program) -> Iterator[tuple[str, Program]]:
+def _retained(program: Program) -> Variations:
+    last = len(program) - 1
+    for at, step in enumerate(program):
+        if isinstance(step, Walking):
+            for keep in (True, False):
+                if at != last and bool(step.retain_graph) != keep:
+                    changed = replace(step, retain_graph=keep)
+                    yield f"with retain_graph={keep} on line {at + 1}", _with(program, at, changed)
+
+
+def _less(program: Program) -> Variations:
+    """Without an instruction whose results, if it makes any, nobody uses; without a grad mode."""
+    used = {ref for step in program for ref in operands(step)}
+    for at, step in enumerate(program.instructions[:-1]):
+        makes = range(results(step))
+        idle = isinstance(step, (Grad, Hook)) and not any(Ref(at, k) in used for k in makes)
+        if idle or not makes:
+            yield f"without line {at + 1}", _without(program, at)
+    for at, modes in enumerate(program.modes):
+        if modes:
+            yield f"without the grad mode on line {at + 1}", _under(program, at, ())
+
+
+def _moved(program: Program) -> Variations:
+    """With a write to a copy."""
+    for at, step in enumerate(program):
+        if isinstance(step, Write):
+            yield f"with a clone before the write on line {at + 1}", _cloned(program, at, step.target)
+
+
+def _calls(program: Program) -> Variations:
+    for at, step in enumerate(program):
+        if isinstance(step, Walking):
+            if step.retain_graph is not None:
+                changed = replace(step, retain_graph=None)
+                yield f"with retain_graph left out on line {at + 1}", _with(program, at, changed)
+            if step.create_graph:
+                changed = replace(step, create_graph=False, retain_graph=step.retains)
+                yield f"without create_graph on line {at + 1}", _with(program, at, changed)
+            if isinstance(step, Backward) and step.inputs is not None:
+                yield f"without inputs on line {at + 1}", _with(program, at, replace(step, inputs=None))
+            ones = tuple(c and replace(c, data=(1.0,) * len(c.data)) for c in step.cotangents)
+            if ones != step.cotangents:
+                yield f"with a cotangent of ones on line {at + 1}", _with(program, at, replace(step, cotangents=ones))
+
+
+def _values(program: Program) -> Variations:
     for at, step in enumerate(program):
         if isinstance(step, Leaf):
             if 0.0 in step.value.data:
@@ -67,7 +114,7 @@ def _values(program: Program) -> Iterator[tuple[str, Program]]:
             if not step.requires_grad:
                 yield f"with requires_grad on line {at + 1}", _with(program, at, replace(step, requires_grad=True))
     if any(isinstance(s, Leaf) and s.value.dtype == "float32" for s in program):
-        yield "in float64", Program(tuple(_widened(s) for s in program))
+        yield "in float64", Program(tuple(_widened(s) for s in program), program.modes)
 
 
 def _leaf(step: Leaf, data: tuple[float, ...]) -> Leaf:
@@ -78,7 +125,7 @@ def _widened(step: Instruction) -> Instruction:
     match step:
         case Leaf(value):
             return replace(step, value=replace(value, dtype="float64"))
-        case Backward(_, cotangents):
+        case Backward(cotangents=cotangents) | Grad(cotangents=cotangents):
             return replace(step, cotangents=tuple(_wide(c) for c in cotangents))
         case _:
             return step
@@ -88,27 +135,40 @@ def _wide(cotangent: Literal | None) -> Literal | None:
     return None if cotangent is None else replace(cotangent, dtype="float64")
 
 
+# -- how a program is changed; every instruction stays under its grad modes
+
+
 def _with(program: Program, at: int, step: Instruction) -> Program:
-    return Program((*program.instructions[:at], step, *program.instructions[at + 1 :]))
+    return replace(program, instructions=(*program.instructions[:at], step, *program.instructions[at + 1 :]))
+
+
+def _under(program: Program, at: int, modes: Modes) -> Program:
+    return replace(program, modes=(*program.modes[:at], modes, *program.modes[at + 1 :]))
 
 
 def _without(program: Program, at: int) -> Program:
-    """The program without an instruction that makes no value."""
+    """The program without an instruction whose results nobody uses."""
     new: dict[Ref, Ref] = {}
     steps: list[Instruction] = []
     for n, step in enumerate(program):
-        if n == at:
-            continue
-        new.update({Ref(n, k): Ref(len(steps), k) for k in range(results(step))})
-        steps.append(refer(step, new))
-    return Program(tuple(steps))
+        if n != at:
+            new.update({Ref(n, k): Ref(len(steps), k) for k in range(results(step))})
+            steps.append(refer(step, new))
+    return Program(tuple(steps), (*program.modes[:at], *program.modes[at + 1 :]))
+
+
+def _cloned(program: Program, at: int, target: Ref) -> Program:
+    """The program in which instruction `at` and those after it use a copy of `target`."""
+    new = {Ref(n, k): Ref(n + (n >= at), k) for n, step in enumerate(program) for k in range(results(step))}
+    new[target] = Ref(at)
+    later = tuple(refer(step, new) for step in program.instructions[at:])
+    modes = (*program.modes[:at], (), *program.modes[at:]) if program.modes else ()
+    return Program((*program.instructions[:at], Apply("clone", (target,)), *later), modes)
 
 
 def _bypassed(program: Program, at: int, source: Ref) -> Program:
     """The program in which the users of instruction `at` use `source` instead."""
-    steps = list(program.instructions)
-    for n in range(at + 1, len(steps)):
-        step = steps[n]
-        refs = {Ref(m, k): Ref(m, k) for m in range(n) for k in range(results(program[m]))}
-        steps[n] = refer(step, {**refs, Ref(at): source})
-    return Program(tuple(steps))
+    new = {Ref(n, k): Ref(n, k) for n, step in enumerate(program) for k in range(results(step))}
+    new[Ref(at)] = source
+    later = tuple(refer(step, new) for step in program.instructions[at + 1 :])
+    return replace(program, instructions=(*program.instructions[: at + 1], *later))

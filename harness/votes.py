@@ -14,7 +14,7 @@ from frameworks.base import Framework
 from frameworks.runner import run
 from reports.records import Votes
 from rules.explain import shown
-from rules.language import Apply, Backward, Detach, Instruction, Leaf, Literal, Program, Ref
+from rules.language import Apply, Backward, Detach, Instruction, Leaf, Literal, Program, Ref, Walking
 from rules.observations import Returned
 from rules.reference import whole
 from rules.reference.functions import array
@@ -26,12 +26,14 @@ STEPS = {"float64": 1e-5, "float32": 1e-2}
 def votes(program: Program, framework: Framework, violation: Violation) -> Votes | None:
     """The three votes, as text, and what they decide; None where the violation is not about a gradient's value."""
     call = program[violation.at]
-    if not isinstance(call, Backward) or violation.got is None or violation.want is None or violation.subject is None:
+    if not isinstance(call, Walking) or violation.got is None or violation.want is None or violation.subject is None:
         return None
     before = 0.0 if violation.held is None else violation.held
     got, want = violation.got - before, violation.want - before
-    authority = whole.gradients(program, call).get(violation.subject)
-    differences = None if program.stateful else finite_differences(program, framework, call, violation.subject)
+    authority = differences = None
+    if isinstance(call, Backward) and not program.stateful:
+        authority = whole.gradients(program, call).get(violation.subject)
+        differences = finite_differences(program, framework, call, violation.subject)
     return Votes(
         shown(got),
         shown(want if authority is None else authority),
@@ -79,7 +81,8 @@ def _detached(program: Program, framework: Framework) -> dict[int, Leaf]:
     found = {}
     for at, (step, seen) in enumerate(zip(program, run(program, framework), strict=True)):
         if isinstance(step, Detach) and isinstance(seen.outcome, Returned):
-            tensor = seen.outcome.values[0]
+            (tensor,) = seen.outcome.values
+            assert tensor is not None
             found[at] = Leaf(Literal(tuple(tensor.value.ravel().tolist()), tensor.value.shape, tensor.dtype), False)
     return found
 
@@ -101,7 +104,9 @@ def _weighted(program: Program, framework: Framework, call: Backward) -> float |
         outcome = seen[root.at].outcome
         if not isinstance(outcome, Returned):
             return None
-        value = outcome.values[root.output].value.astype(np.float64)
+        made = outcome.values[root.output]
+        assert made is not None
+        value = made.value.astype(np.float64)
         total += float((value * (1.0 if cotangent is None else array(cotangent))).sum())
     return total
 

@@ -48,6 +48,9 @@ class Dialect:
     {cotangents} and {arguments}; `retain` has {value}. `clear_to_none` and `clear_to_zeros` have {leaf}; `gradient`
     reads what a leaf holds. `error` is the exception to catch where an error is expected.
 
+    `step` has {optimizer}, {leaves} and {settings}; where an optimizer makes several steps, it has a name: `optimizer`
+    makes it, with the same fields, and `step_again`, with {name}, is a step.
+
     The rest is for frameworks that claim those instructions; each template has the fields of its instruction.
     `clear_to_zeros_briefly` is `clear_to_zeros` as a simple statement, which may stand behind another or a `with`.
     `writes` maps a write to a statement, {0} being the target; `effects` an effect to a function of a gradient, which
@@ -74,6 +77,8 @@ class Dialect:
     assign: str = ""
     create: str = ""
     step: str = ""
+    optimizer: str = ""
+    step_again: str = ""
     optimizers: Mapping[str, str] = field(default_factory=dict)
     writes: Mapping[str, str] = field(default_factory=dict)
     detach_in_place: str = ""
@@ -118,6 +123,8 @@ def _line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) 
     match step:
         case ZeroGrad():
             return _clear(step, name, dialect, alone=not program.mode(at))
+        case Step():
+            return _step(at, step, program, name, dialect)
         case Grad(inputs=(_,)):
             return f"({made},) = {_value(step, name, dialect)}"
         case _ if made:
@@ -167,12 +174,6 @@ def _action(step: Instruction, name: Mapping[Ref, str], dialect: Dialect) -> str
             return dialect.remove_hook.format(handle=name[handle])
         case AssignGrad(leaf, given):
             return dialect.assign.format(leaf=name[leaf], value="None" if given is None else name[given])
-        case Step(leaves, optimizer, settings):
-            return dialect.step.format(
-                optimizer=dialect.optimizers.get(optimizer, optimizer),
-                leaves=_listed(leaves, name),
-                settings="".join(f", {k}={v!r}" for k, v in settings),
-            )
         case Drop(values):
             return dialect.drop.format(values=_listed(values, name))
     raise TypeError(f"{type(step).__name__} is no action")
@@ -182,6 +183,21 @@ def _clear(step: ZeroGrad, name: Mapping[Ref, str], dialect: Dialect, alone: boo
     simple = dialect.clear_to_zeros if alone and len(step.leaves) == 1 else dialect.clear_to_zeros_briefly
     template = dialect.clear_to_none if step.set_to_none else simple or dialect.clear_to_zeros
     return "; ".join(template.format(leaf=name[leaf]) for leaf in step.leaves)
+
+
+def _step(at: int, step: Step, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> str:
+    """A step; equal steps are steps of one optimizer, which the first of them makes."""
+    fields = {
+        "optimizer": dialect.optimizers.get(step.optimizer, step.optimizer),
+        "leaves": _listed(step.leaves, name),
+        "settings": _further([f"{k}={v!r}" for k, v in step.settings]),
+    }
+    if not dialect.step_again or program.instructions.count(step) == 1:
+        return dialect.step.format(**fields)
+    first = program.instructions.index(step)
+    its = f"{step.optimizer}{first + 1}"
+    again = dialect.step_again.format(name=its)
+    return f"{its} = {dialect.optimizer.format(**fields)}; {again}" if at == first else again
 
 
 def _backward(call: Backward, name: Mapping[Ref, str], dialect: Dialect) -> str:
