@@ -72,7 +72,7 @@ ACTIVATIONS = table(
         off(0.0),
         choices=offer(slope=(0.01, 0.25)),
     ),
-    _op("prelu", "F.prelu({0}, {1})", _prelu, off(0.0), ANY, rest=_weights),
+    _op("prelu", "F.prelu({0}, {1})", _prelu, off(0.0), ANY, rest=_weights, also_saves=(1,)),  # in one backward op
     _op("elu", "F.elu({0}, alpha={alpha})", _elu, off(0.0), choices=offer(alpha=(1.0, 0.5))),
     _op("celu", "F.celu({0}, alpha={alpha})", _celu, off(0.0), choices=offer(alpha=(1.0, 0.5))),
     _op("selu", "F.selu({0})", lambda j, x: SELU_SCALE * _elu(j, x, SELU_ALPHA), off(0.0)),

@@ -6,7 +6,7 @@ import numpy as np
 
 from rules.language import Shape
 from rules.ops.domains import ABOVE_MINUS_ONE, ANY, MARGIN, MODERATE, NONZERO, POSITIVE, POWERS, SMALL, SQUARABLE
-from rules.ops.op import Choices, Op, Saves, table
+from rules.ops.op import RESULTS, Choices, Op, Saves, table
 from rules.ops.parts import nested
 from rules.ops.shapes import broadcast, broadcasting, broadcasting_two, nonempty, offer, size
 
@@ -60,9 +60,25 @@ BINARY = table(
     _two("minimum", "torch.minimum({0}, {1})", lambda j, a, b: j.np.where(a < b, a, b), SURELY, apart=untied),
     _two("fmax", "torch.fmax({0}, {1})", lambda j, a, b: j.np.where(a > b, a, b), SURELY, apart=untied),
     _two("fmin", "torch.fmin({0}, {1})", lambda j, a, b: j.np.where(a < b, a, b), SURELY, apart=untied),
-    _two("xlogy", "torch.xlogy({0}, {1})", lambda j, a, b: a * j.np.log(b), SURELY, ANY, POSITIVE),
-    _two("xlog1py", "torch.special.xlog1py({0}, {1})", lambda j, a, b: a * j.np.log1p(b), SURELY, ANY, ABOVE_MINUS_ONE),
-    _two("copysign", "torch.copysign({0}, {1})", lambda j, a, b: j.np.abs(a) * j.np.sign(b), SURELY, NONZERO),
+    # The first operand of these two is kept for the points where both factors vanish.
+    _two("xlogy", "torch.xlogy({0}, {1})", lambda j, a, b: a * j.np.log(b), SURELY, ANY, POSITIVE, also_saves=(0,)),
+    _two(
+        "xlog1py",
+        "torch.special.xlog1py({0}, {1})",
+        lambda j, a, b: a * j.np.log1p(b),
+        SURELY,
+        ANY,
+        ABOVE_MINUS_ONE,
+        also_saves=(0,),
+    ),
+    _two(
+        "copysign",
+        "torch.copysign({0}, {1})",
+        lambda j, a, b: j.np.abs(a) * j.np.sign(b),
+        SURELY,
+        NONZERO,
+        also_saves=(RESULTS,),  # kept whichever operand requires grad
+    ),
     _two(
         "add_scaled",
         "torch.add({0}, {1}, alpha={alpha})",
@@ -91,7 +107,14 @@ BINARY = table(
         PERHAPS,
         choices=masks,
     ),
-    _three("lerp", "torch.lerp({0}, {1}, {2})", lambda j, a, b, w: a + w * (b - a), SURELY, SQUARABLE),
+    _three(
+        "lerp",
+        "torch.lerp({0}, {1}, {2})",
+        lambda j, a, b, w: a + w * (b - a),
+        SURELY,
+        SQUARABLE,
+        also_saves=(2,),  # kept whichever operand requires grad
+    ),
     _three(
         "addcmul",
         "torch.addcmul({0}, {1}, {2}, value={value})",
@@ -111,5 +134,6 @@ BINARY = table(
         NONZERO,
         choices=offer(value=(1, 0.5)),
         unsaved=(0,),
+        also_saves=(2,),  # kept whichever operand requires grad
     ),
 )

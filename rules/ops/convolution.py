@@ -179,6 +179,7 @@ def _op(name: str, torch: str, reference, accepts, more=(), saves=SURELY, domain
     return Op(name, torch, reference, saves, domains=(domain,), **fields, **shaped(accepts, *more))
 
 
+# One backward op serves input and kernel: both are kept, whichever requires grad.
 CONVOLUTION = table(
     "convolution",
     _op(
@@ -189,6 +190,7 @@ CONVOLUTION = table(
         SIGNALS,
         rest=_kernels(1),
         choices=_convolutions,
+        also_saves=(0, 1),
     ),
     _op(
         "conv1d_bias",
@@ -198,10 +200,18 @@ CONVOLUTION = table(
         SIGNALS,
         rest=_kernels(1, biased=True),
         choices=_convolutions,
+        also_saves=(0, 1),
         unsaved=(2,),
     ),
     _op(
-        "conv2d", f"F.conv2d({{0}}, {{1}}, {CONV})", _convolve, _image, IMAGES, rest=_kernels(2), choices=_convolutions
+        "conv2d",
+        f"F.conv2d({{0}}, {{1}}, {CONV})",
+        _convolve,
+        _image,
+        IMAGES,
+        rest=_kernels(2),
+        choices=_convolutions,
+        also_saves=(0, 1),
     ),
     _op(
         "conv2d_bias",
@@ -211,6 +221,7 @@ CONVOLUTION = table(
         IMAGES,
         rest=_kernels(2, biased=True),
         choices=_convolutions,
+        also_saves=(0, 1),
         unsaved=(2,),
     ),
     _op(
@@ -222,6 +233,7 @@ CONVOLUTION = table(
         SIGNALS,
         rest=_transposed_kernels,
         choices=_transpositions,
+        also_saves=(0, 1),
     ),
 )
 
@@ -236,6 +248,7 @@ POOLING = table(
         SIGNALS,
         PERHAPS,
         ANY,
+        also_saves=(0,),
         choices=_pools(1),
     ),
     _op(
@@ -246,6 +259,7 @@ POOLING = table(
         IMAGES,
         PERHAPS,
         ANY,
+        also_saves=(0,),
         choices=_pools(2),
     ),
     _op(
@@ -286,6 +300,7 @@ POOLING = table(
         SIGNALS,
         PERHAPS,
         ANY,
+        also_saves=(0,),
         choices=lambda shape: [
             {"output_size": n} for n in dict.fromkeys((1, 2, shape[-1])) if size(shape[:-1]) * n <= LARGEST
         ],

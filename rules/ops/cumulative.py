@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rules.ops.domains import ANY, DISTINCT, MODERATE, SMALL
-from rules.ops.op import Choices, Op, Saves, table
+from rules.ops.op import RESULTS, Choices, Op, Saves, table
 from rules.ops.parts import scanned
 from rules.ops.shapes import dims, every, having, nonempty, ranked, shaped
 
@@ -45,10 +45,20 @@ def _diff(j, x, n, dim):
     return x
 
 
+# Over one element each of these is the identity, and PyTorch keeps the same as over many.
 CUMULATIVE = table(
     "cumulative",
     Op("cumulative_sum", "torch.cumsum({0}, {dim})", _sum, NEVER, choices=dims, **LINE),
-    Op("cumulative_prod", "torch.cumprod({0}, {dim})", _prod, SURELY, choices=dims, domains=(SMALL,), **FILLED),
+    Op(
+        "cumulative_prod",
+        "torch.cumprod({0}, {dim})",
+        _prod,
+        SURELY,
+        choices=dims,
+        domains=(SMALL,),
+        also_saves=(0, RESULTS),
+        **FILLED,
+    ),
     Op(
         "logcumsumexp",
         "torch.logcumsumexp({0}, {dim})",
@@ -56,10 +66,29 @@ CUMULATIVE = table(
         SURELY,
         choices=dims,
         domains=(MODERATE,),
+        also_saves=(0, RESULTS),
         **FILLED,
     ),
-    Op("cummax", "torch.cummax({0}, {dim}).values", _max, SURELY, choices=dims, domains=(DISTINCT,), **FILLED),
-    Op("cummin", "torch.cummin({0}, {dim}).values", _min, SURELY, choices=dims, domains=(DISTINCT,), **FILLED),
+    Op(
+        "cummax",
+        "torch.cummax({0}, {dim}).values",
+        _max,
+        SURELY,
+        choices=dims,
+        domains=(DISTINCT,),
+        also_saves=(0,),
+        **FILLED,
+    ),
+    Op(
+        "cummin",
+        "torch.cummin({0}, {dim}).values",
+        _min,
+        SURELY,
+        choices=dims,
+        domains=(DISTINCT,),
+        also_saves=(0,),
+        **FILLED,
+    ),
     Op(
         "diff",
         "torch.diff({0}, n={n}, dim={dim})",

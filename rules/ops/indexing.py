@@ -149,14 +149,23 @@ TAKING = (
         having(1),
     ),
     _op("take", f"torch.index_select({{0}}, {{dim}}, {_tensor('index')})", _take, _takes, having(1)),
-    _op("take_along_axis", f"torch.take_along_dim({{0}}, {_tensor('index')}, dim={{dim}})", _gather, _indices, FILLED),
-    _op("gather", f"torch.gather({{0}}, {{dim}}, {_tensor('index')})", _gather, _indices, FILLED),
+    # PyTorch keeps the operand of these three for its shape alone.
+    _op(
+        "take_along_axis",
+        f"torch.take_along_dim({{0}}, {_tensor('index')}, dim={{dim}})",
+        _gather,
+        _indices,
+        FILLED,
+        also_saves=(0,),
+    ),
+    _op("gather", f"torch.gather({{0}}, {{dim}}, {_tensor('index')})", _gather, _indices, FILLED, also_saves=(0,)),
     _op(
         "take_flat",
         f"torch.take({{0}}, {_tensor('index')})",
         lambda j, x, index: picked(j, x, lambda at: np.take(at, index)),
         _flat_indices,
         nonempty,
+        also_saves=(0,),
     ),
     _op(
         "index",
@@ -205,6 +214,7 @@ PUTTING = (
         _lines,
         FILLED,
         rest=same,
+        also_saves=(1,),  # for its shape
     ),
     _op(
         "index_copy",
@@ -213,6 +223,7 @@ PUTTING = (
         _unique_lines,
         FILLED,
         rest=same,
+        also_saves=(1,),  # for its shape
     ),
     _op("index_fill", f"torch.index_fill({{0}}, {{dim}}, {_tensor('index')}, {{value}})", _fill, _fills, FILLED),
     _op(

@@ -176,6 +176,7 @@ LOSSES = table(
         _likelihood,
         PERHAPS,
         choices=_targets,
+        also_saves=(0,),  # for its shape
         **SAMPLES,
     ),
     _loss(
@@ -211,7 +212,12 @@ LOSSES = table(
     _loss("kl_div", "kl_div({0}, {1}, reduction={reduction})", _kl_div, ANY, POSITIVE, rest=same),
     _loss("kl_div_log", "kl_div({0}, {1}, reduction={reduction}, log_target=True)", _kl_div_log, ANY, SMALL, rest=same),
     _loss(
-        "binary_cross_entropy", "binary_cross_entropy({0}, {1}, reduction={reduction})", _bce, PROBABILITY, rest=same
+        "binary_cross_entropy",
+        "binary_cross_entropy({0}, {1}, reduction={reduction})",
+        _bce,
+        PROBABILITY,
+        rest=same,
+        also_saves=(1,),  # kept whichever operand requires grad
     ),
     _loss(
         "bce_with_logits",
@@ -219,6 +225,7 @@ LOSSES = table(
         _bce_logits,
         MODERATE,
         rest=same,
+        also_saves=(1,),  # kept whichever operand requires grad
     ),
     _loss(
         "poisson_nll_loss", "poisson_nll_loss({0}, {1}, reduction={reduction})", _poisson, SMALL, POSITIVE, rest=same

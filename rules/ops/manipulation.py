@@ -238,6 +238,7 @@ GROWING = (
         _borders,
         every(growing(2), ranked(2, 3), lambda shape: shape[-1] >= 2 and nonempty(shape)),
         saves=PERHAPS,
+        also_saves=(0,),
     ),
     _view(
         "unfold",

@@ -118,14 +118,13 @@ ROWS = every(nonempty, ranked(1, 4))
 
 
 def _op(
-    name: str, torch: str, reference, accepts, choices=EPS, rest=None, saves=SURELY, unsaved=(), domain=SQUARABLE
+    name: str, torch: str, reference, accepts, choices=EPS, rest=None, saves=SURELY, domain=SQUARABLE, **fields
 ) -> Op:
-    more = {} if rest is None else {"rest": rest}
-    return Op(
-        name, torch, reference, saves, choices=choices, domains=(domain,), unsaved=unsaved, **more, **shaped(accepts)
-    )
+    more = fields if rest is None else {"rest": rest, **fields}
+    return Op(name, torch, reference, saves, choices=choices, domains=(domain,), **more, **shaped(accepts))
 
 
+# One backward op serves all operands, so that what one derivative needs is kept for the others, too.
 NORMALISATION = table(
     "normalisation",
     _op("layer_norm", "F.layer_norm({0}, {normalized_shape}, eps={eps})", _layer, ROWS, _trailing),
@@ -137,6 +136,7 @@ NORMALISATION = table(
         _trailing,
         _two_trailing,
         unsaved=(2,),
+        also_saves=(0, 1, 2),
     ),
     _op("rms_norm", "F.rms_norm({0}, {normalized_shape}, eps={eps})", _rms, ROWS, _trailing),
     _op("rms_norm_affine", "F.rms_norm({0}, {normalized_shape}, {1}, eps={eps})", _rms, ROWS, _trailing, _one_trailing),
@@ -149,6 +149,7 @@ NORMALISATION = table(
         EPS,
         _two_channelled,
         unsaved=(2,),
+        also_saves=(0, 1),
     ),
     _op(
         "batch_norm_running",
@@ -157,6 +158,7 @@ NORMALISATION = table(
         _batched,
         _statistics,
         saves=PERHAPS,
+        also_saves=(0,),
     ),
     _op(
         "batch_norm_running_affine",
@@ -166,6 +168,7 @@ NORMALISATION = table(
         _statistics,
         _two_channelled,
         unsaved=(2,),
+        also_saves=(0, 1),
     ),
     _op("group_norm", "F.group_norm({0}, {num_groups}, eps={eps})", _group, _grouped, _groups),
     _op(
@@ -176,6 +179,7 @@ NORMALISATION = table(
         _groups,
         _two_channelled,
         unsaved=(2,),
+        also_saves=(0, 1),
     ),
     _op(
         "instance_norm",

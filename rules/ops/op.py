@@ -43,6 +43,9 @@ class Aliases(Enum):
     NEVER = "never"
 
 
+RESULTS = -1
+"""In `Op.also_saves`: the results."""
+
 Choices = Sequence[Mapping[str, Any]]
 """Attributes to choose from: each maps names to `rules.language.Attr`."""
 
@@ -86,7 +89,10 @@ class Op:
     addmm adds to): where no other operand requires grad, an implementation may save nothing. `dtype` is the results'
     dtype where the op itself decides it. `aliases` says whether results share the first operand's memory; `multi` marks
     the functions that return several views at once, to which PyTorch refuses recorded writes; `overlaps` those of whose
-    results several elements may lie in one place of memory, so that writing to them is undefined.
+    results several elements may lie in one place of memory, so that writing to them is undefined. `also_saves` are the
+    operands (and `RESULTS`) that PyTorch was seen to save where the derivative does not depend on them, so that writing
+    to them later is an error: for their shapes, because they serve another operand's derivative, or for points that are
+    judged nowhere.
     """
 
     name: str
@@ -105,6 +111,7 @@ class Op:
     aliases: Aliases = Aliases.NEVER
     multi: bool = False
     overlaps: bool = False
+    also_saves: tuple[int, ...] = ()
 
     def domain(self, operand: int) -> Domain:
         """The domain of one operand."""

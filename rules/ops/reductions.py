@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rules.language import Shape
 from rules.ops.domains import ANY, DISTINCT, DISTINCT_MAGNITUDES, NONZERO, SMALL, SQUARABLE
-from rules.ops.op import Choices, Op, Saves, table
+from rules.ops.op import RESULTS, Choices, Op, Saves, table
 from rules.ops.parts import folded, logsumexp, ordered
 from rules.ops.shapes import count, every, lines, nonempty, ranked, reduced, shaped, size
 
@@ -90,16 +90,17 @@ def _sort(j, x, dim, descending):
     return j.np.flip(up, axis=dim) if descending else up
 
 
-def _all(name: str, torch: str, reference, *domains, accepts=nonempty) -> Op:
-    return Op(name, torch, reference, SURELY, domains=domains, **shaped(accepts))
+def _all(name: str, torch: str, reference, *domains, accepts=nonempty, **more) -> Op:
+    return Op(name, torch, reference, SURELY, domains=domains, **more, **shaped(accepts))
 
 
 def _some(name: str, torch: str, reference, saves: Saves, *domains, choices=reduced, accepts=nonempty) -> Op:
     return Op(name, torch, reference, saves, choices=choices, domains=domains or (ANY,), **shaped(accepts))
 
 
-def _one(name: str, torch: str, reference, *domains, choices=lines) -> Op:
-    return Op(name, torch, reference, SURELY, choices=choices, domains=domains, **shaped(every(nonempty, ranked(1))))
+def _one(name: str, torch: str, reference, *domains, choices=lines, **more) -> Op:
+    accepts = every(nonempty, ranked(1))
+    return Op(name, torch, reference, SURELY, choices=choices, domains=domains, **more, **shaped(accepts))
 
 
 SUMS = (
@@ -111,8 +112,15 @@ SUMS = (
         choices=reduced,
     ),
     _some("mean", f"torch.mean({{0}}, {OVER})", _mean, NEVER),
-    _all("prod", "torch.prod({0})", lambda j, x: _product(j, j.np.reshape(x, -1), 0, False), SMALL),
-    _one("prod_dim", f"torch.prod({{0}}, {OVER})", _product, SMALL),
+    # The product of one element needs nothing, and PyTorch keeps it all the same.
+    _all(
+        "prod",
+        "torch.prod({0})",
+        lambda j, x: _product(j, j.np.reshape(x, -1), 0, False),
+        SMALL,
+        also_saves=(0, RESULTS),
+    ),
+    _one("prod_dim", f"torch.prod({{0}}, {OVER})", _product, SMALL, also_saves=(0, RESULTS)),
     _some(
         "logsumexp", f"torch.logsumexp({{0}}, {OVER})", lambda j, x, dim, keepdim: logsumexp(j, x, dim, keepdim), SURELY
     ),

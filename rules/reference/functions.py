@@ -52,6 +52,12 @@ def forward_of(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
 @lru_cache(maxsize=None)
 def vjp_of(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
     """The vector-Jacobian product of an op as a NumPy function of its operands and its results' cotangents."""
+    return vjp_source(op, attrs, shapes).function()
+
+
+@lru_cache(maxsize=None)
+def vjp_source(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
+    """The source of an op's vector-Jacobian product: what it computes, and which arguments that depends on."""
     function = definition(op, attrs)
 
     def pull(*inputs: jax.Array) -> tuple[jax.Array, ...]:
@@ -61,7 +67,7 @@ def vjp_of(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
         outs = jax.eval_shape(function, *(jax.ShapeDtypeStruct(s, np.float64) for s in shapes))
         return stage(pull, *shapes, *(o.shape for o in outs))
 
-    return store().staged(("vjp", op, attrs, shapes), make)
+    return store().source(("vjp", op, attrs, shapes), make)
 
 
 def array(value: Literal) -> Array:

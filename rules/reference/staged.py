@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -32,14 +33,22 @@ Staged = Callable[..., tuple[np.ndarray, ...]]
 
 @dataclass(frozen=True)
 class Source:
-    """Straight-line NumPy code and the constants in it; `portable` unless it calls back into JAX."""
+    """Straight-line NumPy code and the constants in it; `portable` unless it calls back into JAX.
+
+    `reads` says for each result which of the function's arguments its value depends on.
+    """
 
     code: str
     constants: dict[str, Any]
-    portable: bool
+    reads: tuple[frozenset[int], ...]
+    portable: bool = True
 
     def function(self) -> Staged:
         """The function that the source defines."""
+        return self._compiled
+
+    @cached_property
+    def _compiled(self) -> Staged:
         scope = {**_SCOPE, **self.constants}
         exec(self.code, scope)
         return scope["staged"]
@@ -67,10 +76,11 @@ class _Writer:
 
     def write(self, closed: ClosedJaxpr) -> Source:
         arguments = [self._fresh("x") for _ in closed.jaxpr.invars]
-        results = [f"np.float64{r}" if r.startswith("(") else r for r in self._inline(closed, arguments)]
+        made = self._inline(closed, arguments)
+        results = [f"np.float64{r}" if r.startswith("(") else r for r in made]
         lines = "".join(f"    {made} = {code}\n" for made, code in self._live(results))
         source = f"def staged({', '.join(arguments)}):\n{lines}    return ({''.join(r + ', ' for r in results)})\n"
-        return Source(source, self.constants, self.portable)
+        return Source(source, self.constants, self._reads(arguments, made), self.portable)
 
     def _fresh(self, prefix: str) -> str:
         self.names += 1
@@ -124,6 +134,14 @@ class _Writer:
                 needed.update(args)
                 kept.append((target, code))
         return reversed(kept)
+
+    def _reads(self, arguments: list[str], results: list[str]) -> tuple[frozenset[int], ...]:
+        """For each result, the positions of the arguments that it depends on."""
+        nothing: frozenset[int] = frozenset()
+        read = {name: frozenset([at]) for at, name in enumerate(arguments)}
+        for made, _, _, args in self.body:
+            read.update(dict.fromkeys(made, nothing.union(*(read.get(a, nothing) for a in args))))
+        return tuple(read.get(r, nothing) for r in results)
 
 
 def _run(eqn: Any) -> Callable[..., Any]:

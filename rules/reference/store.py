@@ -62,20 +62,26 @@ class Store:
         return database
 
     def staged(self, key: object, make: Callable[[], Source]) -> Staged:
-        """The function stored under `key`, or the one that `make` makes, stored for next time."""
+        """The function of the source that is stored under `key`, or that `make` makes."""
+        return self.source(key, make).function()
+
+    def source(self, key: object, make: Callable[[], Source]) -> Source:
+        """The source stored under `key`, or the one that `make` makes, stored for next time."""
         name = repr(key)
         if name in self.known:
             try:
-                code, constants = pickle.loads(self.known[name])
-                return Source(code, constants, True).function()
+                code, constants, reads = pickle.loads(self.known[name])
+                source = Source(code, constants, reads)
+                source.function()  # damaged code shows here
+                return source
             except (pickle.UnpicklingError, EOFError, TypeError, ValueError, SyntaxError):
                 del self.known[name]
         source = make()
         if source.portable:
-            self.fresh[name] = pickle.dumps((source.code, source.constants))
+            self.fresh[name] = pickle.dumps((source.code, source.constants, source.reads))
             if len(self.fresh) >= BATCH:
                 self.flush()
-        return source.function()
+        return source
 
     def flush(self) -> None:
         """Write what is new."""
