@@ -160,10 +160,10 @@ def _read_write(text: str, known: Known) -> Write:
 
 
 def _read_step(text: str, known: Known) -> Step:
-    leaves, _, rest = text.rpartition(", ")
+    *leaves, rest = _split(text)
     last, _, rest = rest.partition(" ")
     optimizer, _, settings = rest.strip().partition(" ")
-    return Step(_listed(f"{leaves}, {last}" if leaves else last, known), optimizer, _read_operands(settings, known)[1])
+    return Step(tuple(known[n] for n in (*leaves, last)), optimizer, _read_operands(settings, known)[1])
 
 
 def _read_backward(text: str, known: Known) -> Backward:
