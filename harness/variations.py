@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from frameworks.base import Framework
 from harness.checking import passes
@@ -29,6 +30,7 @@ from rules.language import (
     refer,
     results,
 )
+from rules.validation import MalformedProgram, validate
 
 MOST = 40
 """How many variations are tried."""
@@ -38,15 +40,28 @@ Variations = Iterator[tuple[str, Program]]
 
 def nearest(program: Program, at: int, framework: Framework, claims: Collection[Needs]) -> str | None:
     """A phrase for the first variation that passes ("passes with retain_graph=True on line 3"), or None."""
-    for number, (text, changed) in enumerate(_variations(program.upto(at + 1))):
-        if number >= MOST:
-            return None
-        if changed.instructions[-1:] and passes(changed, framework, claims):
+    for text, changed in islice(variations(program.upto(at + 1)), MOST):
+        if passes(changed, framework, claims):
             return f"passes {text}"
     return None
 
 
-def _variations(program: Program) -> Variations:
+def variations(program: Program) -> Variations:
+    """Every variation that is another program, and sound, with what it is, the smallest changes first."""
+    for text, changed in _changes(program):
+        if changed.instructions and changed != program and _sound(changed):
+            yield text, changed
+
+
+def _sound(program: Program) -> bool:
+    try:
+        validate(program)
+    except MalformedProgram:  # such as a value that is now used after it was dropped
+        return False
+    return True
+
+
+def _changes(program: Program) -> Variations:
     yield from _retained(program)
     yield from _less(program)
     yield from _moved(program)
