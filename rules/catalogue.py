@@ -75,6 +75,28 @@ IN_PLACE = Source(
     "In-place correctness checks",
     "https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks",
 )
+VIEWS = Source("Tensor views", "https://docs.pytorch.org/docs/stable/tensor_view.html")
+NO_GRAD = Source(
+    "Locally disabling gradient computation",
+    "https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation",
+)
+GRAD = Source("torch.autograd.grad", "https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html")
+HOOKS = Source(
+    "torch.Tensor.register_hook", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.register_hook.html"
+)
+HOOKS_EXECUTION = Source(
+    "Backward hooks execution", "https://docs.pytorch.org/docs/stable/notes/autograd.html#backward-hooks-execution"
+)
+ACCUMULATED = Source(
+    "torch.Tensor.register_post_accumulate_grad_hook",
+    "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.register_post_accumulate_grad_hook.html",
+)
+RETAIN = Source(
+    "torch.Tensor.retain_grad", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.retain_grad.html"
+)
+DETACH_IN_PLACE = Source(
+    "torch.Tensor.detach_", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach_.html"
+)
 OPTIM = Source("torch.optim", "https://docs.pytorch.org/docs/stable/optim.html")
 ZERO_GRAD = Source(
     "Optimizer.zero_grad", "https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html"
@@ -147,6 +169,10 @@ _RULES = (
     _must("accumulation/zero-to-zeros", "After clearing to zeros a leaf MUST hold zeros where it held a gradient, and none where it held none.", ZERO_GRAD, CONTROLS, needs=(Needs.ZERO_TO_ZEROS,)),
     _must("accumulation/assigned", "A gradient that was assigned MUST be what the leaf holds, and what later calls add to.", LAYOUTS, BUFFERS, needs=(Needs.ASSIGNS,)),
     _must("accumulation/own-object", "Two leaves MUST NOT share one gradient object.", LAYOUTS, needs=(Needs.IDENTITY,)),
+    _must("accumulation/assigned-form", "A gradient of another shape than the leaf's MUST NOT be assignable.", LAYOUTS, needs=(Needs.ASSIGNS,)),
+    _should("accumulation/in-place", "A backward call without create_graph SHOULD add in place to the gradient that a leaf holds, so that references to it see the sum.", LAYOUTS, needs=(Needs.IDENTITY,)),
+    _should("accumulation/replaces", "A backward call with create_graph SHOULD give the leaf a new gradient object and leave the old one as it was.", LAYOUTS, needs=(Needs.IDENTITY, Needs.CREATE_GRAPH)),
+    _should("accumulation/layout", "A leaf's first gradient SHOULD have the leaf's strides where its elements are dense, and row-major ones otherwise.", LAYOUTS, needs=(Needs.LAYOUT,)),
     # lifetime: how long a graph can be walked
     _must("lifetime/same-root-raises", "A second backward call on a root whose saved values the first one freed MUST raise an error that says so.", BACKWARD, SECOND_TIME, BUFFERS, needs=(Needs.FREES,)),
     _must("lifetime/freed-subgraph-raises", "A backward call from another root that walks into freed saved values MUST raise, however new that root is.", BACKWARD, CONTROLS, needs=(Needs.FREES,)),
@@ -158,18 +184,68 @@ _RULES = (
     _must("lifetime/independent", "Freeing one graph MUST NOT affect another that shares only leaves with it.", MECHANICS, TWO_NETWORKS, needs=(Needs.FREES,)),
     _must("lifetime/rebuilt", "A graph that is computed anew from its leaves MUST be walkable, whatever was freed before.", MECHANICS, SECOND_TIME, needs=(Needs.FREES,)),
     _info("lifetime/nothing-saved", "A second backward call on a graph that saved nothing may raise or may give the right gradient.", MECHANICS, CONTROLS),
-    # writes: what an optimizer's step does to what was recorded before it
-    _must("writes/error-or-recorded", "A backward call through values that were written to since MUST raise an error that says so or give the gradient of the computation as it was recorded.", IN_PLACE, GRUS, BUFFERS, needs=(Needs.OPTIMIZERS,)),
-    _must("writes/unsaved-works", "A write to a value that no derivative needs MUST NOT keep a graph from being walked.", IN_PLACE, BUFFERS, needs=(Needs.OPTIMIZERS,)),
+    # writes: what in-place changes, and an optimizer's steps, do
+    _must("writes/error-or-recorded", "A backward call through values that were written to since MUST raise an error that says so or give the gradient of the computation as it was recorded.", IN_PLACE, GRUS, BUFFERS),
+    _must("writes/unsaved-works", "A write to a value that no derivative needs MUST NOT keep a graph from being walked.", IN_PLACE, BUFFERS),
+    _must("writes/value", "A write MUST give its target the value of the op's definition.", IN_PLACE, needs=(Needs.WRITES,)),
+    _must("writes/aliases", "A write MUST show in every value that shares memory with its target.", VIEWS, DETACH, needs=(Needs.WRITES, Needs.VIEWS)),
+    _must("writes/nothing-else", "A write MUST NOT change any value that shares no memory with its target.", VIEWS, needs=(Needs.WRITES,)),
+    _must("writes/recorded", "The gradient of a recorded write MUST flow to what was written, and through the write to what was there before.", IN_PLACE, needs=(Needs.WRITES,)),
+    _must("writes/requires-grad", "The target of a recorded write MUST require grad afterwards.", MECHANICS, needs=(Needs.WRITES, Needs.REQUIRES_GRAD)),
+    _must("writes/leaf-raises", "A recorded write to a leaf that requires grad, or to a view of one, MUST raise.", MECHANICS, needs=(Needs.WRITES, Needs.WRITE_CHECKS)),
+    _should("writes/refused-keeps-values", "A write that is refused SHOULD leave every value as it was.", IN_PLACE, needs=(Needs.WRITES,)),
+    _info("writes/overlap", "What a write does whose elements overlap in memory, or that reads what it writes, is not specified.", VIEWS),
     _must("writes/step", "An optimizer's step MUST move its leaves by its published formula, and leave those without a gradient.", OPTIM, BUFFERS, needs=(Needs.OPTIMIZERS,)),
+    # views: values that share memory
+    _must("views/shares", "A view, and a detached value, MUST share memory with its source.", VIEWS, DETACH, needs=(Needs.VIEWS, Needs.MEMORY)),
+    _must("views/own-memory", "The result of an op that gives no view MUST NOT share memory with its operands.", VIEWS, needs=(Needs.MEMORY,)),
+    _must("views/history", "What is written to a view MUST become part of the history of its base and of every other view of it.", IN_PLACE, needs=(Needs.WRITES, Needs.VIEWS)),
+    _info("views/restricted", "A view made under no_grad, or one of several made by one op, may refuse to be written to, and to be used after its base was written to.", MECHANICS),
+    # modes: what is recorded
+    _must("modes/no-grad-result", "A result computed under no_grad MUST NOT require grad.", NO_GRAD, needs=(Needs.MODES, Needs.REQUIRES_GRAD)),
+    _must("modes/recorded", "Under enable_grad inside no_grad, a result MUST be recorded again.", NO_GRAD, needs=(Needs.MODES,)),
+    _must("modes/restored", "After a no_grad block, left normally or by an error, results MUST be recorded as before it.", NO_GRAD, needs=(Needs.MODES,)),
+    _must("modes/constant", "No gradient MUST flow through a value that was computed under no_grad.", NO_GRAD, needs=(Needs.MODES,)),
+    _must("modes/constant-root", "A backward call on a value that was computed under no_grad MUST raise.", NO_GRAD, needs=(Needs.MODES, Needs.NO_GRAD_CHECK)),
+    _must("modes/backward-anywhere", "A backward call under no_grad MUST do what it does outside.", NO_GRAD, BACKWARD, needs=(Needs.MODES,)),
+    _must("modes/unrecorded-write", "A write under no_grad MUST change the value and leave its history as it was.", NO_GRAD, IN_PLACE, needs=(Needs.MODES, Needs.WRITES)),
+    _must("modes/frozen-leaf", "A leaf that has ceased to require grad when a backward call reaches it MUST keep the gradient that it had.", MECHANICS, needs=(Needs.SWITCHES,)),
+    _must("modes/switch-refused", "Switching off requires_grad of a value that is no leaf MUST raise.", MECHANICS, needs=(Needs.SWITCHES,)),
     # higher: gradients of gradients
     _must("higher/differentiable", "A gradient computed with create_graph MUST be differentiable, and its own gradients right.", BACKWARD, CONTROLS, needs=(Needs.CREATE_GRAPH,)),
     _must("higher/plain-raises", "A gradient computed without create_graph MUST have no history: a backward call on it raises.", BACKWARD, CONTROLS, needs=(Needs.NO_GRAD_CHECK, Needs.ASSIGNS)),
+    _must("higher/op", "The second derivative of an op by itself MUST be that of its definition.", CHAIN_RULE, BACKWARD, needs=(Needs.CREATE_GRAPH,)),
+    # functional: gradients as results
+    _must("functional/value", "The functional form MUST return the gradients of the sum of its outputs, each weighted with its cotangent, with respect to every input.", GRAD, needs=(Needs.FUNCTIONAL,)),
+    _must("functional/no-accumulation", "The functional form MUST leave what leaves hold as it was.", GRAD, needs=(Needs.FUNCTIONAL,)),
+    _must("functional/frees", "The functional form MUST free what it walked unless it is asked to retain it.", GRAD, needs=(Needs.FUNCTIONAL, Needs.FREES)),
+    _must("functional/inner-input", "An input that is no leaf MUST get the gradient with respect to it.", GRAD, needs=(Needs.FUNCTIONAL,)),
+    _must("functional/duplicates", "An input that is listed twice MUST get its whole gradient in both places.", GRAD, needs=(Needs.FUNCTIONAL,)),
+    _must("functional/unused-raises", "An input that the outputs do not depend on MUST raise unless that is allowed.", GRAD, needs=(Needs.FUNCTIONAL,)),
+    _must("functional/unused-none", "Where unused inputs are allowed, they MUST get none.", GRAD, needs=(Needs.FUNCTIONAL,)),
+    _must("functional/materialized", "Where gradients are to be materialised, unused inputs MUST get zeros.", GRAD, needs=(Needs.FUNCTIONAL,)),
+    _must("functional/options", "Asking for materialised gradients while forbidding unused inputs MUST raise.", GRAD, needs=(Needs.FUNCTIONAL,)),
+    _must("functional/input-no-grad", "An input that does not require grad MUST raise.", GRAD, AUTOGRAD_BACKWARD, needs=(Needs.NO_GRAD_CHECK,)),
+    _must("functional/inputs-only", "A backward call with inputs MUST accumulate into them and into no other leaf.", AUTOGRAD_BACKWARD, needs=(Needs.INPUTS,)),
+    _should("functional/no-inputs", "A backward call with an empty list of inputs SHOULD raise.", AUTOGRAD_BACKWARD, needs=(Needs.INPUTS,)),
+    # hooks: functions that are called with gradients, and values that retain theirs
+    _must("hooks/called", "A hook MUST be called once by each call that computes its value's gradient, with the whole of it.", HOOKS, needs=(Needs.HOOKS,)),
+    _must("hooks/result", "What a hook returns MUST take the gradient's place from there on.", HOOKS, needs=(Needs.HOOKS,)),
+    _must("hooks/order", "The hooks of one value MUST be called in the order of their registration, each with what the one before made of the gradient.", HOOKS_EXECUTION, needs=(Needs.HOOKS,)),
+    _must("hooks/removed", "A hook that was removed MUST NOT be called.", HOOKS, needs=(Needs.HOOKS,)),
+    _must("hooks/accumulated", "A hook after accumulation MUST be called when the leaf holds its new gradient.", ACCUMULATED, needs=(Needs.ACCUMULATED_HOOKS,)),
+    _must("hooks/refused", "Registering a hook on a value that does not require grad, or one after accumulation on a value that is no leaf, MUST raise.", HOOKS, ACCUMULATED, needs=(Needs.HOOKS,)),
+    _must("hooks/raise", "An exception that a hook raises MUST end the call and reach its caller.", HOOKS, needs=(Needs.HOOKS,)),
+    _must("hooks/shape", "A hook that returns a gradient of another shape MUST make the call raise.", HOOKS, needs=(Needs.HOOKS,)),
+    _must("hooks/retained", "A value that retains its gradient MUST hold the sum of what the calls so far contributed to it, as its hooks left it.", RETAIN, HOOKS_EXECUTION, needs=(Needs.RETAINS_GRAD,)),
+    _must("hooks/retain-refused", "Asking a value that does not require grad to retain its gradient MUST raise.", RETAIN, needs=(Needs.RETAINS_GRAD,)),
     # detach: where history ends
     _must("detach/blocks", "No gradient MUST flow through a detached value to what it was made from.", DETACH, TWO_NETWORKS, SECOND_TIME, needs=(Needs.DETACH,)),
     _must("detach/values", "A detached value MUST have the values of its source and MUST NOT require grad.", DETACH, SECOND_TIME, needs=(Needs.DETACH, Needs.REQUIRES_GRAD)),
     _must("detach/root-raises", "A backward call on a detached value MUST raise, for it has no history.", DETACH, GRUS, SECOND_TIME, needs=(Needs.DETACH, Needs.NO_GRAD_CHECK)),
     _must("detach/keeps-source", "Detaching a value MUST leave the graph behind its source walkable.", DETACH, needs=(Needs.DETACH,)),
+    _must("detach/in-place", "A value that is detached in place MUST keep its value and MUST NOT require grad any more.", DETACH_IN_PLACE, needs=(Needs.DETACH, Needs.WRITES)),
+    _must("detach/view-raises", "Detaching a view in place MUST raise.", DETACH_IN_PLACE, needs=(Needs.DETACH, Needs.WRITES, Needs.VIEWS)),
     # errors: what is refused, and what a refusal leaves behind
     _must("errors/no-grad-root", "A backward call on a root that does not require grad MUST raise.", BACKWARD, needs=(Needs.NO_GRAD_CHECK,)),
     _must("errors/non-scalar-root", "A backward call without cotangent on a root that has not exactly one element MUST raise.", BACKWARD, AUTOGRAD_BACKWARD, needs=(Needs.NON_SCALAR_CHECK,)),
@@ -178,6 +254,15 @@ _RULES = (
     _should("errors/refusal-keeps-gradients", "A call that is refused for its arguments SHOULD leave every gradient as it was.", AUTOGRAD_BACKWARD, needs=(Needs.IMPERATIVE,)),
     _should("errors/refusal-keeps-graph", "A call that is refused for its arguments SHOULD leave the graph walkable.", AUTOGRAD_BACKWARD),
     _must("errors/not-torn", "After a backward call that failed on a freed graph each leaf MUST hold its old gradient or the complete new one.", MECHANICS, needs=(Needs.IMPERATIVE, Needs.FREES)),
+    _must("errors/goes-on", "After a call that failed, what it did not free MUST work as before.", MECHANICS, needs=(Needs.IMPERATIVE,)),
+    # memory: what is alive when
+    _must("memory/freed", "A backward call that does not retain the graph MUST release what the graph saved.", BACKWARD, CONTROLS, needs=(Needs.COUNTS_SAVED, Needs.FREES)),
+    _must("memory/retained", "A backward call that retains the graph MUST keep what the graph saved.", BACKWARD, CONTROLS, needs=(Needs.COUNTS_SAVED, Needs.RETAIN)),
+    _must("memory/dropped", "When the last value that leads to a graph goes away, what the graph saved MUST be released.", MECHANICS, needs=(Needs.COUNTS_SAVED,)),
+    _must("memory/steady", "Building, walking and clearing again and again MUST NOT let the number of saved values grow.", MECHANICS, needs=(Needs.COUNTS_SAVED,)),
+    _must("memory/cycle", "After the gradients of a call with create_graph are cleared and its values are gone, what its graph saved MUST be released.", BACKWARD, needs=(Needs.COUNTS_SAVED, Needs.CREATE_GRAPH)),
+    # sequences: everything at once
+    _must("sequences/history", "What a program did before MUST affect a call only as the rules say.", MECHANICS),
     # documents: what the articles claim
     _info("documents/claims", "What a framework does on the programs of the articles, which are judged by all other rules.", *ARTICLES),
 )  # fmt: skip

@@ -39,7 +39,7 @@ def diagnose(
     `held` is what the leaves held before, `got` what they hold after. `alone` says that the call walks a single op:
     what could be the op's own fault is then taken for it.
     """
-    due = {r: c for r, c in reference.pullback(call).items() if r in got}
+    due = {r: c for r, c in reference.pullback(call).items() if r in got and r == reference.slot(r)}
     before = {r: np.zeros_like(c) if held.get(r) is None else np.asarray(held[r]) for r, c in due.items()}
     seen = {r: np.zeros_like(c) if got[r] is None else np.asarray(got[r]) for r, c in due.items()}
     for diagnosis, wrong in _explanations(reference, call, leaf, held, before, due, alone):

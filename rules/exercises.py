@@ -1,4 +1,4 @@
-"""Which rules a backward call really puts to the test: the situation of each, told from the state of the tape."""
+"""Which rules a call really puts to the test: the situation of each, told from the state of the tape."""
 
 from __future__ import annotations
 
@@ -6,58 +6,128 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rules.graph import Freed, Node, Walk
-from rules.language import Backward, Ref
+from rules.language import Backward, Grad, Modes, Ref, Walking, records
 from rules.ops import Saves
+from rules.ops.writes import WRITES
+from rules.reference.recording import MOVE, Slot
 
 if TYPE_CHECKING:
     from rules.tape import Tape
 
 
-def exercised(tape: Tape, call: Backward, walk: Walk) -> tuple[str, ...]:
+def exercised(tape: Tape, call: Walking, walk: Walk, modes: Modes) -> tuple[str, ...]:
     """The rules that a call which may return exercises."""
-    rules = ["errors/legal-returns"]
+    rules = ["errors/legal-returns", *_form(tape, call, walk), *_graph(tape, call, walk)]
+    made = {out for n in walk.nodes for out in n.record.outs}
+    slot = tape.reference.slot
+    if any(slot(source) in made for source in tape.detached.values()):
+        rules.append("detach/keeps-source")
+    if tape.refused & (made | {slot(r) for r in call.roots}):
+        rules.append("errors/refusal-keeps-graph")
+    if any(node.derivative for node in walk.nodes):
+        rules.append("higher/differentiable")
+    if modes and not records(modes):
+        rules.append("modes/backward-anywhere")
+    if tape.failed:
+        rules.append("errors/goes-on")
+    if tape.actions > 1:
+        rules.append("sequences/history")
+    rules += [*_written(tape, walk), *_hooked(tape, call, walk), *_lifetime(tape, call, walk)]
+    return tuple(dict.fromkeys(rules))
+
+
+def _form(tape: Tape, call: Walking, walk: Walk) -> list[str]:
+    """What the call is asked for."""
+    rules: list[str] = []
+    if isinstance(call, Grad):
+        rules += ["functional/value", "functional/no-accumulation"]
+        slots = [tape.reference.slot(r) for r in call.inputs]
+        if len(set(call.inputs)) < len(call.inputs):
+            rules.append("functional/duplicates")
+        if any(s not in walk.reached | walk.near for s in slots):
+            rules.append("functional/materialized" if call.materialize_grads else "functional/unused-none")
+        if any(s in tape.reference.producer for s in slots):
+            rules.append("functional/inner-input")
+        return rules
     if walk.leaves:
         rules += ["gradients/op" if walk.alone else "gradients/graph", "gradients/form"]
-        rules += dict.fromkeys(
-            "accumulation/first" if tape.held.get(leaf) is None else "accumulation/adds" for leaf in walk.leaves
-        )
+        held = [tape.held.get(leaf) for leaf in walk.leaves]
+        rules += dict.fromkeys("accumulation/first" if h is None else "accumulation/adds" for h in held)
+        if any(h is None for h in held):
+            rules.append("accumulation/layout")
+        if any(h is not None for h in held):
+            rules.append("accumulation/replaces" if call.create_graph else "accumulation/in-place")
+    if call.inputs is not None:
+        rules.append("functional/inputs-only")
     if len(walk.leaves) > 1:
         rules.append("accumulation/own-object")
-        values = [tape.leaves[leaf].value for leaf in walk.leaves]
+        values = [tape.leaves[leaf].value for leaf in walk.leaves if leaf in tape.leaves]
         if len({(v.shape, v.data) for v in values if v.data}) < sum(1 for v in values if v.data):
             rules.append("gradients/equal-leaves")
-    if any(n > 1 for n in walk.uses.values()):
-        rules.append("gradients/fan-out")
-    for node in walk.nodes:
-        if len(set(node.args)) < len(node.args):
-            rules.append("gradients/same-argument")
-        if node.results > 1:
-            rules.append("gradients/several-results")
-        if any(r in tape.leaves and not tape.requires_grad[r] for r in node.args):
-            rules.append("accumulation/constant")
-        if any(r in tape.detached for r in node.args):
-            rules.append("detach/blocks")
+    if any(ref in tape.reference.retained for ref in walk.into):
+        rules.append("hooks/retained")
     if len(call.roots) > 1:
         rules.append("gradients/several-roots")
     if any(ct is not None and any(x != 1 for x in ct.data) for ct in call.cotangents):
         rules.append("gradients/cotangent")
-    if any(tape.requires_grad[leaf] and leaf not in walk.leaves for leaf in tape.leaves):
+    requires = tape.reference.requires_grad
+    if any(requires[leaf] and leaf not in walk.leaves for leaf in tape.leaves):
         rules.append("accumulation/unreached")
-    made = {Ref(n.at, k) for n in walk.nodes for k in range(n.results)}
-    if any(source in made for source in tape.detached.values()):
-        rules.append("detach/keeps-source")
-    if tape.refused & (made | set(call.roots)):
-        rules.append("errors/refusal-keeps-graph")
-    if any(node.derivative for node in walk.nodes):
-        rules.append("higher/differentiable")
-    stale = [node for node in (*walk.nodes, *walk.perhaps) if tape.memory.stale(node)]
-    if stale:
-        needed = any(node.saves is not Saves.NEVER for node in stale)
-        rules.append("writes/error-or-recorded" if needed else "writes/unsaved-works")
-    return tuple(dict.fromkeys(rules + _lifetime(tape, call, walk)))
+    if any(not requires[leaf] and leaf in walk.reached for leaf in tape.leaves):
+        rules.append("modes/frozen-leaf")
+    return rules
 
 
-def _lifetime(tape: Tape, call: Backward, walk: Walk) -> list[str]:
+def _graph(tape: Tape, call: Walking, walk: Walk) -> list[str]:
+    """What the graph looks like."""
+    rules = ["gradients/fan-out"] if any(n > 1 for n in walk.uses.values()) else []
+    for node in walk.nodes:
+        record = node.record
+        if len(set(record.args)) < len(record.args):
+            rules.append("gradients/same-argument")
+        if len(record.outs) > 1:
+            rules.append("gradients/several-results")
+        if all(record.flows):
+            continue
+        for slot, flows in zip(record.args, record.flows, strict=True):
+            if not flows and slot in tape.leaves:
+                rules.append("accumulation/constant")
+            elif not flows and slot in tape.detached:
+                rules.append("detach/blocks")
+            elif not flows and slot in tape.unrecorded:
+                rules.append("modes/constant")
+    return rules
+
+
+def _written(tape: Tape, walk: Walk) -> list[str]:
+    rules = []
+    nodes = (*walk.nodes, *walk.perhaps)
+    if any(node.op in WRITES for node in walk.nodes):
+        rules.append("writes/recorded")
+    if any(node.op == MOVE for node in walk.nodes):
+        rules.append("views/history")
+    if tape.reference.memory.written:
+        touched = [node for node in nodes if tape.touched(node)]
+        if any(tape.stale(node) for node in touched):
+            rules.append("writes/error-or-recorded")
+        elif touched:
+            rules.append("writes/unsaved-works")
+    return rules
+
+
+def _hooked(tape: Tape, call: Walking, walk: Walk) -> list[str]:
+    hooks = tape.hooks_on(walk.called)
+    rules = ["hooks/called"] if hooks else []
+    if any(hook.effect in ("scale", "replace") for _, hook in hooks):
+        rules.append("hooks/result")
+    if any(len(tape.reference.hooks.get(slot, ())) > 1 for slot in walk.called):
+        rules.append("hooks/order")
+    if any(tape.reference.after.get(leaf) for leaf in walk.leaves) and isinstance(call, Backward):
+        rules.append("hooks/accumulated")
+    return rules
+
+
+def _lifetime(tape: Tape, call: Walking, walk: Walk) -> list[str]:
     rules = []
     if any(node.walks and not node.freed and node.saves is Saves.SURELY for node in walk.nodes):
         rules.append("lifetime/retained-works")
@@ -65,30 +135,41 @@ def _lifetime(tape: Tape, call: Backward, walk: Walk) -> list[str]:
         return ["lifetime/nothing-saved", *rules]
     freed = [node for node in tape.nodes.values() if node.freed is Freed.SURELY]
     if freed and walk.nodes:
-        signatures = {_signature(tape, Ref(n.at)) for n in freed}
-        if any(_signature(tape, root) in signatures for root in call.roots if root.at in tape.nodes):
+        slot, producer = tape.reference.slot, tape.reference.producer
+        signatures = {_signature(tape, out) for n in freed for out in n.record.outs[:1]}
+        if any(_signature(tape, slot(root)) in signatures for root in call.roots if slot(root) in producer):
             rules.append("lifetime/rebuilt")
         elif _joined(tape, walk, freed):
             rules.append("lifetime/walked-only")
-        elif any(r in walk.leaves for node in freed for r in node.args):
+        elif any(s in walk.leaves for node in freed for s in node.args):
             rules.append("lifetime/independent")
     return rules
 
 
-def _signature(tape: Tape, ref: Ref) -> object:
-    node = tape.nodes.get(ref.at)
-    return ref if node is None else (node.op, node.attrs, ref.output, *(_signature(tape, r) for r in node.args))
+def _signature(tape: Tape, slot: Slot) -> int:
+    """A number that two slots share if they were computed by the same ops from the same leaves."""
+    if slot not in tape.signatures:
+        number = tape.reference.producer.get(slot)
+        key: object = slot
+        if number is not None:
+            record = tape.reference.records[number]
+            attrs = record.attrs if record.op != MOVE else number
+            key = (record.op, attrs, record.outs.index(slot), *(_signature(tape, s) for s in record.args))
+        tape.signatures[slot] = tape.kinds.setdefault(key, len(tape.kinds))
+    return tape.signatures[slot]
 
 
 def _joined(tape: Tape, walk: Walk, freed: Sequence[Node]) -> bool:
     """Whether some node depends both on what is walked and on what was freed: the two are parts of one graph."""
-    walked, gone = {n.at for n in walk.nodes}, {n.at for n in freed}
-    reach: dict[int, int] = {}
-    for at, node in tape.nodes.items():
-        mask = (1 if at in walked else 0) | (2 if at in gone else 0)
-        for r in node.args:
-            mask |= reach.get(r.at, 0)
-        reach[at] = mask
-        if mask == 3:
-            return True
+    walked = {out for n in walk.nodes for out in n.record.outs}
+    gone = {out for n in freed for out in n.record.outs}
+    reach: dict[Ref, int] = {}
+    for record in tape.reference.records:
+        mask = 0
+        for s in record.args:
+            mask |= reach.get(s, 0)
+        for out in record.outs:
+            reach[out] = mask | (1 if out in walked else 0) | (2 if out in gone else 0)
+            if reach[out] == 3:
+                return True
     return False

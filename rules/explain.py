@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from rules.catalogue import Needs
+from rules.following import take
 from rules.graph import Expectation, Freed, Node
 from rules.language import Apply, Backward, Detach, Leaf, Program, Ref, ZeroGrad
-from rules.observations import Observation, Raised, Returned
+from rules.observations import NotRun, Observation, Raised, Returned
 from rules.ops import Saves
 from rules.reference.values import Reference
 from rules.tape import Tape
@@ -27,15 +28,31 @@ def explain(
     program: Program, observation: Observation, reference: Reference, claims: Collection[Needs], violation: Violation
 ) -> Remarks:
     """The remarks that lead to a violation, in the order of the program's lines."""
-    tape = Tape(reference.values, Needs.FREES in claims)
-    expectation = Expectation()
-    for at in range(violation.at + 1):
-        step, seen = program[at], observation[at]
-        expectation = tape.expect(at, step)
-        if at < violation.at:
-            tape.advance(at, step, expectation, seen)
+    tape, expectation = retraced(program, observation, reference, claims, violation.at)
     story = _Story(program, observation, tape, violation, expectation)
-    return [*story.before(), (violation.at + 1, story.verdict(reference))]
+    return [*story.before(), (violation.at + 1, story.verdict(tape.reference))]
+
+
+def retraced(
+    program: Program, observation: Observation, reference: Reference, claims: Collection[Needs], until: int
+) -> tuple[Tape, Expectation]:
+    """The tape before instruction `until`, and what may happen there; `reference` follows where it has to."""
+    if program.stateful:
+        reference = Reference()
+        reference.observing = True
+    tape = Tape(reference, Needs.FREES in claims)
+    expectation = Expectation()
+    for at in range(until + 1):
+        step, seen, modes = program[at], observation[at], program.mode(at)
+        if not isinstance(seen.outcome, NotRun):
+            expectation = tape.expect(at, step, modes)
+        if at == until:
+            break
+        if program.stateful:
+            take(reference, at, step, modes, seen)
+        if not isinstance(seen.outcome, NotRun):
+            tape.advance(at, step, expectation, seen, modes)
+    return tape, expectation
 
 
 class _Story:
@@ -82,7 +99,7 @@ class _Story:
         """An earlier backward call: what it freed, kept or added."""
         if not isinstance(self.observation[at].outcome, Returned):
             return "is refused, and leaves the graph and the gradients as they were." if self._lifetime() else "raises."
-        shared = [n for n in self.tape.walk(call.roots).nodes if n.at in self.walked]
+        shared = [n for n in self.tape.walk(call).nodes if n.at in self.walked]
         parts = []
         if shared and self._lifetime():
             where = _lines(n.at for n in shared)
@@ -124,7 +141,7 @@ class _Story:
 
     def _sum(self, subject: str | None, violation: Violation, reference: Reference, call: Backward) -> str:
         assert violation.subject is not None
-        due = reference.pullback(call).get(violation.subject)
+        due = reference.pullback(call).get(reference.slot(violation.subject))
         path = [n.at for n in self.expectation.walk.nodes]
         way = f"through {_lines(path)} " if path else ""
         before = "held no gradient" if violation.held is None else f"held {shown(violation.held)}"

@@ -1,6 +1,4 @@
-"""The recorded graph: its nodes, what a backward call walks, and what is expected of an instruction. Plain data for
-the tape model.
-"""
+"""The recorded graph as the tape model sees it: nodes, what a call walks, what is expected of an instruction."""
 
 from __future__ import annotations
 
@@ -8,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from rules.language import Attrs, Ref
+from rules.language import Ref
 from rules.observations import Kind
 from rules.ops import OPS, Saves
+from rules.reference.recording import Record, Slot
 
 
 class Freed(IntEnum):
@@ -23,22 +22,33 @@ class Freed(IntEnum):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A recorded op, or (`derivative`) the derivatives that a backward call with create_graph recorded.
+    """A recorded op, and what became of it.
 
-    `walks` counts the backward calls that went through it; `freed_by` is the one that freed it.
+    `walks` counts the calls that went through it; `freed_by` is the one that freed it.
     """
 
-    at: int
-    op: str
-    attrs: Attrs
-    args: tuple[Ref, ...]
-    results: int
+    record: Record
     saves: Saves
+    derivative: bool = False
     freed: Freed = Freed.NO
     freed_by: int | None = None
     walks: int = 0
     was_retained: bool = False
-    derivative: bool = False
+
+    @property
+    def at(self) -> int:
+        """The instruction that recorded it."""
+        return self.record.at
+
+    @property
+    def op(self) -> str:
+        """The op."""
+        return self.record.op
+
+    @property
+    def args(self) -> tuple[Slot, ...]:
+        """The slots of its operands."""
+        return self.record.args
 
     @property
     def surely_gone(self) -> bool:
@@ -48,16 +58,23 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What a backward call goes through: its nodes, newest first, and the leaves that it reaches.
+    """What a call goes through: its nodes, newest first, and the slots that it reaches.
 
     `perhaps` are nodes that it may go through: those behind the operands of a derivative, which matter only where the
-    derivative depends on them.
+    derivative depends on them. `leaves` are the leaves that it adds to; `into` all values that it adds to, and `maybe`
+    those that it may add to. `reached` are the slots that surely get a cotangent, `called` those whose hooks are surely
+    called, `near` those whose hooks may be.
     """
 
     nodes: tuple[Node, ...] = ()
     leaves: frozenset[Ref] = frozenset()
-    uses: Mapping[Ref, int] = field(default_factory=dict)
+    uses: Mapping[Slot, int] = field(default_factory=dict)
     perhaps: tuple[Node, ...] = ()
+    into: frozenset[Ref] = frozenset()
+    maybe: frozenset[Ref] = frozenset()
+    reached: frozenset[Slot] = frozenset()
+    called: frozenset[Slot] = frozenset()
+    near: frozenset[Slot] = frozenset()
 
     @property
     def alone(self) -> bool:
@@ -70,10 +87,12 @@ class Expectation:
     """What may happen at one instruction.
 
     `returns` is the rule that lets it return (None: it must not); `raises` the kinds of error that it may raise, each
-    with its rule; `exercises` the rules whose situation this instruction brings about.
+    with its rule; `exercises` the rules whose situation this instruction brings about. Where it is `unclear` what a
+    return would mean, nothing is judged from then on.
     """
 
     returns: str | None = "errors/legal-returns"
     raises: Mapping[Kind, str] = field(default_factory=dict)
     exercises: tuple[str, ...] = ()
     walk: Walk = Walk()
+    unclear: bool = False

@@ -12,22 +12,13 @@ import numpy as np
 from rules.catalogue import RULES, Needs
 from rules.diagnosis import diagnose
 from rules.graph import Expectation, Walk
-from rules.language import (
-    Apply,
-    AssignGrad,
-    Backward,
-    Instruction,
-    Program,
-    Ref,
-    Step,
-    ZeroGrad,
-)
+from rules.language import AssignGrad, Backward, Grad, Instruction, Program, Ref, Step, Walking, Write, ZeroGrad
 from rules.observations import Gradient, Raised, Seen
 from rules.reference.bound import close, gradient_bound, working_dtype
 from rules.reference.values import Reference
 from rules.tape import ON_THE_WAY, Tape
 from rules.text import names
-from rules.verdicts import Violation
+from rules.verdicts import Violation, op_of
 
 HUGE = 1e30
 
@@ -39,9 +30,12 @@ class Holdings:
         self.program, self.claims = program, claims
         self.stateful = program.stateful  # then what is right depends on what was seen, and the reference follows it
         self.reference = Reference() if self.stateful else reference
-        self.tape = Tape(self.reference.values, Needs.FREES in claims)
+        self.reference.observing = self.stateful
+        self.tape = Tape(self.reference, Needs.FREES in claims)
         self.exercised: dict[str, int] = {}
         self.before: dict[Ref, np.ndarray] = {}
+        self.strides: dict[Ref, tuple[int, ...] | None] = {}
+        self.lost = False
         self._dtype: str | None = None
 
     @property
@@ -57,10 +51,10 @@ class Holdings:
 
     def _assigned(self, at: int, step: AssignGrad, seen: Seen) -> Violation | None:
         rule = "accumulation/assigned"
-        for leaf in self.tape.leaves:
-            got, held = seen.gradients.get(leaf), self.tape.held.get(leaf)
+        for leaf, got in seen.gradients.items():
+            held = self.tape.held.get(leaf)
             if leaf != step.leaf:
-                fine = _unchanged(held, got)
+                fine = unchanged(held, got)
             elif step.value is None:
                 fine = got is None
             else:
@@ -84,8 +78,8 @@ class Holdings:
                     leaf,
                     got=tensor.value, want=want, bound=slack,
                 )  # fmt: skip
-        for leaf in self.tape.leaves:
-            if not _unchanged(self.tape.held.get(leaf), seen.gradients.get(leaf)):
+        for leaf, got in seen.gradients.items():
+            if not unchanged(self.tape.held.get(leaf), got):
                 return self._differs(rule, at, leaf, "the leaf's gradient changed", "gradients stay as they were", step)
         return None
 
@@ -93,30 +87,65 @@ class Holdings:
         return Violation(rule, at, seen, ((due, rule),), ref, op_of(step)) if self.applies(rule) else None
 
     def _gradients(self, at: int, call: Backward, expectation: Expectation, seen: Seen) -> Violation | None:
-        due = self.reference.pullback(call)
-        for leaf, made in self.tape.leaves.items():
-            held, got = self.tape.held.get(leaf), seen.gradients.get(leaf)
-            if leaf not in expectation.walk.leaves:
-                if not _unchanged(held, got):
+        due, walk = self.reference.pullback(call), expectation.walk
+        for leaf, got in seen.gradients.items():
+            held = self.tape.held.get(leaf)
+            if leaf not in walk.into:
+                if not unchanged(held, got) and not self._complete(call, leaf, held, got, walk):
                     return self._stray(at, leaf, held, got, expectation)
                 continue
-            contribution = due[leaf]
+            contribution = due.get(self.reference.slot(leaf), np.zeros_like(self.reference.values[leaf]))
             before = "accumulation/first" if held is None else "accumulation/adds"
+            if leaf not in walk.leaves:
+                before = "hooks/retained" if leaf in self.reference.retained else "functional/inputs-only"
             if got is None:
                 if held is None and self._negligible(call, leaf, contribution):
                     continue  # a gradient that is zero throughout may stay undefined
                 twins = "gradients/equal-leaves" in expectation.exercises
                 rule = "gradients/equal-leaves" if twins and held is None else before
                 return self._differs(rule, at, leaf, "the leaf holds no gradient", "the leaf holds a gradient", call)
-            if got.value.shape != contribution.shape or got.dtype != made.value.dtype:
-                form = f"a gradient of shape {got.value.shape}, {got.dtype}"
-                return self._differs(
-                    "gradients/form", at, leaf, form, f"shape {contribution.shape}, {made.value.dtype}", call
-                )
+            dtype = self.tape.leaves[leaf].value.dtype if leaf in self.tape.leaves else got.dtype
+            if got.value.shape != contribution.shape or got.dtype != dtype:
+                form, due_form = f"a gradient of shape {got.value.shape}, {got.dtype}", f"shape {contribution.shape}"
+                return self._differs("gradients/form", at, leaf, form, f"{due_form}, {dtype}", call)
             violation = self._compare(at, call, leaf, seen, contribution, expectation, before)
+            if not violation and leaf in walk.leaves:
+                violation = self._object(at, call, leaf, held, got)
             if violation:
                 return violation
-        return self._shared(at, seen, expectation.walk)
+        return self._shared(at, seen, walk)
+
+    def _complete(self, call: Walking, leaf: Ref, held: Gradient | None, got: Gradient | None, walk: Walk) -> bool:
+        """Whether a value that a call may add to holds its old gradient and the whole contribution."""
+        if leaf not in walk.into | walk.maybe or got is None:
+            return False
+        contribution = self.reference.pullback(call).get(self.reference.slot(leaf))
+        if contribution is None or got.value.shape != contribution.shape:
+            return contribution is None and not got.value.any()
+        want = contribution if held is None else held.value + contribution
+        if close(got.value, want, self.dtype):
+            return True
+        return bool((np.abs(got.value - want) <= self._bound(call, leaf, held, want)).all())
+
+    def _object(self, at: int, call: Backward, leaf: Ref, held: Gradient | None, got: Gradient) -> Violation | None:
+        """Whether the gradient is the same object as before, or another, and laid out as it should be."""
+        if not got.value.size:
+            return None
+        if held is not None and held.identity is not None and got.identity is not None:
+            kept = held.identity == got.identity
+            if kept and call.create_graph:
+                rule, text, due = "accumulation/replaces", "the same object was changed", "the leaf holds a new object"
+                return self._differs(rule, at, leaf, text, due, call)
+            if not kept and not call.create_graph:
+                rule, text = "accumulation/in-place", "the leaf holds another object"
+                return self._differs(rule, at, leaf, text, "the gradient that it held is added to in place", call)
+        strides = self.strides.get(leaf)
+        if held is None and not call.create_graph and strides is not None and got.strides is not None:
+            want = _laid_out(strides, got.value.shape)
+            if any(a != b for a, b, n in zip(got.strides, want, got.value.shape, strict=True) if n > 1):
+                text = f"the gradient has strides {got.strides}"
+                return self._differs("accumulation/layout", at, leaf, text, f"strides {want}", call)
+        return None
 
     def _compare(
         self,
@@ -138,26 +167,43 @@ class Holdings:
             return None
         alone = expectation.walk.alone
         rule, op = ("gradients/op", expectation.walk.nodes[0].op) if alone else ("gradients/graph", None)
-        diagnosis = diagnose(self.reference, call, leaf, values_of(self.tape.held), values_of(seen.gradients), alone)
-        if diagnosis and self.applies(diagnosis.rule):
-            rule, op = diagnosis.rule, op if diagnosis.rule == "gradients/op" else None
-        if any(node.derivative for node in expectation.walk.nodes):
-            rule, op = "higher/differentiable", None
-        elif "writes/error-or-recorded" in expectation.exercises:
-            rule, op = "writes/error-or-recorded", None
+        rule = self._blamed(expectation, rule)
+        diagnosis = None
+        if leaf in expectation.walk.leaves and not self.reference.hooks and call.inputs is None:
+            gradients = values_of(self.tape.held), values_of(seen.gradients)
+            diagnosis = diagnose(self.reference, call, leaf, *gradients, alone)
+        if diagnosis and self.applies(diagnosis.rule) and rule in ("gradients/op", "gradients/graph"):
+            rule = diagnosis.rule
+        if leaf not in expectation.walk.leaves:
+            rule = before
         return Violation(
-            rule, at, "returned with another gradient", (("returns with the right gradient", before),), leaf, op,
-            None if held is None else held.value, got.value, want, bound, diagnosis.text if diagnosis else None,
+            rule, at, "returned with another gradient", (("returns with the right gradient", before),), leaf,
+            op if rule == "gradients/op" else None, None if held is None else held.value, got.value, want, bound,
+            diagnosis.text if diagnosis else None,
         )  # fmt: skip
 
-    def _negligible(self, call: Backward, leaf: Ref, contribution: np.ndarray) -> bool:
-        """Whether a contribution is zero but for the rounding of the reference itself."""
-        return not contribution.any() or bool(
-            (np.abs(contribution) <= gradient_bound(self.reference, call, leaf, self.dtype)).all()
-        )
+    def _blamed(self, expectation: Expectation, rule: str) -> str:
+        """The rule that a wrong gradient breaks, told from what the call walks; `rule` where nothing is special."""
+        special = (
+            "higher/differentiable", "writes/error-or-recorded", "hooks/result", "views/history", "writes/recorded",
+        )  # fmt: skip
+        return next((s for s in special if s in expectation.exercises and self.applies(s)), rule)
 
-    def _bound(self, call: Backward, leaf: Ref, held: Gradient | None, want: np.ndarray) -> np.ndarray:
-        bound = gradient_bound(self.reference, call, leaf, self.dtype)
+    def _negligible(self, call: Walking, leaf: Ref, contribution: np.ndarray) -> bool:
+        """Whether a contribution is zero but for the rounding of the reference itself."""
+        if not contribution.any():
+            return True
+        return bool((np.abs(contribution) <= self._slack(call, leaf)).all())
+
+    def _slack(self, call: Walking, ref: Ref) -> np.ndarray:
+        """How far rounding may take what a call contributes to a value."""
+        return self._slack_of(call, self.reference.slot(ref))
+
+    def _slack_of(self, call: Walking, slot: Ref) -> np.ndarray:
+        return gradient_bound(self.reference, call, slot, self.dtype)
+
+    def _bound(self, call: Walking, leaf: Ref, held: Gradient | None, want: np.ndarray) -> np.ndarray:
+        bound = self._slack(call, leaf)
         if held is not None:
             eps = np.finfo(self.dtype).eps
             bound = bound + 2 * eps * (np.abs(held.value) + np.abs(want))
@@ -168,8 +214,8 @@ class Holdings:
     ) -> Violation | None:
         """A leaf that the call does not reach, whose gradient changed all the same."""
         rule = "accumulation/unreached"
-        if not self.tape.requires_grad[leaf]:
-            rule = "accumulation/constant"
+        if not self.reference.requires_grad[leaf]:
+            rule = "modes/frozen-leaf" if leaf in expectation.walk.reached else "accumulation/constant"
         elif "detach/blocks" in expectation.exercises:
             rule = "detach/blocks"
         seen = (
@@ -192,7 +238,7 @@ class Holdings:
             if gradient is None or gradient.identity is None or not gradient.value.size:
                 continue
             other = owner.setdefault(gradient.identity, leaf)
-            if other != leaf and self.applies("accumulation/own-object"):
+            if other != leaf and not self._were_one(other, leaf) and self.applies("accumulation/own-object"):
                 name = names(self.program)
                 return Violation(
                     "accumulation/own-object", at, f"{name[other]} and {name[leaf]} hold the same gradient object",
@@ -202,12 +248,17 @@ class Holdings:
                 )  # fmt: skip
         return None
 
+    def _were_one(self, one: Ref, other: Ref) -> bool:
+        """Whether two leaves held the same object before: the program assigned it to both."""
+        held = self.tape.held.get(one), self.tape.held.get(other)
+        return all(g is not None and g.identity is not None for g in held) and held[0].identity == held[1].identity  # type: ignore[union-attr]
+
     def _cleared(self, at: int, step: ZeroGrad, seen: Seen) -> Violation | None:
         rule = "accumulation/zero-to-none" if step.set_to_none else "accumulation/zero-to-zeros"
-        for leaf in self.tape.leaves:
-            held, got = self.tape.held.get(leaf), seen.gradients.get(leaf)
+        for leaf, got in seen.gradients.items():
+            held = self.tape.held.get(leaf)
             if leaf not in step.leaves:
-                fine, due = _unchanged(held, got), "other leaves keep their gradients"
+                fine, due = unchanged(held, got) or self._same_object(held, step), "other leaves keep their gradients"
             elif step.set_to_none or held is None:
                 fine, due = got is None, "the leaf holds no gradient"
             else:
@@ -218,31 +269,42 @@ class Holdings:
                 return self._differs(rule, at, leaf, f"the leaf holds {shown}", due, step)
         return None
 
+    def _same_object(self, held: Gradient | None, step: ZeroGrad) -> bool:
+        """Whether a gradient was assigned to several leaves, one of which is cleared."""
+        cleared = [self.tape.held.get(leaf) for leaf in step.leaves]
+        return held is not None and any(c is not None and c.memory == held.memory is not None for c in cleared)
+
     def _after_error(
         self, at: int, step: Instruction, expectation: Expectation, raised: Raised, seen: Seen
     ) -> Violation | None:
-        """What a call that raised may leave behind."""
-        if not isinstance(step, Backward):
+        """What an instruction that raised may leave behind."""
+        if isinstance(step, Write):
+            return self._kept(at, step, seen)
+        if not isinstance(step, (Backward, Grad)):
             return None
-        freed = raised.kind in ON_THE_WAY
-        rule = "errors/not-torn" if freed else "errors/refusal-keeps-gradients"
-        for leaf in self.tape.leaves:
-            held, got = self.tape.held.get(leaf), seen.gradients.get(leaf)
-            if _unchanged(held, got):
+        walked = raised.kind in ON_THE_WAY
+        rule = "errors/not-torn" if walked else "errors/refusal-keeps-gradients"
+        for leaf, got in seen.gradients.items():
+            held = self.tape.held.get(leaf)
+            if unchanged(held, got) or (walked and self._complete(step, leaf, held, got, expectation.walk)):
                 continue
-            if freed and got is not None and leaf in expectation.walk.leaves:
-                contribution = self.reference.pullback(step)[leaf]
-                want = contribution if held is None else held.value + contribution
-                if close(got.value, want, self.dtype):
-                    continue
-                if (np.abs(got.value - want) <= self._bound(step, leaf, held, want)).all():
-                    continue
-            due = "its old gradient or the complete new one" if freed else "its old gradient"
+            due = "its old gradient or the complete new one" if walked else "its old gradient"
             if self.applies(rule):
                 return Violation(
                     rule, at, "the failed call left another gradient", ((f"each leaf holds {due}", rule),), leaf,
                     held=None if held is None else held.value, got=None if got is None else got.value,
                 )  # fmt: skip
+        return None
+
+    def _kept(self, at: int, step: Write, seen: Seen) -> Violation | None:
+        """Whether a write that was refused left the values as they were."""
+        rule = "writes/refused-keeps-values"
+        for ref, tensor in seen.values.items():
+            before = self.reference.values.get(ref)
+            if before is None or ref in self.reference.memory.unsure:
+                continue
+            if not np.array_equal(tensor.value, before, equal_nan=True):
+                return self._differs(rule, at, ref, "the refused write changed a value", "values stay", step)
         return None
 
 
@@ -251,7 +313,8 @@ def values_of(gradients: Mapping[Ref, Gradient | None]) -> dict[Ref, np.ndarray 
     return {leaf: None if gradient is None else gradient.value for leaf, gradient in gradients.items()}
 
 
-def _unchanged(held: Gradient | None, got: Gradient | None) -> bool:
+def unchanged(held: Gradient | None, got: Gradient | None) -> bool:
+    """Whether a gradient is what it was."""
     if held is None or got is None:
         return held is got
     return held.value.shape == got.value.shape and np.array_equal(held.value, got.value, equal_nan=True)
@@ -259,14 +322,20 @@ def _unchanged(held: Gradient | None, got: Gradient | None) -> bool:
 
 def _meeting(walk: Walk, one: Ref, other: Ref) -> str | None:
     """The op in which two leaves first meet on the way to the roots."""
-    reach: dict[int, set[Ref]] = {}
+    reach: dict[Ref, set[Ref]] = {}
     for node in reversed(walk.nodes):
-        reach[node.at] = {leaf for r in node.args for leaf in reach.get(r.at, {r})} & {one, other}
-        if len(reach[node.at]) == 2:
+        met = {leaf for slot in node.args for leaf in reach.get(slot, {slot})} & {one, other}
+        reach.update(dict.fromkeys(node.record.outs, met))
+        if len(met) == 2:
             return node.op
     return None
 
 
-def op_of(step: Instruction) -> str | None:
-    """The op that an instruction applies, if it does."""
-    return step.op if isinstance(step, Apply) else None
+def _laid_out(strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides that a gradient should have: the leaf's own where its elements are dense, else row-major order."""
+    dense, size = True, 1
+    for stride, n in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
+        dense, size = dense and stride == size, size * n
+    if dense:
+        return strides
+    return tuple(int(np.prod(shape[k + 1 :])) for k in range(len(shape)))

@@ -9,28 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import numpy as np
-
 from rules.catalogue import Needs
+from rules.following import adopt, enter, leave_out
 from rules.graph import Expectation
-from rules.holdings import HUGE, Holdings, op_of, values_of
+from rules.holdings import Holdings
 from rules.language import (
+    WRITING,
     Apply,
     AssignGrad,
     Backward,
     Detach,
+    Grad,
     Held,
     Instruction,
     Leaf,
     Program,
-    Ref,
     Step,
+    Write,
     ZeroGrad,
 )
+from rules.making import Making
 from rules.observations import NotRun, Observation, Raised, Returned, Seen
-from rules.reference.bound import close, forward_bound
 from rules.reference.values import Reference
-from rules.verdicts import Judgement, Violation
+from rules.verdicts import Judgement, Violation, op_of
+from rules.watching import Watching
 
 
 def judge(program: Program, observation: Observation, reference: Reference, claims: Collection[Needs]) -> Judgement:
@@ -38,43 +40,54 @@ def judge(program: Program, observation: Observation, reference: Reference, clai
     return _Judge(program, reference, frozenset(claims)).run(observation)
 
 
-class _Judge(Holdings):
+class _Judge(Making, Watching, Holdings):
     def run(self, observation: Observation) -> Judgement:
         violation = None
         for at, (step, seen) in enumerate(zip(self.program, observation, strict=False)):
-            if self.stateful:
-                if self.tape.memory.loses_track(step):
-                    break
-                self.reference.seen = values_of(self.tape.held)
-                self.before = dict(self.reference.values) if isinstance(step, Step) else {}
-                self.reference.add(step)
-            expectation = self.tape.expect(at, step)
+            if isinstance(seen.outcome, NotRun) and not self.stateful:
+                break
+            if isinstance(seen.outcome, NotRun):
+                self.reference.skip(step)  # it needed a value that an earlier error kept from being made
+                continue
+            modes = self.program.mode(at)
+            if self.stateful and self.loses_track(step):
+                break
+            expectation = self.tape.expect(at, step, modes)
             violation = self._instruction(at, step, expectation, seen)
             for rule in expectation.exercises:
                 self.exercised[rule] = self.exercised.get(rule, 0) + 1
-            if violation or isinstance(seen.outcome, NotRun):
+            if violation:
                 break
-            self.tape.advance(at, step, expectation, seen)
-            if isinstance(step, Step) and isinstance(seen.outcome, Returned):
-                for leaf, tensor in zip(step.leaves, seen.outcome.values, strict=True):
-                    self.reference.write(leaf, tensor.value.astype(np.float64))
-        return Judgement(violation, self.exercised)
+            if expectation.unclear and isinstance(seen.outcome, Returned):
+                self.lost = True
+                break
+            self.tape.advance(at, step, expectation, seen, modes)
+        return Judgement(violation, self.exercised, self.lost)
+
+    def loses_track(self, step: Instruction) -> bool:
+        """Whether an instruction uses something of which the rules leave open what it is."""
+        self.lost = self.lost or self.reference.lost or self.reference.memory.unknown(step)
+        return self.lost
 
     # -- outcomes ------------------------------------------------------------------------------------------------------
 
     def _instruction(self, at: int, step: Instruction, expectation: Expectation, seen: Seen) -> Violation | None:
         match seen.outcome:
             case Raised() as raised:
-                if raised.kind in expectation.raises:
-                    return self._after_error(at, step, expectation, raised, seen)
-                return self._wrong_error(at, step, expectation, raised)
-            case Returned(values):
+                if raised.kind not in expectation.raises:
+                    return self._wrong_error(at, step, expectation, raised)
+                violation = self._after_error(at, step, expectation, raised, seen)
+                if self.stateful:
+                    leave_out(self.reference, at, step, seen)
+                return violation
+            case Returned():
                 if expectation.returns is None:
                     binding = [rule for rule in expectation.raises.values() if self.applies(rule)]
                     if binding:
                         return Violation(binding[0], at, "returned", self.allowed(expectation), op=op_of(step))
+                    self.lost = True  # what it should have refused, it does not claim to
                     return None
-                return self._values(at, step, expectation, values, seen)
+                return self._returned(at, step, expectation, seen)
             case _:
                 return None
 
@@ -86,65 +99,41 @@ class _Judge(Holdings):
     def _wrong_error(self, at: int, step: Instruction, expectation: Expectation, raised: Raised) -> Violation | None:
         rule = expectation.returns or next(iter(expectation.raises.values()))
         if not self.applies(rule):
+            self.lost = True
             return None
         message = raised.message.splitlines()[0] if raised.message else ""
         observed = f"raised: {raised.kind.value} ({raised.type}: {message[:160]})"
         return Violation(rule, at, observed, self.allowed(expectation), op=op_of(step))
 
-    def _values(
-        self, at: int, step: Instruction, expectation: Expectation, values: tuple, seen: Seen
-    ) -> Violation | None:
+    def _returned(self, at: int, step: Instruction, expectation: Expectation, seen: Seen) -> Violation | None:
+        violation = None
+        if isinstance(step, (Backward, Grad)):
+            violation = self._hooks(at, step, expectation, seen)
+        if isinstance(step, Backward) and not violation:
+            violation = self._gradients(at, step, expectation, seen)
+        if self.stateful and not violation:
+            self.before = dict(self.reference.values) if isinstance(step, WRITING) else {}
+            enter(self.reference, at, step, self.program.mode(at), seen)
+        if not violation:
+            violation = self._values(at, step, expectation, seen)
+        if self.stateful and not violation:
+            adopt(self.reference, at, step, seen)
+        return violation
+
+    def _values(self, at: int, step: Instruction, expectation: Expectation, seen: Seen) -> Violation | None:
+        assert isinstance(seen.outcome, Returned)
         match step:
             case Apply() | Leaf() | Detach() | Held():
-                return self._made(at, step, values)
+                return self._made(at, step, seen.outcome.values)
+            case Grad():
+                return self._functional(at, step, expectation, seen)
             case AssignGrad():
                 return self._assigned(at, step, seen)
             case Step():
-                return self._stepped(at, step, values, seen)
+                return self._stepped(at, step, seen.outcome.values, seen) or self._others(at, step, seen)
+            case Write():
+                return self._written(at, step, seen)
             case ZeroGrad():
                 return self._cleared(at, step, seen)
-            case Backward():
-                return self._gradients(at, step, expectation, seen)
-
-    # -- values --------------------------------------------------------------------------------------------------------
-
-    def _made(self, at: int, step: Instruction, values: tuple) -> Violation | None:
-        rule = "detach/values" if isinstance(step, Detach) else "gradients/forward"
-        for k, tensor in enumerate(values):
-            ref = Ref(at, k)
-            want = self.reference.values.get(ref)
-            if want is None:
-                continue
-            if tensor.value.shape != want.shape:
-                return self._differs(
-                    rule, at, ref, f"a result of shape {tensor.value.shape}", f"shape {want.shape}", step
-                )
-            if not close(tensor.value, want, self.dtype) and np.abs(want).max() < HUGE:
-                bound = forward_bound(self.reference, ref, self.dtype)
-                if not (np.abs(tensor.value - want) <= bound).all() and self.applies(rule):
-                    return Violation(
-                        rule, at, "returned another value", (("returns its definition's value", rule),), ref,
-                        op_of(step), got=tensor.value, want=want, bound=bound,
-                    )  # fmt: skip
-            requires = self.reference.requires_grad[ref]
-            if (
-                isinstance(step, Held)
-                and requires
-                and tensor.requires_grad is False
-                and not self.reference.depends(ref)
-            ):
-                self.reference.requires_grad[ref] = requires = (
-                    False  # the gradient is constant: it need not be recorded
-                )
-            about = self._history_rule(step, requires)
-            if tensor.requires_grad is not None and tensor.requires_grad != requires and self.applies(about):
-                words = ("requires grad", "requires no grad")
-                seen, due = words if tensor.requires_grad else words[::-1]
-                return self._differs(about, at, ref, f"the result {seen}", f"the result {due}", step)
-        return None
-
-    def _history_rule(self, step: Instruction, requires: bool) -> str:
-        """The rule that says whether a result has a history."""
-        if isinstance(step, Held):
-            return "higher/differentiable" if requires else "higher/plain-raises"
-        return "detach/values" if isinstance(step, Detach) else "gradients/requires-grad"
+            case _:
+                return None

@@ -319,7 +319,7 @@ def refer(step: Instruction, new: Mapping[Ref, Ref]) -> Instruction:
         value = getattr(step, name)
         if value is not None:
             changed[name] = tuple(new[r] for r in value) if many else new[value]
-    return replace(step, **changed) if changed else step
+    return replace(step, **changed) if changed else step  # type: ignore[arg-type]
 
 
 def holders(program: Program) -> frozenset[Ref]:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from rules.language import Apply, Backward, Detach, Literal, Ref
-from rules.reference.functions import Array
-from rules.reference.values import Record, Reference, exact_vjp, pull
+from rules.reference.functions import Array, array
+from rules.reference.recording import Record, exact_vjp, pull
+from rules.reference.values import Reference
 
 Contributions = dict[Ref, Array]
 Mistake = tuple[str, str, Contributions]
@@ -25,7 +26,7 @@ def mistakes(reference: Reference, call: Backward) -> Iterator[Mistake]:
     """The mistakes that are possible in a call, the simplest first."""
 
     def walk(changed: Backward = call, **options: Any) -> Contributions:
-        return pull(reference.records, reference.values, reference.requires_grad, changed, **options)
+        return pull(reference.records, reference.values, reference.roots(changed), **options)
 
     if any(c is not None for c in call.cotangents):
         shapes = [np.shape(reference.values[r]) for r in call.roots]
@@ -52,7 +53,7 @@ def mistakes(reference: Reference, call: Backward) -> Iterator[Mistake]:
             f"It is the gradient through result number {kept + 1} of an op that has several: the others were dropped."
         )
         yield "gradients/several-results", text, walk(vjp=_results_kept(kept))
-    if any(isinstance(step, Detach) for step in reference.steps):
+    if any(isinstance(step, Detach) for step in reference.steps) and not reference.slots:
         text = "It is the gradient with the detach left out: the detached value passed it on."
         yield "detach/blocks", text, _through(reference, call)
 
@@ -113,15 +114,19 @@ def _through(reference: Reference, call: Backward) -> Contributions:
     """The gradients of the program in which every detach is the identity."""
     renamed: dict[Ref, Ref] = {}
     requires: dict[Ref, bool] = dict(reference.requires_grad)
-    records: list[Record] = []
     for at, step in enumerate(reference.steps):
-        match step:
-            case Detach(source):
-                renamed[Ref(at)] = renamed.get(source, source)
-            case Apply(op, args, attrs, results):
-                args = tuple(renamed.get(r, r) for r in args)
-                outs = tuple(Ref(at, k) for k in range(results))
-                requires.update(dict.fromkeys(outs, any(requires[r] for r in args)))
-                records.append(Record(at, outs, op, attrs, args, tuple(reference.values[r] for r in args)))
-    call = replace(call, roots=tuple(renamed.get(r, r) for r in call.roots))
-    return pull(records, reference.values, requires, call)
+        if isinstance(step, Detach):
+            renamed[Ref(at)] = renamed.get(step.source, step.source)
+            requires[Ref(at)] = requires[renamed[Ref(at)]]
+    records: list[Record] = []
+    for record in reference.records:
+        args = tuple(renamed.get(r, r) for r in record.args)
+        flows = tuple(requires.get(r, False) for r in args)
+        requires.update({out: any(flows) for out in record.outs})
+        records.append(replace(record, args=args, flows=flows))
+    changed = replace(call, roots=tuple(renamed.get(r, r) for r in call.roots))
+    ones = [
+        np.ones_like(reference.values[r]) if c is None else array(c)
+        for r, c in zip(call.roots, call.cotangents, strict=True)
+    ]
+    return pull(records, reference.values, zip(changed.roots, ones, strict=True))

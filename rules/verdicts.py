@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rules.language import Ref
+from rules.language import Apply, Instruction, Ref, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,16 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on one program: the first violation, if any, and how often each rule was put to the test."""
+    """The verdict on one program: the first violation, if any, and how often each rule was put to the test.
+
+    `lost` says that judging ended before the program did, because it went on with something that the rules leave open.
+    """
 
     violation: Violation | None
     exercised: Mapping[str, int]
+    lost: bool = False
+
+
+def op_of(step: Instruction) -> str | None:
+    """The op that an instruction applies, if it does."""
+    return step.op if isinstance(step, (Apply, Write)) else None

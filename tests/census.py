@@ -14,7 +14,7 @@ from rules.tape import Tape
 
 def features(program: Program) -> set[str]:
     """Every feature of a program, where each call returns if it may and raises if it must."""
-    tape = Tape(reference_of(program).values)
+    tape = Tape(reference_of(program))
     found = set(_written(program))
     earlier: list[tuple[int, Expectation]] = []
     for at, step in enumerate(program):

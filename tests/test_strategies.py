@@ -20,9 +20,10 @@ from frameworks.runner import run
 from frameworks.torch_eager import TorchEager
 from rules.catalogue import RULES
 from rules.judge import judge
-from rules.language import Apply, Program, validate
+from rules.language import Apply, Program
 from rules.ops import OPS
 from rules.reference.values import reference_of
+from rules.validation import validate
 from strategies import alphabet, situations
 from strategies.programs import programs
 from tests.census import features, size

@@ -113,7 +113,7 @@ def kinds(expectation: Expectation) -> set[str]:
 
 def pairs(program: Program) -> Iterator[tuple[int, Expectation, Tape]]:
     """The model's expectations where every call returns if it may, and raises if it must."""
-    tape = Tape(Reference(program).values)
+    tape = Tape(Reference(program))
     for at, step in enumerate(program):
         expectation = tape.expect(at, step)
         yield at, expectation, tape
@@ -233,14 +233,14 @@ def test_what_a_walk_goes_through():
 def test_freeing_is_sure_after_a_return_and_perhaps_after_an_error():
     program = parse(f"{TWO}; backward p; backward j; a1 = leaf 1", frozenset(OPS))
     *_, (_, _, tape) = pairs(program)
-    assert {at: (node.freed, node.freed_by) for at, node in tape.nodes.items()} == {
+    assert {node.at: (node.freed, node.freed_by) for node in tape.nodes.values()} == {
         2: (Freed.SURELY, 5), 3: (Freed.PERHAPS, 6), 4: (Freed.PERHAPS, 6),
     }  # fmt: skip
 
 
 def test_a_framework_that_does_not_claim_to_free_may_do_either():
     program = parse("a = leaf 3; b = exp a; backward b; backward b", frozenset(OPS))
-    tape = Tape(Reference(program).values, frees=False)
+    tape = Tape(Reference(program), frees=False)
     for at, step in enumerate(program):
         expectation = tape.expect(at, step)
         tape.advance(at, step, expectation, Seen(Returned()))
@@ -250,7 +250,7 @@ def test_a_framework_that_does_not_claim_to_free_may_do_either():
 def test_an_outcome_that_was_not_allowed_desynchronises_nothing():
     program = parse("a = leaf 3; b = exp a; backward b; backward b; c = sin a; backward c", frozenset(OPS))
     for outcome in (Returned(), NotRun(), Raised(Kind.UNKNOWN, "Error", "")):
-        tape = Tape(Reference(program).values)
+        tape = Tape(Reference(program))
         for at, step in enumerate(program):
             expectation = tape.expect(at, step)
             tape.advance(at, step, expectation, Seen(outcome if isinstance(step, Backward) else Returned()))

@@ -16,10 +16,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from rules.language import Apply, Backward, Detach, Leaf, Program, Ref
+from rules.language import Apply, Detach, Leaf, Program, Ref, Walking
 from rules.ops import OPS
-from rules.reference.functions import Array, forward_of
-from rules.reference.values import Record, Reference, exact_vjp, pull
+from rules.reference.functions import Array
+from rules.reference.recording import Record, Slot, evaluate, exact_vjp, pull
+from rules.reference.state import is_shadow
+from rules.reference.values import Reference
 
 SAMPLES = 12
 STEP = 1e-7  # relative size of a perturbation: far above float64's rounding, far below where curvature counts
@@ -43,7 +45,7 @@ def close(got: Array, want: Array, dtype: str) -> bool:
 
 def _perturbed(
     reference: Reference, seed: int
-) -> tuple[list[Record], dict[Ref, Array], Callable[..., tuple[Array, ...]], int]:
+) -> tuple[list[Record], dict[Slot, Array], Callable[..., tuple[Array, ...]], int]:
     """Records and values with every rounding perturbed, a VJP that perturbs, and how many roundings there were."""
     random = np.random.default_rng(seed)
     count = 0
@@ -58,22 +60,24 @@ def _perturbed(
 
     detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
 
-    def origin(ref: Ref) -> Ref:
-        while ref in detached:
-            ref = detached[ref]
-        return ref
+    def origin(slot: Slot) -> Slot:
+        while slot in detached and not reference.observing:
+            slot = detached[slot]
+        return slot
 
     values = dict(reference.values)
-    shaken: set[Ref] = set()
+    moved: dict[Slot, Array] = {}
     records: list[Record] = []
     for record in reference.records:
-        exact = zip(record.args, record.operands, strict=True)
-        operands = tuple(jitter(values[origin(r)] if origin(r) in shaken else x) for r, x in exact)
-        made = forward_of(record.op, record.attrs, tuple(x.shape for x in operands))(*operands)
-        values.update({r: jitter(y, list(operands)) for r, y in zip(record.outs, made, strict=True)})
-        shaken.update(record.outs)
+        exact = [(x, moved.get(origin(slot))) for slot, x in zip(record.args, record.operands, strict=True)]
+        operands = tuple([x if by is None else jitter(x + by) for x, by in exact])
+        made = evaluate(record.op, record.attrs, operands)
+        for slot, y in zip(record.outs, made, strict=True):
+            values[slot] = jitter(y, list(operands))
+            if not reference.observing or is_shadow(slot):  # what was seen carries no error into what follows
+                moved[slot] = values[slot] - reference.values[slot]
         records.append(replace(record, operands=operands))
-    values.update({ref: values[origin(ref)] for ref in detached if origin(ref) in shaken})
+    values.update({ref: values[origin(ref)] for ref in detached if origin(ref) in moved})
 
     def vjp(record: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         cts = [jitter(c) for c in cotangents]
@@ -103,12 +107,14 @@ def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Array:
     return _scale(_spread(reference, lambda records, values, vjp: values[ref], exact), exact, dtype)
 
 
-def gradient_bound(reference: Reference, call: Backward, leaf: Ref, dtype: str) -> Array:
-    """The same for what a backward call contributes to a leaf."""
-    exact = reference.pullback(call)[leaf]
+def gradient_bound(reference: Reference, call: Walking, slot: Slot, dtype: str) -> Array:
+    """The same for what a call contributes to a slot."""
+    exact = reference.pullback(call).get(slot)
+    if exact is None:
+        return np.zeros(())
 
-    def measure(records: list[Record], values: dict[Ref, Array], vjp: Callable[..., tuple[Array, ...]]) -> Array:
-        return pull(records, values, reference.requires_grad, call, vjp)[leaf]
+    def measure(records: list[Record], values: dict[Slot, Array], vjp: Callable[..., tuple[Array, ...]]) -> Array:
+        return pull(records, values, reference.roots(call), vjp, hooked=reference.hooked())[slot]
 
     return _scale(_spread(reference, measure, exact), exact, dtype)
 

@@ -7,8 +7,7 @@ answer as far as a float32 framework is concerned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -18,91 +17,125 @@ from rules.language import (
     Attrs,
     Backward,
     Detach,
+    DetachInPlace,
+    Grad,
     Held,
+    Hook,
     Instruction,
     Leaf,
     Literal,
+    Modes,
     Program,
     Ref,
+    RemoveHook,
+    RequiresGrad,
+    RetainGrad,
     Step,
+    Walking,
+    Write,
     ZeroGrad,
+    records,
 )
-from rules.reference.functions import VJP, Array, array, forward_of, vjp_of
-from rules.reference.optimizers import State, stepped
+from rules.observations import Returned, Seen
+from rules.ops import OPS
+from rules.ops.op import Aliases
+from rules.reference.functions import Array, array
+from rules.reference.holding import Holding
+from rules.reference.memory import Derived
+from rules.reference.recording import Hooked, Slot, evaluate, pull
+from rules.reference.writing import Writing
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """An op as it was recorded: the values that it made, and its operands with the values that they had then."""
-
-    at: int
-    outs: tuple[Ref, ...]
-    op: str
-    attrs: Attrs
-    args: tuple[Ref, ...]
-    operands: tuple[Array, ...]
-
-
-class Reference:
+class Reference(Writing, Holding):
     """The exact values of a program so far; `add` takes its next instruction.
 
-    A write changes what a leaf, and what was detached from it,
-    is from then on; what was recorded before keeps the operands
-    that it was recorded with. `observe` puts observed values in the place of computed ones,
-    so that nothing is held against a
-    framework twice.
+    A write changes what a value, and all that shares its memory, is from then on; what was recorded before keeps the
+    operands that it was recorded with. Where what was seen is handed in, the reference follows it in all that the rules
+    leave open: which results are views, whether a gradient was replaced or changed in place.
     """
 
     def __init__(self, program: Program | None = None) -> None:
-        self.steps: list[Instruction] = []
-        self.values: dict[Ref, Array] = {}
-        self.requires_grad: dict[Ref, bool] = {}
-        self.records: list[Record] = []
-        self.gradients: dict[Ref, Ref] = {}
-        self.optimizers: dict[Step, State] = {}
-        self.seen: dict[Ref, Array | None] | None = None
-        self._pullbacks: dict[object, dict[Ref, Array]] = {}
-        for step in program or ():
-            self.add(step)
+        super().__init__()
+        self._pullbacks: dict[object, tuple[dict[Slot, Array], list[tuple[Ref, Array]]]] = {}
+        for at, step in enumerate(program or ()):
+            self.add(step, program.mode(at) if program else ())
 
-    def add(self, step: Instruction) -> tuple[Array, ...]:
-        """Compute the values that an instruction makes."""
+    def add(self, step: Instruction, modes: Modes = (), seen: Seen | None = None) -> tuple[Array, ...]:
+        """Take an instruction that returned; the values that it makes."""
         at = len(self.steps)
         self.steps.append(step)
         match step:
             case Leaf(literal, requires_grad):
                 return self._make(at, (array(literal),), requires_grad)
             case Detach(source):
+                self.memory.shares(Ref(at), Derived(source))
                 return self._make(at, (self.values[source],), False)
-            case Apply(op, args, attrs):
-                made = self.apply(op, args, attrs)
-                requires_grad = any(self.requires_grad[r] for r in args)
-                outs = tuple([Ref(at, k) for k in range(len(made))])
-                self.records.append(Record(at, outs, op, attrs, args, tuple([self.values[r] for r in args])))
-                return self._make(at, made, requires_grad)
+            case Apply():
+                return self._apply(at, step, records(modes), seen)
             case Held(leaf):
-                history = self.gradients.get(leaf)
-                if history is not None:
-                    self.records.append(Record(at, (Ref(at),), "clone", (), (history,), (self.values[history],)))
-                value = self.held(leaf)
-                return self._make(
-                    at, (np.zeros_like(self.values[leaf]) if value is None else value,), history is not None
-                )
-            case Backward() if step.create_graph:
-                self._create(at, step)
-            case Backward():
-                for leaf in [r for r in self.gradients if r in self.pullback(step)]:
-                    del self.gradients[leaf]
-            case ZeroGrad(leaves):
-                for leaf in leaves:
-                    self.gradients.pop(leaf, None)
-            case AssignGrad(leaf, given):
-                self.gradients.pop(leaf, None)
-                if given is not None and self.requires_grad[given]:
-                    self.gradients[leaf] = given
+                return self._held(at, leaf)
+            case Backward() | Grad():
+                return self._call(at, step)
+            case ZeroGrad() | AssignGrad():
+                self._changed(step)
+            case RequiresGrad(target, on):
+                self._switch(target, on)
+            case RetainGrad(target):
+                if not self.is_leaf(target):
+                    self.retained.add(target)
+            case Hook(target):
+                place = self.after if step.accumulated else self.hooks
+                place.setdefault(self.slot(target), []).append((Ref(at), step))
+                self._pullbacks.clear()
+            case RemoveHook(handle):
+                for hooked in (*self.hooks.values(), *self.after.values()):
+                    hooked[:] = [entry for entry in hooked if entry[0] != handle]
+                self._pullbacks.clear()
+            case Write():
+                self._write(at, step, records(modes))
+            case DetachInPlace(target):
+                self._cut(at, target)
             case Step():
-                self._step(step)
+                self._step(at, step)
         return ()
+
+    def skip(self, step: Instruction) -> None:
+        """Take an instruction that did nothing: it was refused."""
+        self.steps.append(step)
+
+    # -- ops ----------------------------------------------------------------------------------------------------------
+
+    def apply(self, op: str, args: tuple[Ref, ...], attrs: Attrs) -> tuple[Array, ...]:
+        """The results that an op would have here, without adding an instruction."""
+        return evaluate(op, attrs, [self.values[r] for r in args])
+
+    def _apply(self, at: int, step: Apply, recording: bool, seen: Seen | None) -> tuple[Array, ...]:
+        operands = tuple([self.values[r] for r in step.args])
+        made = evaluate(step.op, step.attrs, operands)
+        flows = tuple([recording and self.requires_grad[r] for r in step.args])
+        outs = tuple([Ref(at, k) for k in range(len(made))])
+        if OPS[step.op].aliases is not Aliases.NEVER:
+            self._share(step, outs, recording, seen)
+        self.record(at, outs, step.op, step.attrs, step.args, operands, flows)
+        return self._make(at, made, any(flows))
+
+    def _share(self, step: Apply, outs: tuple[Ref, ...], recording: bool, seen: Seen | None) -> None:
+        """Say whose memory the results use: as documented, or as was seen, or (before it is seen) as is usual."""
+        documented = OPS[step.op].aliases is Aliases.SURELY
+        for k, out in enumerate(outs):
+            source: Ref | None = step.args[0] if len(step.args) == 1 or documented else step.args[k % len(step.args)]
+            if seen is not None and isinstance(seen.outcome, Returned):
+                tensor = seen.outcome.values[k]
+                memory = None if tensor is None else tensor.memory
+                if memory is not None:
+                    ids = self.memory.ids
+                    source = next((r for r in step.args if ids.get(self.memory.owner(r)) == memory), None)
+                elif not documented:
+                    source = None
+                    self.memory.unsure.add(out)
+            if source is not None:
+                derived = Derived(source, step.op, step.attrs, step.args, k)
+                self.memory.views(out, derived, restricted=not recording or OPS[step.op].multi)
 
     def _make(self, at: int, made: tuple[Array, ...], requires_grad: bool) -> tuple[Array, ...]:
         for k, value in enumerate(made):
@@ -110,29 +143,52 @@ class Reference:
             self.requires_grad[Ref(at, k)] = requires_grad
         return made
 
-    def apply(self, op: str, args: tuple[Ref, ...], attrs: Attrs) -> tuple[Array, ...]:
-        """The results that an op would have here, without adding an instruction."""
-        operands = [self.values[r] for r in args]
-        return forward_of(op, attrs, tuple([x.shape for x in operands]))(*operands)
+    # -- gradients ----------------------------------------------------------------------------------------------------
 
-    def pullback(self, call: Backward) -> Mapping[Ref, Array]:
-        """What a backward call contributes to every value that its roots depend on (leaves and others)."""
-        key = (call.roots, call.cotangents)
+    def roots(self, call: Walking) -> list[tuple[Slot, Array]]:
+        """Where a call begins, and with what."""
+        return [
+            (self.slot(root), np.ones_like(self.values[root]) if given is None else array(given))
+            for root, given in zip(call.roots, call.cotangents, strict=True)
+            if self.requires_grad[root]
+        ]
+
+    def pullback(self, call: Walking) -> Mapping[Slot, Array]:
+        """What a call contributes to every slot that its roots depend on (leaves and others)."""
+        return self._pulled(call)[0]
+
+    def firings(self, call: Walking) -> list[tuple[Ref, Array]]:
+        """The hooks that a call comes by, with what each of them is called with, in the order of reverse
+        accumulation.
+        """
+        return self._pulled(call)[1]
+
+    def _pulled(self, call: Walking) -> tuple[dict[Slot, Array], list[tuple[Ref, Array]]]:
+        key = (tuple([self.slot(r) for r in call.roots]), call.cotangents)
         if key not in self._pullbacks:
-            self._pullbacks[key] = pull(self.records, self.values, self.requires_grad, call)
+            fired: list[tuple[Ref, Array]] = []
+            pulled = pull(self.records, self.values, self.roots(call), hooked=self.hooked(fired))
+            self._pullbacks[key] = (pulled, fired)
         return self._pullbacks[key]
 
-    # -- gradients as values ------------------------------------------------------------------------------------------
+    def hooked(self, fired: list[tuple[Ref, Array]] | None = None) -> Hooked:
+        """What hooks make of gradients; `fired` takes down what they are called with."""
+        into = [] if fired is None else fired
+        return {slot: [_calling(handle, hook, into) for handle, hook in on] for slot, on in self.hooks.items()}
 
     def held(self, leaf: Ref) -> Array | None:
         """The gradient that a leaf holds: as it was seen, or as it follows if every call so far was legal."""
-        if self.seen is not None:
-            return self.seen.get(leaf)
+        if self.observing:
+            held = self.objects.get(leaf)
+            return None if held is None else self.values[held]
         total: Array | None = None
-        for step in self.steps:
+        for at, step in enumerate(self.steps):
             match step:
-                case Backward():
-                    due = self.pullback(step).get(leaf)
+                case Backward() if at in self._due:
+                    due = self._due[at].get(leaf)
+                    total = total if due is None else due if total is None else total + due
+                case Backward() if self.requires_grad[leaf] and self._is_legal(step):
+                    due = self.pullback(step).get(self.slot(leaf))
                     total = total if due is None else due if total is None else total + due
                 case ZeroGrad(leaves, to_none) if leaf in leaves:
                     total = None if to_none or total is None else np.zeros_like(total)
@@ -144,120 +200,20 @@ class Reference:
         """Whether a gradient that has a history depends on some leaf at all, as far as its own derivative shows."""
         ones = Literal((1.0,) * self.values[gradient].size, self.values[gradient].shape)
         reached = self.pullback(Backward((gradient,), (ones,)))
-        return any(value.any() for ref, value in reached.items() if isinstance(self.steps[ref.at], Leaf))
-
-    def _create(self, at: int, call: Backward) -> None:
-        """Record the backward pass itself, so that the gradients have a history of their own."""
-        made = created(self, at, call)
-        for leaf, contribution in made.items():
-            if not isinstance(self.steps[leaf.at], Leaf):
-                continue
-            old = self.gradients.get(leaf)
-            if old is None:
-                self.gradients[leaf] = contribution
-            else:
-                self.gradients[leaf] = self.shadow(at, "add", (), (old, contribution))[0]
-
-    def shadow(self, at: int, op: str, attrs: Attrs, args: tuple[Ref, ...]) -> tuple[Ref, ...]:
-        """An op recorded by instruction `at`, which makes no values of the program; what it makes."""
-        made = self.apply(op, args, attrs)
-        first = 1 + max([r.output for r in self.values if r.at == at], default=-1)
-        outs = tuple([Ref(at, first + k) for k in range(len(made))])
-        self.records.append(Record(at, outs, op, attrs, args, tuple([self.values[r] for r in args])))
-        for ref, value in zip(outs, made, strict=True):
-            self.values[ref] = value
-            self.requires_grad[ref] = any(self.requires_grad[r] for r in args)
-        return outs
-
-    def constant(self, at: int, value: Array) -> Ref:
-        """A value without history among those that instruction `at` records."""
-        ref = Ref(at, 1 + max([r.output for r in self.values if r.at == at], default=-1))
-        self.values[ref], self.requires_grad[ref] = value, False
-        return ref
-
-    # -- writes -------------------------------------------------------------------------------------------------------
-
-    def _step(self, step: Step) -> None:
-        state = self.optimizers.setdefault(step, State())
-        for leaf in step.leaves:
-            gradient = self.held(leaf)
-            if gradient is not None:
-                self.write(leaf, stepped(step, state, leaf, self.values[leaf], gradient))
-
-    def write(self, leaf: Ref, value: Array) -> None:
-        """A leaf, and all that was detached from it, has another value from here on."""
-        self.values[leaf] = value
-        for at, step in enumerate(self.steps):
-            if isinstance(step, Detach) and step.source == leaf:
-                self.write(Ref(at), value)
+        return any(value.any() for ref, value in reached.items() if ref not in self.producer)
 
 
-Vjp = Callable[[Record, list[Array], list[Array]], tuple[Array, ...]]
+def _calling(handle: Ref, hook: Hook, fired: list[tuple[Ref, Array]]) -> Callable[[Array], Array]:
+    def call(cotangent: Array) -> Array:
+        fired.append((handle, cotangent))
+        match hook.effect:
+            case "scale":
+                return cotangent * hook.factor
+            case "replace":
+                return np.full_like(cotangent, hook.factor)
+        return cotangent
 
-
-def exact_vjp(record: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-    """One op's vector-Jacobian product in float64."""
-    return vjp_of(record.op, record.attrs, tuple([x.shape for x in operands]))(*operands, *cotangents)
-
-
-def pull(
-    records: Sequence[Record],
-    values: Mapping[Ref, Array],
-    requires_grad: Mapping[Ref, bool],
-    call: Backward,
-    vjp: Vjp = exact_vjp,
-    combine: Callable[[Array, Array], Array] = np.add,
-    joined: bool = True,
-) -> dict[Ref, Array]:
-    """Reverse accumulation over what was recorded, newest first.
-
-    `combine` joins the contributions to a value; where it is not a sum,
-    `joined` says whether what one op contributes to
-    a value that it takes in several places counts as one contribution.
-    """
-    cotangents: dict[Ref, Array] = {}
-
-    def add(ref: Ref, ct: Array) -> None:
-        if requires_grad[ref]:
-            cotangents[ref] = combine(cotangents[ref], ct) if ref in cotangents else ct
-
-    for root, given in zip(call.roots, call.cotangents, strict=True):
-        add(root, np.ones_like(values[root]) if given is None else array(given))
-    for record in reversed(records):
-        if not any(r in cotangents for r in record.outs):
-            continue
-        cts = [cotangents[r] if r in cotangents else np.zeros_like(values[r]) for r in record.outs]
-        contributions = vjp(record, list(record.operands), cts)
-        if combine is np.add or not joined:
-            for ref, ct in zip(record.args, contributions, strict=True):
-                add(ref, ct)
-        else:
-            for ref in dict.fromkeys(record.args):
-                add(ref, np.add.reduce([ct for r, ct in zip(record.args, contributions, strict=True) if r == ref]))
-    return cotangents
-
-
-def created(reference: Reference, at: int, call: Backward) -> dict[Ref, Ref]:
-    """The backward pass of `call`, recorded op by op: for each value that it reaches, the value of its gradient."""
-    cotangents: dict[Ref, Ref] = {}
-
-    def add(ref: Ref, ct: Ref) -> None:
-        if reference.requires_grad[ref]:
-            cotangents[ref] = reference.shadow(at, "add", (), (cotangents[ref], ct))[0] if ref in cotangents else ct
-
-    for root, given in zip(call.roots, call.cotangents, strict=True):
-        add(root, reference.constant(at, np.ones_like(reference.values[root]) if given is None else array(given)))
-    for record in list(reversed(reference.records)):
-        if not any(r in cotangents for r in record.outs):
-            continue
-        zeros = {
-            r: reference.constant(at, np.zeros_like(reference.values[r])) for r in record.outs if r not in cotangents
-        }
-        cts = tuple(cotangents.get(r) or zeros[r] for r in record.outs)
-        made = reference.shadow(at, f"{VJP}{len(record.args)} {record.op}", record.attrs, record.args + cts)
-        for ref, ct in zip(record.args, made, strict=True):
-            add(ref, ct)
-    return cotangents
+    return call
 
 
 _latest: tuple[Program, Reference] | None = None

@@ -1,0 +1,64 @@
+"""Letting the reference follow what was seen, where what is right depends on what the framework chose to do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rules.language import WRITING, Apply, Instruction, Modes, Ref, Write, results
+from rules.observations import Raised, Returned, Seen
+from rules.ops.domains import ANY
+from rules.reference.values import Reference
+from rules.walking import ROWS
+
+
+def outputs(at: int, step: Instruction) -> list[Ref]:
+    """The values that an instruction makes."""
+    return [Ref(at, k) for k in range(results(step))]
+
+
+def take(reference: Reference, at: int, step: Instruction, modes: Modes, seen: Seen) -> None:
+    """Let the reference take an instruction, and what was seen of it."""
+    if isinstance(seen.outcome, Returned):
+        enter(reference, at, step, modes, seen)
+        adopt(reference, at, step, seen)
+    else:
+        leave_out(reference, at, step, seen)
+
+
+def enter(reference: Reference, at: int, step: Instruction, modes: Modes, seen: Seen) -> None:
+    """Let the reference compute what an instruction that returned had to do."""
+    if isinstance(step, (Apply, Write)) and not _in_domain(reference, step):
+        memory = reference.memory
+        memory.unsure.update(outputs(at, step) if isinstance(step, Apply) else memory.users_of(step.target))
+    reference.add(step, modes, seen)
+
+
+def leave_out(reference: Reference, at: int, step: Instruction, seen: Seen) -> None:
+    """Go on after an instruction that raised, or could not be run."""
+    reference.skip(step)
+    if isinstance(seen.outcome, Raised):
+        reference.observe(at, step, seen)
+
+
+def adopt(reference: Reference, at: int, step: Instruction, seen: Seen) -> None:
+    """Go on from what was seen, so that no rounding is held against the framework twice."""
+    values, memory = reference.values, reference.memory
+    if isinstance(seen.outcome, Returned) and not isinstance(step, WRITING):
+        for ref, tensor in zip(outputs(at, step), seen.outcome.values, strict=False):
+            if tensor is not None and ref in values:
+                values[ref] = tensor.value.astype(np.float64)
+                if tensor.memory is not None:
+                    memory.ids.setdefault(memory.owner(ref), tensor.memory)
+    for ref, tensor in seen.values.items():
+        if ref in values:
+            values[ref] = tensor.value.astype(np.float64)
+    reference.observe(at, step, seen)
+
+
+def _in_domain(reference: Reference, step: Apply | Write) -> bool:
+    """Whether an op's operands, which depend on what the framework did, still are where it is smooth."""
+    op = ROWS[step.op]
+    refs = step.args if isinstance(step, Apply) else (step.target, *step.args)
+    values = [reference.values[r] for r in refs]
+    fine = all(op.domain(k) is ANY or op.domain(k).holds(value) for k, value in enumerate(values))
+    return fine and (op.apart is None or bool(op.apart(*values)))

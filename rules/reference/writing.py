@@ -1,0 +1,85 @@
+"""In-place changes as pure functions: what is written becomes a new slot of the base, and of every view of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rules.language import Ref, Step, Write
+from rules.reference.functions import Array
+from rules.reference.optimizers import State as OptimizerState
+from rules.reference.optimizers import stepped
+from rules.reference.recording import MOVE, Moves, evaluate
+from rules.reference.state import State
+
+
+class Writing(State):
+    """The part of the reference that writes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.optimizers: dict[Step, OptimizerState] = {}
+
+    def _write(self, at: int, step: Write, recording: bool) -> None:
+        refs = (step.target, *step.args)
+        operands = tuple([self.values[r] for r in refs])
+        (made,) = evaluate(step.op, step.attrs, operands)
+        flows = tuple([recording and self.requires_grad[r] for r in refs])
+        if any(flows):
+            self._rebase(at, step, made, operands, flows)
+        self.overwrite(at, step.target, made)
+
+    def _rebase(self, at: int, step: Write, made: Array, operands: tuple[Array, ...], flows: tuple[bool, ...]) -> None:
+        """The write becomes a part of the history of the target's base and of every view of it."""
+        memory, target = self.memory, step.target
+        refs = (target, *step.args)
+        slots, cells = tuple([self.slot(r) for r in refs]), tuple([memory.owner(r) for r in refs])
+        (new,) = self._shadow(at, (made,), step.op, step.attrs, slots, operands, flows, cells, cells[0])
+        base = memory.base(target)
+        if base != target:
+            within = memory.within(target, base).ravel()
+            old = self.values[base]
+            kept = np.setdiff1d(np.arange(old.size), within)
+            moves = Moves(((kept, kept), (np.arange(len(within)), within)), old.shape)
+            put = evaluate(MOVE, moves, (old, made))
+            both = (self.slot(base), new)
+            (new,) = self._shadow(at, put, MOVE, moves, both, (old, made), (self.requires_grad[base], True))
+        whole = self.values[new]
+        self.slots[base], self.requires_grad[base] = new, True
+        for view in memory.family.get(base, ()):
+            places = memory.within(view, base)
+            taken = Moves(((places.ravel(), np.arange(places.size)),), places.shape)
+            out = (whole.ravel()[places],)
+            (self.slots[view],) = self._shadow(at, out, MOVE, taken, (new,), (whole,), (True,))
+            self.requires_grad[view] = True
+        relatives = memory.relatives(base)
+        for holder, held in self.objects.items():
+            if held in relatives:
+                self.histories[holder] = self.slot(held)
+
+    def _cut(self, at: int, target: Ref) -> None:
+        """A value loses its history in place."""
+        if not self.is_leaf(target):
+            self.slots[target] = self.constant(at, self.values[target])
+            if target in self.retained:
+                self.lost = True  # whether it still holds gradients is nobody's promise
+        self.requires_grad[target] = False
+        self._uncertain(target)
+        self._pullbacks.clear()  # type: ignore[attr-defined]
+
+    def _switch(self, target: Ref, on: bool) -> None:
+        """A leaf begins or ceases to require grad."""
+        if self.is_leaf(target):
+            self.requires_grad[target] = on
+            self._uncertain(target)
+            self._pullbacks.clear()  # type: ignore[attr-defined]
+
+    def _uncertain(self, target: Ref) -> None:
+        """What views of a value make of a change of its flag alone is nobody's promise."""
+        self.memory.muddled.update(r for r in self.memory.relatives(target) if r != target)
+
+    def _step(self, at: int, step: Step) -> None:
+        state = self.optimizers.setdefault(step, OptimizerState())
+        for leaf in step.leaves:
+            gradient = self.held(leaf)  # type: ignore[attr-defined]
+            if gradient is not None:
+                self.overwrite(at, leaf, stepped(step, state, leaf, self.values[leaf], gradient))

@@ -1,0 +1,172 @@
+"""Walking the recorded graph: what a call goes through, what it reaches, and what of it was written to since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from rules.graph import Node, Walk
+from rules.language import Backward, Hook, Ref, Walking
+from rules.ops import OPS, Saves
+from rules.ops.writes import WRITES
+from rules.reference.functions import VJP
+from rules.reference.needs import may_save
+from rules.reference.recording import MOVE, Record, Slot
+from rules.reference.values import Reference
+
+ROWS = {**OPS, **WRITES}
+
+
+class Walker:
+    """The nodes of a reference's records, made when a call first comes by them.
+
+    `asked` are the values that are no leaves and were inputs of an earlier call: an implementation may go on to fill
+    their gradients.
+    """
+
+    def __init__(self, reference: Reference) -> None:
+        self.reference = reference
+        self.nodes: dict[int, Node] = {}
+        self.asked: set[Ref] = set()
+
+    def node(self, number: int) -> Node:
+        """The node of a record."""
+        if number not in self.nodes:
+            record = self.reference.records[number]
+            self.nodes[number] = Node(record, self._saves(record), self._is_derivative(record))
+        return self.nodes[number]
+
+    def _is_derivative(self, record: Record) -> bool:
+        return record.op.startswith(VJP)
+
+    def _saves(self, record: Record) -> Saves:
+        if record.op == MOVE:
+            return Saves.NEVER
+        if record.op not in ROWS:
+            return Saves.PERHAPS
+        saves = ROWS[record.op].saving(record.flows)
+        if saves is Saves.SURELY and not any(self.reference.values[out].size for out in record.outs):
+            return Saves.PERHAPS  # a derivative without elements needs nothing, whatever is kept
+        return saves
+
+    # -- walking ------------------------------------------------------------------------------------------------------
+
+    def walk(self, call: Walking) -> Walk:
+        """Everything that a call goes through."""
+        reference, producer = self.reference, self.reference.producer
+        starts = [reference.slot(r) for r in call.roots if reference.requires_grad.get(r)]
+        uses: dict[Slot, int] = {}
+        reached, maybe = set(starts), set[Slot]()
+        nodes: list[Node] = []
+        perhaps: list[Node] = []
+        pending = {producer[s] for s in starts if s in producer}
+        certain = set(pending)
+        while pending:
+            number = max(pending)
+            pending.discard(number)
+            node = self.node(number)
+            surely = number in certain
+            (nodes if surely else perhaps).append(node)
+            for slot, flows in zip(node.record.args, node.record.flows, strict=True):
+                if not flows:
+                    continue
+                uses[slot] = uses.get(slot, 0) + 1
+                (reached if surely and not node.derivative else maybe).add(slot)
+                if slot in producer:
+                    pending.add(producer[slot])
+                    if surely and not node.derivative:
+                        certain.add(producer[slot])
+        maybe -= reached
+        siblings = {out for node in (*nodes, *perhaps) for out in node.record.outs} - reached
+        if call.inputs is not None:
+            nodes, perhaps = self._towards(call.inputs, nodes), self._towards(call.inputs, perhaps)
+        return self._walk(call, nodes, perhaps, uses, reached, maybe | siblings)
+
+    def _towards(self, inputs: Iterable[Ref], nodes: list[Node]) -> list[Node]:
+        """Those of some nodes on the way to inputs."""
+        targets = {self.reference.slot(r) for r in inputs}
+        kept = []
+        for node in reversed(nodes):
+            used = zip(node.record.args, node.record.flows, strict=True)
+            if any(flows and slot in targets for slot, flows in used):
+                kept.append(node)
+                targets.update(node.record.outs)
+        return kept[::-1]
+
+    def _walk(
+        self,
+        call: Walking,
+        nodes: list[Node],
+        perhaps: list[Node],
+        uses: dict[Slot, int],
+        reached: set[Slot],
+        maybe: set[Slot],
+    ) -> Walk:
+        reference, slot = self.reference, self.reference.slot
+        ends = {s for s in reached | maybe if s not in reference.producer}
+        leaves = frozenset(s for s in ends if reference.requires_grad.get(s) and slot(s) == s)
+        executed = {out for node in nodes for out in node.record.outs}
+        if call.inputs is None:
+            into, called = set(leaves), (executed | leaves) & reached
+            leaves_here = leaves
+        else:
+            targets = {slot(r) for r in call.inputs}
+            into = {r for r in call.inputs if slot(r) in reached | maybe} if isinstance(call, Backward) else set()
+            called = (executed | targets) & reached
+            leaves_here = frozenset(r for r in into if reference.is_leaf(r))
+        unsure = set()
+        for ref in (*reference.retained, *self.asked):
+            if slot(ref) in called and ref in reference.retained:
+                into.add(ref)
+            elif slot(ref) in called or slot(ref) in maybe or slot(ref) in reached:
+                unsure.add(ref)
+        return Walk(
+            tuple(nodes), leaves_here, uses, tuple(perhaps), frozenset(into), frozenset(unsure - into),
+            frozenset(reached), frozenset(called), frozenset(reached | maybe) - called,
+        )  # fmt: skip
+
+    # -- what was written ---------------------------------------------------------------------------------------------
+
+    def stale(self, node: Node) -> bool:
+        """Whether something that a node's derivative may need was written to after it was recorded."""
+        written = self.reference.memory.written
+        if not written or node.saves is Saves.NEVER:
+            return False
+        return any(written.get(cell, -1) > node.at for cell in self._kept(node)) or self._hit_itself(node)
+
+    def touched(self, node: Node) -> bool:
+        """Whether any operand or result of a node was written to after it was recorded."""
+        written, record = self.reference.memory.written, node.record
+        return any(cell is not None and written.get(cell, -1) > node.at for cell in (*record.cells, *record.made))
+
+    def _kept(self, node: Node) -> Iterator[Ref]:
+        """Whose memory a node may have kept something in."""
+        record = node.record
+        operands: Iterable[int] = range(len(record.cells))
+        results = True
+        if record.op in ROWS:
+            shapes = tuple([np.shape(x) for x in record.operands])
+            saved = may_save(record.op, record.attrs, shapes, record.flows)
+            operands, results = saved.operands, bool(saved.results)
+        cells = [record.cells[k] for k in operands] + (list(record.made) if results else [])
+        yield from (cell for cell in cells if cell is not None)
+
+    def _hit_itself(self, node: Node) -> bool:
+        """Whether a write changed an operand of its own that its derivative may need (``y.mul_(y)``)."""
+        record = node.record
+        if record.op not in WRITES:
+            return False
+        return any(cell is not None and cell in record.made for cell in record.cells[1:])
+
+    def poisoned(self, ref: Ref) -> bool:
+        """Whether a view of a restricted kind may refuse to be used, because its memory was written to."""
+        memory = self.reference.memory
+        return ref in memory.restricted and memory.written.get(memory.owner(ref), -1) > ref.at
+
+    # -- hooks --------------------------------------------------------------------------------------------------------
+
+    def hooks_on(self, slots: Iterable[Slot]) -> list[tuple[Ref, Hook]]:
+        """The hooks on some slots."""
+        hooks = self.reference.hooks
+        return [entry for slot in slots for entry in hooks.get(slot, ())] if hooks else []
