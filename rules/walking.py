@@ -77,6 +77,10 @@ class Walker:
                     pending.add(producer[slot])
                     if surely and not node.derivative:
                         certain.add(producer[slot])
+            for slot in node.record.via:
+                maybe.add(slot)
+                if slot in producer:
+                    pending.add(producer[slot])
         maybe -= reached
         siblings = {out for node in (*nodes, *perhaps) for out in node.record.outs} - reached
         if call.inputs is not None:

@@ -70,7 +70,7 @@ def _perturbed(
     records: list[Record] = []
     for record in reference.records:
         exact = [(x, moved.get(origin(slot))) for slot, x in zip(record.args, record.operands, strict=True)]
-        operands = tuple([x if by is None else jitter(x + by) for x, by in exact])
+        operands = tuple([jitter(x if by is None else x + by) for x, by in exact])
         made = evaluate(record.op, record.attrs, operands)
         for slot, y in zip(record.outs, made, strict=True):
             values[slot] = jitter(y, list(operands))

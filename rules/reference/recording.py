@@ -34,7 +34,8 @@ class Moves:
 @dataclass(frozen=True, slots=True)
 class Record:
     """An op as it was recorded by instruction `at`: the slots that it made, and its operands with the values that they
-    had then. `flows` says which operands pass a gradient on; `cells` whose memory operands and results were in.
+    had then. `flows` says which operands pass a gradient on; `cells` whose memory operands and results were in. A
+    derivative may be computed from what the op itself made, the slots `via`, in the place of its operands.
     """
 
     at: int
@@ -46,6 +47,7 @@ class Record:
     flows: tuple[bool, ...]
     cells: tuple[Ref | None, ...] = ()
     made: tuple[Ref | None, ...] = ()
+    via: tuple[Slot, ...] = ()
 
 
 def evaluate(op: str, attrs: Any, operands: Sequence[Array]) -> tuple[Array, ...]:

@@ -115,12 +115,13 @@ class State:
         flows: tuple[bool, ...],
         cells: tuple[Ref | None, ...] = (),
         of: Ref | None = None,
+        via: tuple[Slot, ...] = (),
     ) -> tuple[Slot, ...]:
         outs = tuple([self.constant(at, value) for value in made])
         for slot in outs:
             self.requires_grad[slot] = any(flows)
         cells = cells + (None,) * (len(args) - len(cells))
-        self._keep(Record(at, outs, op, attrs, args, operands, flows, cells, (of,) * len(outs)))
+        self._keep(Record(at, outs, op, attrs, args, operands, flows, cells, (of,) * len(outs), via))
         return outs
 
     # -- memory -------------------------------------------------------------------------------------------------------
