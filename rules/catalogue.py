@@ -43,6 +43,7 @@ class Needs(Enum):
     VIEWS = "views that share memory"
     MEMORY = "tells whether tensors share memory"
     LAYOUT = "tells the strides of tensors"
+    ADDS_IN_PLACE = "adds to the gradient object that a leaf holds"
     WRITE_CHECKS = "refuses writes that would break a graph"
     MODES = "grad modes"
     SWITCHES = "switching requires_grad on and off"
@@ -170,7 +171,7 @@ _RULES = (
     _must("accumulation/assigned", "A gradient that was assigned MUST be what the leaf holds, and what later calls add to.", LAYOUTS, BUFFERS, needs=(Needs.ASSIGNS,)),
     _must("accumulation/own-object", "Two leaves MUST NOT share one gradient object.", LAYOUTS, needs=(Needs.IDENTITY,)),
     _must("accumulation/assigned-form", "A gradient of another shape than the leaf's MUST NOT be assignable.", LAYOUTS, needs=(Needs.ASSIGNS,)),
-    _should("accumulation/in-place", "A backward call without create_graph SHOULD add in place to the gradient that a leaf holds, so that references to it see the sum.", LAYOUTS, needs=(Needs.IDENTITY,)),
+    _should("accumulation/in-place", "A backward call without create_graph SHOULD add in place to the gradient that a leaf holds, so that references to it see the sum.", LAYOUTS, needs=(Needs.IDENTITY, Needs.ADDS_IN_PLACE)),
     _should("accumulation/replaces", "A backward call with create_graph SHOULD give the leaf a new gradient object and leave the old one as it was.", LAYOUTS, needs=(Needs.IDENTITY, Needs.CREATE_GRAPH)),
     _should("accumulation/layout", "A leaf's first gradient SHOULD have the leaf's strides where its elements are dense, and row-major ones otherwise.", LAYOUTS, needs=(Needs.LAYOUT,)),
     # lifetime: how long a graph can be walked

@@ -53,13 +53,13 @@ class _Judge(Making, Watching, Holdings):
             if self.stateful and self.loses_track(step):
                 break
             expectation = self.tape.expect(at, step, modes)
+            if expectation.unclear and isinstance(seen.outcome, Returned):
+                self.lost = True
+                break
             violation = self._instruction(at, step, expectation, seen)
             for rule in expectation.exercises:
                 self.exercised[rule] = self.exercised.get(rule, 0) + 1
             if violation:
-                break
-            if expectation.unclear and isinstance(seen.outcome, Returned):
-                self.lost = True
                 break
             self.tape.advance(at, step, expectation, seen, modes)
         return Judgement(violation, self.exercised, self.lost)

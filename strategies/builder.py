@@ -84,11 +84,14 @@ class Builder(Draft):
         shapes: Sequence[Shape],
         fresh: bool,
         dtype: str | None = None,
+        where: Callable[[Ref], bool] | None = None,
     ) -> Ref:
         """An existing value that fits (the newest first), or a fresh leaf in the op's domain."""
         domain = op.domain(place)
         fitting = [] if fresh else [
-            r for r in self.live if accepts(self.shape(r)) and (dtype is None or self.dtypes[r] == dtype)
+            r
+            for r in self.live
+            if accepts(self.shape(r)) and (dtype is None or self.dtypes[r] == dtype) and (where is None or where(r))
         ]  # fmt: skip
         if fitting:
             choice = self.back(len(fitting) + 1)

@@ -6,7 +6,8 @@ A draft draws numbers, tensors and calls; which ops and operands to draw is the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -15,24 +16,31 @@ from hypothesis import strategies as st
 
 from rules.catalogue import Needs
 from rules.language import (
+    ACTIONS,
     Apply,
+    AssignGrad,
     Attrs,
     Backward,
     Detach,
+    Drop,
+    Grad,
     Held,
     Instruction,
     Leaf,
     Literal,
+    Modes,
     Program,
     Ref,
     Shape,
     ZeroGrad,
 )
+from rules.observations import Gradient, Raised, Returned, Seen
 from rules.ops import OPS, Saves
 from rules.ops.domains import ANY, Domain
 from rules.ops.op import POOL, choices_of
 from rules.ops.shapes import size
 from rules.reference.values import Reference, remember
+from rules.tape import Tape
 from strategies.alphabet import Alphabet, current
 from strategies.tensors import literal, raw
 
@@ -53,6 +61,10 @@ def one_of(options: tuple[Any, ...]) -> st.SearchStrategy[Any]:
     return st.sampled_from(options)
 
 
+SOME = Gradient(np.zeros(()), "float64")
+"""Some gradient."""
+
+
 class Undrawable(Exception):
     """No program of a kind can be drawn for this framework; the message says what it lacks."""
 
@@ -61,9 +73,10 @@ class Draft:
     """A program under construction. `draw` is Hypothesis's.
 
     It asks for nothing that the framework does not claim: a call that would is brought within the claims, or left out.
+    A draft that is `tracked` follows the model of the tape, so that it knows which of its instructions will raise.
     """
 
-    def __init__(self, draw: Draw, dtype: str | None = None) -> None:
+    def __init__(self, draw: Draw, dtype: str | None = None, tracked: bool = False) -> None:
         self.draw = draw
         self.alphabet: Alphabet = current()
         self.modest = not {Needs.RETAIN, Needs.COTANGENTS, Needs.MULTIPLE_ROOTS} <= self.alphabet.claims
@@ -74,6 +87,10 @@ class Draft:
         self.leaves: list[Ref] = []
         self.saving: set[Ref] = set()
         self.totals: dict[Ref, Ref] = {}
+        self.modes: Modes = ()
+        self.under_modes: list[Modes] = []
+        self.tape = Tape(self.reference, Needs.FREES in self.alphabet.claims) if tracked else None
+        self.fails = False
 
     def can(self, *needs: Needs) -> bool:
         """Whether the framework claims what is needed."""
@@ -114,15 +131,64 @@ class Draft:
     def add(self, step: Instruction) -> int:
         """Append an instruction; its values become operands for later ones."""
         at = len(self.reference.steps)
-        for k, _ in enumerate(self.reference.add(step)):
+        self.under_modes.append(self.modes)
+        for k, _ in enumerate(self._taken(at, step)):
             ref = Ref(at, k)
             self.live.append(ref)
-            self.dtypes[ref] = self._dtype_of(step)
+            self.dtypes[ref] = self._dtype_of(step, k)
             if isinstance(step, Apply) and self._saves(step, ref):
                 self.saving.add(ref)
+        match step:
+            case Grad():
+                self.live = [r for r in self.live if r.at != at or self._is_used(step, r.output)]
+            case Drop(values):
+                self.live = [r for r in self.live if r not in values]
+                self.leaves = [r for r in self.leaves if r not in values]
         return at
 
-    def _dtype_of(self, step: Instruction) -> str:
+    def _taken(self, at: int, step: Instruction) -> tuple[np.ndarray, ...]:
+        """Let the reference take an instruction, unless it will raise; `fails` says whether it will."""
+        if self.tape is None:
+            return self.reference.add(step, self.modes)
+        expectation = self.tape.expect(at, step, self.modes)
+        self.fails = expectation.returns is None or expectation.unclear
+        made: tuple[np.ndarray, ...] = ()
+        if self.fails:
+            self.reference.skip(step)
+            seen = Seen(Raised(next(iter(expectation.raises)), "", ""))
+        else:
+            made = self.reference.add(step, self.modes)
+            seen = Seen(Returned())
+        self.tape.advance(at, step, expectation, seen, self.modes)
+        if isinstance(step, ACTIONS):
+            self._hold(step, expectation.walk.into)
+        return made
+
+    def _hold(self, step: Instruction, into: Iterable[Ref]) -> None:
+        """What leaves will hold after an action; only whether they do is followed."""
+        assert self.tape is not None
+        if isinstance(step, ZeroGrad) and step.set_to_none:
+            self.tape.held.update(dict.fromkeys(step.leaves))
+        elif isinstance(step, Backward) and not self.fails:
+            self.tape.held.update(dict.fromkeys(into, SOME))
+        elif isinstance(step, AssignGrad) and not self.fails:
+            self.tape.held[step.leaf] = None if step.value is None else SOME
+        self.tape.actions += 1
+
+    def _is_used(self, step: Grad, number: int) -> bool:
+        """Whether a result of the functional form will be a gradient, not none."""
+        return step.materialize_grads or self.reference.slot(step.inputs[number]) in self.reference.pullback(step)
+
+    @contextmanager
+    def under(self, *modes: str) -> Iterator[None]:
+        """Instructions that are added stand under grad modes."""
+        before, self.modes = self.modes, (*self.modes, *modes)
+        try:
+            yield
+        finally:
+            self.modes = before
+
+    def _dtype_of(self, step: Instruction, number: int = 0) -> str:
         match step:
             case Leaf(value):
                 return value.dtype
@@ -130,6 +196,8 @@ class Draft:
                 return self.dtypes[source]
             case Held(leaf):
                 return self.dtypes[leaf]
+            case Grad():
+                return self.dtypes[step.inputs[number]]
             case Apply(op, args):
                 return OPS[op].dtype or self.dtypes[args[0]]
         raise AssertionError(step)
@@ -208,7 +276,7 @@ class Draft:
 
     def program(self) -> Program:
         """The program so far, with its reference kept for the judge."""
-        return remember(Program(tuple(self.reference.steps)), self.reference)
+        return remember(Program(tuple(self.reference.steps), tuple(self.under_modes)), self.reference)
 
     # -- looking ------------------------------------------------------------------------------------------------------
 

@@ -130,7 +130,9 @@ class Holding(State):
         operands = (*record.operands, *(self.values[c] for c in cts))
         flows = (*record.flows, *(self.requires_grad[c] for c in cts))
         made = evaluate(op, record.attrs, operands)
-        return self._shadow(at, made, op, record.attrs, record.args + cts, operands, flows, record.cells, via=record.outs)
+        return self._shadow(
+            at, made, op, record.attrs, record.args + cts, operands, flows, record.cells, via=record.outs
+        )
 
     # -- what is held -------------------------------------------------------------------------------------------------
 

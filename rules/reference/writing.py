@@ -63,6 +63,7 @@ class Writing(State):
             if target in self.retained:
                 self.lost = True  # whether it still holds gradients is nobody's promise
         self.requires_grad[target] = False
+        self.memory.written[self.memory.owner(target)] = at  # what saved it may miss its history
         self._uncertain(target)
         self._pullbacks.clear()  # type: ignore[attr-defined]
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rules.language import Program, Ref
 from rules.ops import OPS
 from rules.ops.op import choices_of
+from strategies.actor import Actor
 from strategies.builder import Builder
 from strategies.draft import Draw
 
@@ -26,6 +27,19 @@ def situation(write: Callable[..., None]) -> Callable[..., Programs]:
         builder = Builder(draw)
         write(builder, *args)
         return builder.program()
+
+    drawn.__name__, drawn.__doc__ = write.__name__, write.__doc__
+    return drawn
+
+
+def history(write: Callable[..., None]) -> Callable[..., Programs]:
+    """The same for programs of an actor, which follows the model of the tape."""
+
+    @st.composite
+    def drawn(draw: Draw, *args: object) -> Program:
+        actor = Actor(draw)
+        write(actor, *args)
+        return actor.program()
 
     drawn.__name__, drawn.__doc__ = write.__name__, write.__doc__
     return drawn

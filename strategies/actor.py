@@ -1,0 +1,178 @@
+"""The actor: draws what is done to values and gradients other than computing them: writes, switches, hooks, calls.
+
+Its drafts follow the model of the tape, so that what they build on is what a framework that keeps the rules would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from rules.catalogue import Needs
+from rules.language import (
+    AssignGrad,
+    Attrs,
+    Backward,
+    DetachInPlace,
+    Drop,
+    Grad,
+    Held,
+    Hook,
+    Literal,
+    Ref,
+    RemoveHook,
+    RequiresGrad,
+    RetainGrad,
+    Shape,
+    Step,
+    Write,
+)
+from rules.ops import Op
+from rules.ops.op import choices_of, rest_of, takes
+from rules.ops.writes import WRITES
+from rules.reference.recording import evaluate
+from strategies.builder import LIMIT, Builder
+from strategies.draft import Draw, Undrawable
+
+USUAL = (
+    "mul_", "add_", "zero_", "copy_", "mul_scalar_", "set_slice_", "set_index_", "exp_", "fill_", "sin_", "tanh_",
+    "sub_", "add_scalar_", "set_columns_", "masked_fill_", "sigmoid_", "neg_", "div_",
+)  # fmt: skip
+"""Writes that most programs are made of, the simplest first."""
+
+
+class Actor(Builder):
+    """A draft that follows the tape and may do everything that the language has words for."""
+
+    def __init__(self, draw: Draw, dtype: str | None = None) -> None:
+        super().__init__(draw, dtype, tracked=True)
+
+    def claims(self, *needs: Needs) -> None:
+        """Give up unless the framework claims what a program needs."""
+        missing = [need.value for need in needs if need not in self.alphabet.claims]
+        if missing:
+            raise Undrawable(f"the framework does not claim: {', '.join(missing)}")
+
+    # -- writes -------------------------------------------------------------------------------------------------------
+
+    def write(self, target: Ref, name: str | None = None, source: Ref | None = None) -> bool:
+        """Write to a value in place, by a drawn write or the one named; whether one fits.
+
+        `source` is written where the write takes an operand of its shape.
+        """
+        options = [name] if name else self._writes(target)
+        if not options:
+            return False
+        row = WRITES[self.pick(options)]
+        if not self._can_write(row, target):
+            return False
+        shapes = self.pick(rest_of(row, self.shape(target)))
+        args = [self._source(row, k, shape, target, source) for k, shape in enumerate(shapes, 1)]
+        attrs = self.pick(choices_of(row, (self.shape(target), *shapes)))
+        operands = [self.reference.values[r] for r in (target, *args)]
+        (made,) = evaluate(row.name, attrs, operands)
+        apart = row.apart is None or bool(row.apart(*operands))
+        if not apart or (made.size and not np.abs(made).max() <= LIMIT):
+            return name is None and self.write(target, "zero_")
+        self.add(Write(row.name, target, tuple(args), attrs))
+        return True
+
+    def _writes(self, target: Ref) -> list[str]:
+        """The names of writes that fit a value; now and then from the whole table, else from the usual ones."""
+        names: Iterable[str] = USUAL if self.below(3) else WRITES
+        return [n for n in names if self._can_write(WRITES[n], target)]
+
+    def _can_write(self, row: Op, target: Ref) -> bool:
+        return takes(row, self.shape(target)) and row.domain(0).holds(self.reference.values[target])
+
+    def _source(self, row: Op, place: int, shape: Shape, target: Ref, source: Ref | None) -> Ref:
+        """An operand of a write: a value in other memory than the target's that fits, or a fresh leaf."""
+        dtype, owner = self.dtypes[target], self.reference.memory.owner
+
+        def fits(ref: Ref) -> bool:
+            return self.shape(ref) == shape and self.dtypes[ref] == dtype and owner(ref) != owner(target)
+
+        if source is not None and fits(source) and row.domain(place).holds(self.reference.values[source]):
+            return source
+        return self._operand(row, place, shape.__eq__, (shape,), False, dtype, fits)
+
+    def cut(self, target: Ref) -> None:
+        """Detach a value in place."""
+        self.add(DetachInPlace(target))
+
+    def switch(self, target: Ref, on: bool) -> None:
+        """Switch whether a value requires grad."""
+        self.add(RequiresGrad(target, on))
+        if on and target not in self.leaves and not self.fails and self.reference.is_leaf(target):
+            self.leaves.append(target)
+
+    # -- gradients ----------------------------------------------------------------------------------------------------
+
+    def call(
+        self,
+        *roots: Ref,
+        retain: bool | None = None,
+        create: bool = False,
+        inputs: Sequence[Ref] | None = None,
+        cotangents: Sequence[Literal | None] | None = None,
+    ) -> None:
+        """A backward call with all its options; cotangents are drawn where none are given."""
+        given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
+        self.add(Backward(roots, given, retain, create, None if inputs is None else tuple(inputs)))
+
+    def grad(
+        self,
+        roots: Sequence[Ref],
+        inputs: Sequence[Ref],
+        retain: bool | None = None,
+        create: bool = False,
+        unused: bool | None = None,
+        materialize: bool = False,
+        cotangents: Sequence[Literal | None] | None = None,
+    ) -> list[Ref]:
+        """The functional form; its results that are no none."""
+        given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
+        at = self.add(Grad(tuple(roots), tuple(inputs), given, retain, create, unused, materialize))
+        return [r for r in self.live if r.at == at]
+
+    def held(self, leaf: Ref) -> Ref:
+        """The gradient that a leaf holds, as a value."""
+        return Ref(self.add(Held(leaf)))
+
+    def assign(self, leaf: Ref, value: Ref | None) -> None:
+        """Replace the gradient that a leaf holds."""
+        self.add(AssignGrad(leaf, value))
+
+    def retain(self, target: Ref) -> None:
+        """Let a value that is no leaf hold its gradient."""
+        self.add(RetainGrad(target))
+
+    def hook(self, target: Ref, effect: str = "observe", factor: float = 1.0, accumulated: bool = False) -> Ref:
+        """A hook; the handle that removes it."""
+        return Ref(self.add(Hook(target, effect, factor, accumulated)))
+
+    def unhook(self, handle: Ref) -> None:
+        """Take a hook away."""
+        self.add(RemoveHook(handle))
+
+    def step(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs) -> None:
+        """One step of an optimizer."""
+        self.add(Step(tuple(leaves), optimizer, settings))
+
+    def drop(self, *values: Ref) -> None:
+        """Let go of values."""
+        self.add(Drop(values))
+
+    def holds(self, leaf: Ref) -> bool:
+        """Whether a leaf will hold a gradient."""
+        assert self.tape is not None
+        return self.tape.held.get(leaf) is not None
+
+    def walkable(self, root: Ref) -> bool:
+        """Whether a backward call on a value would surely not meet anything that was freed or written to."""
+        assert self.tape is not None
+        if not self.requires(root):
+            return False
+        walk = self.tape.walk(Backward((root,), (None,)))
+        return not any(node.freed or self.tape.stale(node) for node in (*walk.nodes, *walk.perhaps))
