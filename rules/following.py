@@ -47,8 +47,8 @@ def adopt(reference: Reference, at: int, step: Instruction, seen: Seen) -> None:
         for ref, tensor in zip(outputs(at, step), seen.outcome.values, strict=False):
             if tensor is not None and ref in values:
                 values[ref] = tensor.value.astype(np.float64)
-                if tensor.memory is not None:
-                    memory.ids.setdefault(memory.owner(ref), tensor.memory)
+                if tensor.memory is not None and memory.owner(ref) not in memory.ids:
+                    memory.seen_at(ref, tensor.memory)
     for ref, tensor in seen.values.items():
         if ref in values:
             values[ref] = tensor.value.astype(np.float64)

@@ -112,6 +112,7 @@ def _writing(tape: Tape, step: Write, modes: Modes) -> Expectation:
     if memory.overlaps_itself(target) or any(_reads_itself(memory, step, r) for r in step.args):
         raises[Kind.OVERLAP] = "writes/overlap"
         unclear = True
+    unclear = unclear or memory.owner(target) in memory.tangled
     if memory.owner(target).at < 0 or isinstance(reference.steps[memory.owner(target).at], Grad):
         raises[Kind.OVERLAP] = "writes/overlap"  # a gradient may be one element spread over many places
     if any(map(tape.poisoned, (target, *step.args))):

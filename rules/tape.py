@@ -84,7 +84,12 @@ class Tape(Walker):
             if not all(d is not None and d.any() for d in due):  # a gradient that is zero throughout may be undefined
                 met[Kind.UNUSED_INPUT] = "functional/unused-raises"
         exercises = exercised(self, call, walk, modes)
-        return Expectation(self._why_returns(exercises), met, exercises, walk)
+        return Expectation(self._why_returns(exercises), met, exercises, walk, self._is_unclear(walk))
+
+    def _is_unclear(self, walk: Walk) -> bool:
+        """Whether it is open if a hook is called that would change what follows."""
+        doubtful = self.reference.doubtful & (walk.called | walk.near)
+        return any(hook.effect != "observe" for _, hook in self.hooks_on(doubtful))
 
     def _met(self, call: Walking, walk: Walk) -> dict[Kind, str]:
         """The errors that a call may raise, or not, because of what was written."""
@@ -93,7 +98,7 @@ class Tape(Walker):
             found[Kind.MODIFIED] = "writes/error-or-recorded"
         if any(self.poisoned(r) for r in (*call.roots, *(call.inputs or ()))):
             found[Kind.VIEW_WRITTEN] = "views/restricted"
-        for _, hook in self.hooks_on(walk.near):
+        for _, hook in self.hooks_on(walk.near | self.reference.doubtful & walk.called):
             if hook.effect in BROKEN_HOOKS:
                 kind, rule = BROKEN_HOOKS[hook.effect]
                 found[kind] = rule
@@ -101,7 +106,8 @@ class Tape(Walker):
 
     def _broken(self, walk: Walk) -> dict[Kind, str]:
         """The errors that hooks raise which the call surely comes by."""
-        return dict(BROKEN_HOOKS[hook.effect] for _, hook in self.hooks_on(walk.called) if hook.effect in BROKEN_HOOKS)
+        surely = self.hooks_on(walk.called - self.reference.doubtful)
+        return dict(BROKEN_HOOKS[hook.effect] for _, hook in surely if hook.effect in BROKEN_HOOKS)
 
     def _unused(self, call: Walking, walk: Walk) -> dict[Kind, str]:
         if not isinstance(call, Grad) or call.allow_unused or call.materialize_grads:

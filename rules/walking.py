@@ -84,8 +84,17 @@ class Walker:
         maybe -= reached
         siblings = {out for node in (*nodes, *perhaps) for out in node.record.outs} - reached
         if call.inputs is not None:
+            ends = self._producers(call, nodes)
             nodes, perhaps = self._towards(call.inputs, nodes), self._towards(call.inputs, perhaps)
+            perhaps += [node for node in ends if node not in nodes and node not in perhaps]
         return self._walk(call, nodes, perhaps, uses, reached, maybe | siblings)
+
+    def _producers(self, call: Walking, nodes: list[Node]) -> list[Node]:
+        """The nodes that made the inputs of a backward call: it may go through them to leave the gradients there."""
+        if not isinstance(call, Backward):
+            return []
+        targets = {self.reference.slot(r) for r in call.inputs or ()}
+        return [node for node in nodes if targets.intersection(node.record.outs)]
 
     def _towards(self, inputs: Iterable[Ref], nodes: list[Node]) -> list[Node]:
         """Those of some nodes on the way to inputs."""

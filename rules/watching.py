@@ -21,8 +21,8 @@ class Watching(Holdings):
         if not reference.hooks and not reference.after and not seen.fired:
             return None
         due = dict(reference.firings(call))
-        surely = {handle for handle, _ in self.tape.hooks_on(walk.called)}
-        maybe = {handle for handle, _ in self.tape.hooks_on(walk.near)}
+        surely = {handle for handle, _ in self.tape.hooks_on(walk.called - reference.doubtful)}
+        maybe = {handle for handle, _ in self.tape.hooks_on(walk.near | walk.called)}
         after: set[Ref] = set()
         if isinstance(call, Backward):
             after = {handle for leaf in walk.leaves for handle, _ in reference.after.get(reference.slot(leaf), ())}

@@ -178,6 +178,9 @@ class Holding(State):
         for holder, gradient in seen.gradients.items():
             assigned = isinstance(step, AssignGrad) and step.leaf == holder
             if gradient is None:
+                held = self.objects.get(holder)
+                if held is not None and held.at < 0:
+                    self.memory.forget([held])
                 self.objects[holder] = None
             elif assigned and self.objects.get(holder) is not None:
                 self.identities[holder] = gradient.identity
@@ -195,6 +198,8 @@ class Holding(State):
             self.memory.unsure.update(r for r in self.memory.users_of(held) if r.at >= 0)
         made = self.objects[holder] = self.nameless(value)
         self.identities[holder] = gradient.identity
+        if held is not None and held.at < 0:
+            self.memory.forget([held])
         if gradient.memory is not None:
-            self.memory.ids[made] = gradient.memory
+            self.memory.seen_at(made, gradient.memory)
         self._remember(holder, made)

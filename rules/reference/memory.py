@@ -7,7 +7,7 @@ form families with a base: what is written to one of them, and recorded, becomes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +40,9 @@ class Memory:
         self.family: dict[Ref, list[Ref]] = {}
         self.restricted: set[Ref] = set()
         self.muddled: set[Ref] = set()
+        self.gone: set[Ref] = set()
         self.unsure: set[Ref] = set()
+        self.tangled: dict[Ref, set[Ref]] = {}
         self.ids: dict[Ref, int] = {}
         self._places: dict[Ref, Array] = {}
 
@@ -81,6 +83,22 @@ class Memory:
         """All values that use the same memory, the value itself included."""
         owner = self.owner(ref)
         return self.users.get(owner, [owner])
+
+    def seen_at(self, ref: Ref, number: int) -> None:
+        """Note whose memory a new value was seen to use; where it is that of others, they are tangled."""
+        owner = self.owner(ref)
+        for other, known in self.ids.items():
+            if known == number and other != owner:
+                self.tangled.setdefault(owner, set()).add(other)
+                self.tangled.setdefault(other, set()).add(owner)
+        self.ids[owner] = number
+
+    def forget(self, refs: Iterable[Ref]) -> None:
+        """These values are gone: what memory they used may be used again."""
+        self.gone.update(refs)
+        for owner in {self.owner(ref) for ref in refs}:
+            if self.gone.issuperset(self.users.get(owner, [owner])):
+                self.ids.pop(owner, None)
 
     # -- places -------------------------------------------------------------------------------------------------------
 

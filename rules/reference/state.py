@@ -24,7 +24,8 @@ class State:
     """Values, slots and records; those that share a slot with nothing that was written are their own slots.
 
     `requires_grad` is each value's flag as it is now. `objects` are the gradients that are held, as values without an
-    instruction; `histories` the slots of those that are differentiable. `lost` says that the program went on with
+    instruction; `histories` the slots of those that are differentiable. `doubtful` are the slots of views whose memory
+    was written to: whether hooks that were registered before are still called is open. `lost` says that the program went on with
     something of which the rules leave open what it is: from then on nothing can be said.
     """
 
@@ -42,6 +43,7 @@ class State:
         self.objects: dict[Ref, Ref | None] = {}
         self.histories: dict[Ref, Slot] = {}
         self.observing = False
+        self.doubtful: set[Slot] = set()
         self.lost = False
         self._extra: dict[int, int] = {}
         self._nameless = 0
@@ -130,7 +132,11 @@ class State:
         """A value, and all that shares its memory, is another from instruction `at` on."""
         memory, owner = self.memory, self.memory.owner(ref)
         memory.written[owner] = at
+        for other in memory.tangled.get(owner, ()):
+            memory.unsure.update(memory.users_of(other))
         users = memory.users_of(ref)
+        if self.hooks:
+            self.doubtful.update(self.slot(user) for user in users if user in memory.bases)
         if len(users) == 1:
             self.values[ref] = value
             return

@@ -18,6 +18,7 @@ from rules.language import (
     Backward,
     Detach,
     DetachInPlace,
+    Drop,
     Grad,
     Held,
     Hook,
@@ -97,6 +98,8 @@ class Reference(Writing, Holding):
                 self._cut(at, target)
             case Step():
                 self._step(at, step)
+            case Drop(gone):
+                self.memory.forget(gone)
         return ()
 
     def skip(self, step: Instruction) -> None:
