@@ -30,7 +30,7 @@ class Known:
     `witness` is a program that shows it: each run tries it, and an entry whose witness no longer does is stale.
 
     `relative` limits the entry to values that are off by no more than this part of the largest, `elements` to leaves
-    of that many elements, `views` to programs in which an op makes a view: anything
+    of that many elements, `views` to programs in which an op makes a view, `raised` to errors of that kind: anything
     else is a failure.
     """
 
@@ -42,6 +42,7 @@ class Known:
     relative: float | None = None
     elements: int | None = None
     views: bool = False
+    raised: str | None = None
 
 
 def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
@@ -77,4 +78,5 @@ def _entry(form: dict[str, Any]) -> Known:
         form.get("relative"),
         form.get("elements"),
         form.get("views", False),
+        form.get("raised"),
     )

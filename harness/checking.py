@@ -77,6 +77,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         leaf = None if violation.subject is None else program[violation.subject.at]
         if not isinstance(leaf, Leaf) or len(leaf.value.data) != entry.elements:
             return False
+    if entry.raised is not None and not violation.observed.startswith(f"raised: {entry.raised} ("):
+        return False
     if entry.views and not any(isinstance(step, Apply) and step.op in VIEWS for step in program):
         return False
     if entry.relative is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rules.graph import Freed, Node, Walk
-from rules.language import Backward, Grad, Modes, Ref, Walking, records
+from rules.language import Backward, Grad, Hook, Modes, Ref, RemoveHook, Walking, records
 from rules.ops import Saves
 from rules.ops.writes import WRITES
 from rules.reference.recording import MOVE, Slot
@@ -116,13 +116,19 @@ def _written(tape: Tape, walk: Walk) -> list[str]:
 
 
 def _hooked(tape: Tape, call: Walking, walk: Walk) -> list[str]:
+    reference = tape.reference
+    if not reference.hooks and not reference.after:
+        return []
     hooks = tape.hooks_on(walk.called)
     rules = ["hooks/called"] if hooks else []
     if any(hook.effect in ("scale", "replace") for _, hook in hooks):
         rules.append("hooks/result")
-    if any(len(tape.reference.hooks.get(slot, ())) > 1 for slot in walk.called):
+    if any(len(reference.hooks.get(slot, ())) > 1 for slot in walk.called):
         rules.append("hooks/order")
-    if any(tape.reference.after.get(leaf) for leaf in walk.leaves) and isinstance(call, Backward):
+    removed = [reference.steps[s.handle.at] for s in reference.steps if isinstance(s, RemoveHook)]
+    if any(isinstance(s, Hook) and reference.slot(s.target) in walk.called for s in removed):
+        rules.append("hooks/removed")
+    if any(reference.after.get(leaf) for leaf in walk.leaves) and isinstance(call, Backward):
         rules.append("hooks/accumulated")
     return rules
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from rules.catalogue import Needs
+from rules.catalogue import RULES, Level, Needs
 from rules.following import adopt, enter, leave_out
 from rules.graph import Expectation
 from rules.holdings import Holdings
@@ -53,12 +53,14 @@ class _Judge(Making, Watching, Holdings):
             if self.stateful and self.loses_track(step):
                 break
             expectation = self.tape.expect(at, step, modes)
-            if expectation.unclear and isinstance(seen.outcome, Returned):
+            unclear = expectation.unclear and isinstance(seen.outcome, Returned)
+            left_open = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
+            for rule in dict.fromkeys((*(() if unclear else expectation.exercises), *left_open)):
+                self.exercised[rule] = self.exercised.get(rule, 0) + 1
+            if unclear:
                 self.lost = True
                 break
             violation = self._instruction(at, step, expectation, seen)
-            for rule in expectation.exercises:
-                self.exercised[rule] = self.exercised.get(rule, 0) + 1
             if violation:
                 break
             self.tape.advance(at, step, expectation, seen, modes)
