@@ -126,10 +126,12 @@ class Memory:
         return made[derived.output].astype(int)
 
     def within(self, ref: Ref, base: Ref) -> Array:
-        """Where the elements of a value are among those of its base, counted in row-major order."""
-        places = self.places(base).ravel()
+        """Where the elements of a value are among those of its base, counted in row-major order: an array of its
+        shape.
+        """
+        places, wanted = self.places(base).ravel(), self.places(ref)
         order = np.argsort(places, kind="stable")
-        return order[np.searchsorted(places, self.places(ref).ravel(), sorter=order)]
+        return order[np.searchsorted(places, wanted.ravel(), sorter=order)].reshape(wanted.shape)
 
     def overlaps_itself(self, ref: Ref) -> bool:
         """Whether two elements of a value are one in memory."""
