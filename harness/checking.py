@@ -55,8 +55,7 @@ class Check:
             self.journal.write(program)
         self.programs += 1
         observation = run(program, self.framework)
-        reference = reference_of(program)
-        judgement = judge(program, observation, reference, self.claims)
+        judgement = judge(program, observation, _reference(program), self.claims)
         self.exercised.update(judgement.exercised)
         violation = judgement.violation
         if violation is None:
@@ -95,7 +94,12 @@ def passes(program: Program, framework: Framework, claims: Collection[Needs]) ->
 
 def violation_of(program: Program, framework: Framework, claims: Collection[Needs]) -> Violation | None:
     """The first violation of a program, run on its own."""
-    return judge(program, run(program, framework), Reference(program), claims).violation
+    return judge(program, run(program, framework), _reference(program), claims).violation
+
+
+def _reference(program: Program) -> Reference:
+    """What a program is judged with; where it depends on what is seen, the judge computes its own."""
+    return Reference() if program.stateful else reference_of(program)
 
 
 def broken_in(error: BaseException) -> Broken | None:
