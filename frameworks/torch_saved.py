@@ -2,7 +2,10 @@
 
 The count comes from saved-tensor hooks: each saved tensor is kept in a box of ours, and a weak set knows the boxes that
 are alive. What is recorded by a backward call that creates a graph is counted, too. With such hooks PyTorch does not
-check whether a saved tensor was written since, so this adapter claims no such checks: it is for counting only.
+check whether a saved tensor was written since, so this adapter claims no such checks, and a box keeps a copy.
+
+The count is taken as it is: the garbage collector is not run for it. PyTorch's graphs are freed by reference counting,
+and where they form a cycle with the gradients that they made, its documentation says to clear those.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from rules.language import Attrs
 
 
 class _Box:
-    """A saved tensor, cut off from its history so that nothing is kept alive by the counting.
+    """A copy of a saved tensor, without its history so that nothing is kept alive by the counting.
 
     PyTorch itself gives it back its history when it is unpacked, so gradients of gradients are right.
     """
@@ -28,7 +31,7 @@ class _Box:
     __slots__ = ("__weakref__", "tensor")
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        self.tensor = tensor.detach()
+        self.tensor = tensor.detach().clone()
 
 
 class TorchSaved(TorchEager):

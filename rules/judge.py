@@ -13,6 +13,7 @@ from rules.catalogue import RULES, Level, Needs
 from rules.following import adopt, enter, leave_out
 from rules.graph import Expectation
 from rules.holdings import Holdings
+from rules.keeping import Keeping
 from rules.language import (
     WRITING,
     Apply,
@@ -42,7 +43,7 @@ def judge(program: Program, observation: Observation, reference: Reference, clai
 
 class _Judge(Making, Watching, Holdings):
     def run(self, observation: Observation) -> Judgement:
-        violation = None
+        violation, keeping = None, Keeping(self.tape, self.claims, self.exercised)
         for at, (step, seen) in enumerate(zip(self.program, observation, strict=False)):
             if isinstance(seen.outcome, NotRun) and not self.stateful:
                 break
@@ -60,7 +61,7 @@ class _Judge(Making, Watching, Holdings):
             if unclear:
                 self.lost = True
                 break
-            violation = self._instruction(at, step, expectation, seen)
+            violation = self._instruction(at, step, expectation, seen) or keeping.check(at, step, expectation, seen)
             if violation:
                 break
             self.tape.advance(at, step, expectation, seen, modes)
