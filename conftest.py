@@ -247,7 +247,7 @@ def check(request: pytest.FixtureRequest, prepared: Session) -> Iterator[Check]:
         pytest.skip(f"needs {', '.join(missing)}")
     if op is not None and op not in prepared.framework.ops:
         pytest.skip(f"{prepared.framework.name} has no {op}")
-    check = prepared.check()
+    check = prepared.check(rule)
     request.node.stash[CHECK] = check
     prepared.journal.begin(request.node.nodeid, rule, op)
     yield check

@@ -1,10 +1,12 @@
-"""The check of one program: write it down, run it, judge it, count what it tested, complain if a rule is broken."""
+"""The check of one program, or of two that are related: write it down, run it, judge it, count what it tested, complain
+if a rule is broken.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -19,15 +21,30 @@ from rules.language import Apply, Leaf, Program
 from rules.observations import Observation
 from rules.ops import VIEWS
 from rules.reference.values import Reference, reference_of
+from rules.relating import Related, Relation, relate
 from rules.verdicts import Violation
+
+AGAIN = 3
+"""How often a program is run again to see whether the framework itself computes the same bits each time."""
 
 
 class Broken(AssertionError):
-    """A rule was broken; raised once per failing program, told apart by rule so that shrinking keeps to one."""
+    """A rule was broken; raised once per failing program, told apart by rule so that shrinking keeps to one.
 
-    def __init__(self, program: Program, observation: Observation, violation: Violation) -> None:
+    `framework` is what was run; `related` the two programs where the rule relates two, `program` being the first.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        observation: Observation,
+        violation: Violation,
+        framework: Framework | None = None,
+        related: Related | None = None,
+    ) -> None:
         super().__init__(f"{violation.rule}: {violation.observed}")
         self.program, self.observation, self.violation = program, observation, violation
+        self.framework, self.related = framework, related
 
 
 @lru_cache(maxsize=None)
@@ -49,22 +66,57 @@ class Check:
     differences: Counter[Known] = field(default_factory=Counter)
     articles: dict[str, str] = field(default_factory=dict)
 
-    def __call__(self, program: Program) -> None:
+    def __call__(self, program: Program | Related) -> None:
         """Run and judge `program`; raise `Broken` at the first rule that it breaks and that is no known difference."""
-        if self.journal:
-            self.journal.write(program)
         self.programs += 1
-        observation = run(program, self.framework)
+        if isinstance(program, Related):
+            self._relate(program)
+            return
+        observation = self._run(program)
         judgement = judge(program, observation, _reference(program), self.claims)
         self.exercised.update(judgement.exercised)
-        violation = judgement.violation
-        if violation is None:
-            return
+        if judgement.violation:
+            self._complain(program, observation, judgement.violation)
+
+    def _run(self, program: Program) -> Observation:
+        if self.journal:
+            self.journal.write(program)
+        return run(program, self.framework)
+
+    def _relate(self, related: Related) -> None:
+        observation, other = self._run(related.first), self._run(related.second)
+        relation = related_as(related, observation, other, self.framework)
+        self.exercised.update([related.rule] if relation.decided else [])
+        if relation.violation:
+            self._complain(related.first, observation, relation.violation, related)
+
+    def _complain(
+        self, program: Program, observation: Observation, violation: Violation, related: Related | None = None
+    ) -> None:
         for entry in self.known:
             if is_known(entry, program, violation):
                 self.differences[entry] += 1
                 return
-        raise _broken(violation.rule, violation.op)(program, observation, violation)
+        broken = _broken(violation.rule, violation.op)
+        raise broken(program, observation, violation, self.framework, related)
+
+
+def related_as(related: Related, one: Observation, other: Observation, framework: Framework) -> Relation:
+    """What two observations say of two related programs; bits are not compared where the framework itself computes
+    other ones each time.
+    """
+    relation = relate(related, one, other)
+    if relation.violation and related.exact:
+        itself = replace(related, second=related.first, same=tuple((at, at) for at, _ in related.same))
+        if any(relate(itself, one, run(related.first, framework)).violation for _ in range(AGAIN)):
+            return relate(replace(related, exact=False), one, other)
+    return relation
+
+
+def companion(framework: Framework) -> Framework | None:
+    """The companion that counts a framework's saved tensors, if it has one."""
+    made = getattr(framework, "counting", None)
+    return made() if made else None
 
 
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:

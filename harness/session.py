@@ -15,7 +15,7 @@ from frameworks.known import Known, known
 from frameworks.registry import load
 from frameworks.smoke import smoke
 from harness.audit import at_fault, wrong_ops
-from harness.checking import Check, is_known, violation_of
+from harness.checking import Check, companion, is_known, violation_of
 from harness.journal import PATIENCE, Journal
 from reports import records
 from rules.catalogue import RULES, Needs
@@ -61,6 +61,15 @@ class Session:
         return frozenset(self.framework.claims)
 
     @cached_property
+    def counter(self) -> Framework:
+        """What counts saved tensors: the framework itself, or the companion that it has for that, if any."""
+        return companion(self.framework) or self.framework
+
+    def asked(self, rule: str) -> Framework:
+        """What a rule is asked of."""
+        return self.counter if Needs.COUNTS_SAVED in RULES[rule].needs else self.framework
+
+    @cached_property
     def known(self) -> tuple[Known, ...]:
         """The framework's known differences."""
         return known(self.framework.name)
@@ -95,9 +104,10 @@ class Session:
         alphabet.use(alphabet.Alphabet(names, self.drawable, self.claims))
         return names
 
-    def check(self) -> Check:
-        """A check for one test."""
-        return Check(self.framework, self.claims, self.journal, self.known)
+    def check(self, rule: str) -> Check:
+        """A check for one test, which is about a rule."""
+        asked = self.asked(rule)
+        return Check(asked, frozenset(asked.claims), self.journal, self.known)
 
     def witnessed(self, entry: Known) -> bool:
         """Whether an entry's witness still shows the difference."""
@@ -106,7 +116,7 @@ class Session:
 
     def missing(self, rule: str) -> list[str]:
         """What a rule needs and the framework does not claim."""
-        return sorted(need.value for need in RULES[rule].needs - self.claims)
+        return sorted(need.value for need in RULES[rule].needs - set(self.asked(rule).claims))
 
     # -- records -------------------------------------------------------------------------------------------------------
 
@@ -118,7 +128,7 @@ class Session:
             framework=records.Framework(
                 framework.name,
                 framework.version,
-                tuple(sorted(need.value for need in self.claims)),
+                tuple(sorted(need.value for need in self.claims | set(self.counter.claims))),
                 sum(name in framework.ops for name in OPS),
                 tuple(name for name in OPS if name not in framework.ops),
             ),
