@@ -48,6 +48,7 @@ _MESSAGES = (
     ("has changed the size of value", Kind.HOOK_SHAPE),
     ("attempting to assign a gradient", Kind.GRADIENT_FORM),
     ("can't assign Variable as its own grad", Kind.GRADIENT_FORM),
+    ("is not implemented", Kind.NOT_IMPLEMENTED),
 )
 """How PyTorch's RuntimeErrors and ValueErrors are told apart: by the most stable part of the message."""
 

@@ -24,6 +24,8 @@ def exercised(tape: Tape, call: Walking, walk: Walk, modes: Modes) -> tuple[str,
         rules.append("detach/keeps-source")
     if tape.refused & (made | {slot(r) for r in call.roots}):
         rules.append("errors/refusal-keeps-graph")
+    if derived_op(walk):
+        rules.append("higher/op")
     if any(node.derivative for node in walk.nodes):
         rules.append("higher/differentiable")
     if modes and not records(modes):
@@ -34,6 +36,19 @@ def exercised(tape: Tape, call: Walking, walk: Walk, modes: Modes) -> tuple[str,
         rules.append("sequences/history")
     rules += [*_written(tape, walk), *_hooked(tape, call, walk), *_lifetime(tape, call, walk)]
     return tuple(dict.fromkeys(rules))
+
+
+WEIGHTS = "multiply"
+"""What may stand after an op, so that the op's cotangent is differentiable, too."""
+
+
+def derived_op(walk: Walk) -> str | None:
+    """The op whose derivative by itself, but for weights, a call goes through."""
+    if not any(node.derivative for node in walk.nodes):
+        return None
+    ops = dict.fromkeys(node.op.rpartition(" ")[2] for node in (*walk.nodes, *walk.perhaps))
+    found = [op for op in ops if op != WEIGHTS] or [WEIGHTS]
+    return found[0] if len(found) == 1 else None
 
 
 def _form(tape: Tape, call: Walking, walk: Walk) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from rules.catalogue import RULES, Needs
 from rules.diagnosis import diagnose
+from rules.exercises import derived_op
 from rules.graph import Expectation, Walk
 from rules.language import AssignGrad, Backward, Grad, Instruction, Program, Ref, Step, Walking, Write, ZeroGrad
 from rules.observations import Gradient, Raised, Seen
@@ -176,16 +177,18 @@ class Holdings:
             rule = diagnosis.rule
         if leaf not in expectation.walk.leaves:
             rule = before
+        blamed = {"gradients/op": op, "higher/op": derived_op(expectation.walk)}
         return Violation(
             rule, at, "returned with another gradient", (("returns with the right gradient", before),), leaf,
-            op if rule == "gradients/op" else None, None if held is None else held.value, got.value, want, bound,
+            blamed.get(rule), None if held is None else held.value, got.value, want, bound,
             diagnosis.text if diagnosis else None,
         )  # fmt: skip
 
     def _blamed(self, expectation: Expectation, rule: str) -> str:
         """The rule that a wrong gradient breaks, told from what the call walks; `rule` where nothing is special."""
         special = (
-            "higher/differentiable", "writes/error-or-recorded", "hooks/result", "views/history", "writes/recorded",
+            "higher/op", "higher/differentiable", "writes/error-or-recorded", "hooks/result", "views/history",
+            "writes/recorded",
         )  # fmt: skip
         return next((s for s in special if s in expectation.exercises and self.applies(s)), rule)
 

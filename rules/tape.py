@@ -22,8 +22,11 @@ from rules.reference.values import Reference
 from rules.walking import Walker
 
 ON_THE_WAY = frozenset(
-    {Kind.GRAPH_FREED, Kind.MODIFIED, Kind.HOOK_RAISED, Kind.HOOK_SHAPE, Kind.UNUSED_INPUT, Kind.VIEW_WRITTEN}
-)
+    {
+        Kind.GRAPH_FREED, Kind.MODIFIED, Kind.HOOK_RAISED, Kind.HOOK_SHAPE, Kind.UNUSED_INPUT, Kind.VIEW_WRITTEN,
+        Kind.NOT_IMPLEMENTED,
+    }
+)  # fmt: skip
 """The errors that a call meets while it walks; all others are found before it begins."""
 
 BROKEN_HOOKS = {"raise": (Kind.HOOK_RAISED, "hooks/raise"), "misshape": (Kind.HOOK_SHAPE, "hooks/shape")}
@@ -92,8 +95,10 @@ class Tape(Walker):
         return any(hook.effect != "observe" for _, hook in self.hooks_on(doubtful))
 
     def _met(self, call: Walking, walk: Walk) -> dict[Kind, str]:
-        """The errors that a call may raise, or not, because of what was written."""
+        """The errors that a call may raise, or not: because of what was written, or of what is not implemented."""
         found = {}
+        if call.create_graph or any(node.derivative for node in (*walk.nodes, *walk.perhaps)):
+            found[Kind.NOT_IMPLEMENTED] = "higher/unsupported"
         if any(self.stale(node) for node in (*walk.nodes, *walk.perhaps)):
             found[Kind.MODIFIED] = "writes/error-or-recorded"
         if any(self.poisoned(r) for r in (*call.roots, *(call.inputs or ()))):

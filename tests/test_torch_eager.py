@@ -60,6 +60,7 @@ REFUSED = {
     f"{A}; g = grad s wrt a; h = grad s wrt a": Kind.GRAPH_FREED,
     f"{A}; g = grad b wrt a": Kind.NON_SCALAR_ROOT,
     f"{A}; g = grad s wrt a with [1, 2]": Kind.COTANGENT_SHAPE,
+    "a = leaf 1; b = hardsigmoid a; g = grad b wrt a create=True; backward g": Kind.NOT_IMPLEMENTED,
     "a = leaf [1, 2]; g = held a": Kind.UNKNOWN,
 }
 """Programs by the error that their last instruction raises."""
