@@ -6,6 +6,7 @@ Its drafts follow the model of the tape, so that what they build on is what a fr
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -27,9 +28,10 @@ from rules.language import (
     Shape,
     Step,
     Write,
+    records,
 )
-from rules.ops import Op
-from rules.ops.op import choices_of, rest_of, takes
+from rules.ops import OPS, Op
+from rules.ops.op import Aliases, choices_of, rest_of, takes
 from rules.ops.writes import WRITES
 from rules.reference.recording import evaluate
 from strategies.builder import LIMIT, Builder
@@ -42,17 +44,34 @@ USUAL = (
 """Writes that most programs are made of, the simplest first."""
 
 
+@lru_cache(maxsize=8)
+def writes_of(ops: tuple[str, ...]) -> frozenset[str]:
+    """The writes that are no op's in-place form, or that of one of `ops`."""
+    absent = {row.reference for name, row in OPS.items() if name not in ops}
+    return frozenset(name for name, row in WRITES.items() if row.reference not in absent)
+
+
 class Actor(Builder):
-    """A draft that follows the tape and may do everything that the language has words for."""
+    """A draft that follows the tape and may do everything that the language has words for.
+
+    While it is `sound`, it keeps to what frameworks agree on.
+    """
 
     def __init__(self, draw: Draw, dtype: str | None = None) -> None:
         super().__init__(draw, dtype, tracked=True)
+        self.sound = True
 
     def claims(self, *needs: Needs) -> None:
         """Give up unless the framework claims what a program needs."""
         missing = [need.value for need in needs if need not in self.alphabet.claims]
         if missing:
             raise Undrawable(f"the framework does not claim: {', '.join(missing)}")
+
+    def _checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
+        """Under no_grad, no view of a value that requires grad: what that requires is not the same everywhere."""
+        if self.sound and not records(self.modes) and op.aliases is not Aliases.NEVER and self.requires(args[0]):
+            op, args, attrs = OPS["negative"], args[:1], ()
+        return super()._checked(op, args, attrs)
 
     # -- writes -------------------------------------------------------------------------------------------------------
 
@@ -76,12 +95,14 @@ class Actor(Builder):
         if not apart or (made.size and not np.abs(made).max() <= LIMIT):
             return name is None and self.write(target, "zero_")
         self.add(Write(row.name, target, tuple(args), attrs))
+        self.totals.clear()
         return True
 
     def _writes(self, target: Ref) -> list[str]:
         """The names of writes that fit a value; now and then from the whole table, else from the usual ones."""
         names: Iterable[str] = USUAL if self.below(3) else WRITES
-        return [n for n in names if self._can_write(WRITES[n], target)]
+        known = writes_of(tuple(self.alphabet.ops))
+        return [n for n in names if n in known and self._can_write(WRITES[n], target)]
 
     def _can_write(self, row: Op, target: Ref) -> bool:
         return takes(row, self.shape(target)) and row.domain(0).holds(self.reference.values[target])
@@ -118,6 +139,8 @@ class Actor(Builder):
         cotangents: Sequence[Literal | None] | None = None,
     ) -> None:
         """A backward call with all its options; cotangents are drawn where none are given."""
+        if self.modest:
+            roots, retain, cotangents = self._within_claims(roots, retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
         self.add(Backward(roots, given, retain, create, None if inputs is None else tuple(inputs)))
 
@@ -132,6 +155,8 @@ class Actor(Builder):
         cotangents: Sequence[Literal | None] | None = None,
     ) -> list[Ref]:
         """The functional form; its results that are no none."""
+        if self.modest:
+            roots, retain, cotangents = self._within_claims(tuple(roots), retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
         at = self.add(Grad(tuple(roots), tuple(inputs), given, retain, create, unused, materialize))
         return [r for r in self.live if r.at == at]

@@ -57,3 +57,39 @@ def test_own_object(check, program: Program):
 @given(program=situations.assigned_gradients())
 def test_assigned(check, program: Program):
     check(program)
+
+
+@rule("accumulation/first")
+@given(program=situations.switched_on())
+def test_switched_on(check, program: Program):
+    check(program)
+
+
+@rule("accumulation/in-place")
+@given(program=situations.added_in_place())
+def test_in_place(check, program: Program):
+    check(program)
+
+
+@rule("accumulation/replaces")
+@given(program=situations.replaced_gradients())
+def test_replaces(check, program: Program):
+    check(program)
+
+
+@rule("accumulation/layout")
+@given(program=situations.laid_out())
+def test_layout(check, program: Program):
+    check(program)
+
+
+@rule("accumulation/assigned")
+@given(program=situations.assigned_objects())
+def test_assigned_objects(check, program: Program):
+    check(program)
+
+
+@rule("accumulation/assigned-form")
+@given(program=situations.misfit_gradients())
+def test_assigned_form(check, program: Program):
+    check(program)

@@ -33,3 +33,15 @@ def test_root_raises(check, program: Program):
 @given(program=situations.detached_sources())
 def test_keeps_source(check, program: Program):
     check(program)
+
+
+@rule("detach/in-place")
+@given(program=situations.cut_values())
+def test_in_place(check, program: Program):
+    check(program)
+
+
+@rule("detach/view-raises")
+@given(program=situations.cut_views())
+def test_view_raises(check, program: Program):
+    check(program)

@@ -52,3 +52,9 @@ def test_refusal_keeps_graph(check, program: Program):
 @given(program=situations.failing_walks())
 def test_not_torn(check, program: Program):
     check(program)
+
+
+@rule("errors/goes-on")
+@given(program=situations.resumed())
+def test_goes_on(check, program: Program):
+    check(program)

@@ -21,3 +21,33 @@ def test_differentiable(check, program: Program):
 @given(program=situations.plain_gradients())
 def test_plain_raises(check, program: Program):
     check(program)
+
+
+@rule("higher/differentiable")
+@given(program=situations.held_derivatives())
+def test_held_derivatives(check, program: Program):
+    check(program)
+
+
+@rule("higher/differentiable")
+@given(program=situations.functional_derivatives())
+def test_functional_derivatives(check, program: Program):
+    check(program)
+
+
+@rule("higher/differentiable")
+@given(program=situations.penalised_gradients())
+def test_penalised_gradients(check, program: Program):
+    check(program)
+
+
+@rule("higher/differentiable")
+@given(program=situations.created_graphs())
+def test_created_graphs(check, program: Program):
+    check(program)
+
+
+@rule("higher/plain-raises")
+@given(program=situations.plain_results())
+def test_plain_result_raises(check, program: Program):
+    check(program)

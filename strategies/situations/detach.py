@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from rules.catalogue import Needs
+from strategies.actor import Actor
 from strategies.builder import Builder
-from strategies.situations.base import negative, situation
+from strategies.situations.base import history, negative, situation
+from strategies.situations.parts import computed, view
 
 
 @situation
@@ -35,3 +37,33 @@ def detached_sources(b: Builder) -> None:
     if b.below(2):
         b.nonlinear(detached)
     b.backward(b.beyond(source) if b.below(2) else source)
+
+
+# -- in place ----------------------------------------------------------------------------------------------------------
+
+
+@history
+def cut_values(b: Actor) -> None:
+    """A result, or a leaf, that is detached in place: what is made from it has no history, what it came from has."""
+    b.claims(Needs.DETACH, Needs.WRITES)
+    value = computed(b, (3,), (2, 3), ())
+    target = b.leaf((3,)) if b.below(4) == 3 else value
+    before = b.nonlinear(target) if b.below(2) else None
+    b.cut(target)
+    made = b.nonlinear(target)
+    if b.can(Needs.NO_GRAD_CHECK) and b.below(3) == 2:
+        b.call(b.pick((target, made)))
+    leaf = b.leaf(value=b.tensor(b.shape(made), b.dtypes[made]))
+    b.call(b.apply(b.pick(b.having("multiply", "add")), (made, leaf))[0])
+    if before is not None and b.below(2):
+        b.call(before)
+
+
+@history
+def cut_views(b: Actor) -> None:
+    """A view that is detached in place: refused, and the graph stays walkable."""
+    b.claims(Needs.DETACH, Needs.WRITES, Needs.VIEWS)
+    source = b.leaf(b.pick(((3,), (2, 3), (2, 2)))) if b.below(2) else computed(b, (3,), (2, 3), (2, 2))
+    target = view(b, source)
+    b.cut(target)
+    b.call(b.nonlinear(target) if b.below(2) else target)

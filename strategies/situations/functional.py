@@ -1,0 +1,175 @@
+"""Gradients as results, and backward calls that are restricted to inputs."""
+
+from __future__ import annotations
+
+from rules.catalogue import Needs
+from rules.language import Ref
+from strategies.actor import Actor
+from strategies.situations.base import FREEING, history, joined
+from strategies.situations.parts import computed
+
+SHAPES = ((3,), (2, 3), (), (2,))
+
+
+def _graph(b: Actor) -> tuple[Ref, list[Ref], list[Ref]]:
+    """A root, the leaves that it surely depends on, and values on the way."""
+    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(3))]
+    inner = [b.nonlinear(b.beyond(leaf)) if b.below(2) else b.nonlinear(leaf) for leaf in leaves]
+    root = joined(b, inner)
+    return b.nonlinear(root) if b.below(2) else root, leaves, inner
+
+
+def _keeping(b: Actor) -> bool | None:
+    """Something to say about whether the graph is kept."""
+    return b.pick((None, True, False)) if b.can(Needs.RETAIN) else None
+
+
+@history
+def functional_gradients(b: Actor) -> None:
+    """Gradients of one or several roots with respect to leaves and other values, used as values afterwards."""
+    b.claims(Needs.FUNCTIONAL)
+    root, leaves, inner = _graph(b)
+    roots = [root, *([b.pick([*inner, root])] if b.can(Needs.MULTIPLE_ROOTS) and b.below(3) == 2 else [])]
+    inputs = list(dict.fromkeys(b.pick([*leaves, *inner]) for _ in range(1 + b.below(3))))
+    made = b.grad(roots, inputs, _keeping(b))
+    if made and b.below(2):
+        b.call(joined(b, [b.beyond(b.leaf(b.shape(made[0]))), b.nonlinear(made[0])]))
+
+
+@history
+def functional_beside_held(b: Actor) -> None:
+    """Leaves that hold gradients, and leaves that hold none, before and after a functional call."""
+    b.claims(Needs.FUNCTIONAL, Needs.RETAIN)
+    root, leaves, _ = _graph(b)
+    if b.below(4):
+        b.call(root, retain=True)
+    if b.below(3) == 2:
+        b.zero(b.pick(leaves), to_none=bool(b.below(2)))
+    for _ in range(1 + b.below(2)):
+        b.grad([root], [b.pick(leaves)], True)
+    b.call(root)
+
+
+@history
+def functional_frees(b: Actor) -> None:
+    """A functional call that does not retain, then another call over the same graph, or a larger one."""
+    b.claims(Needs.FUNCTIONAL)
+    root, leaves, _ = _graph(b)
+    freeing = b.pick(FREEING) if b.can(Needs.RETAIN) else None
+    if b.below(2) and b.can(Needs.RETAIN):
+        b.grad([root], leaves, True)
+    (b.grad([root], leaves, freeing) if b.below(3) else b.call(root, retain=freeing))
+    again = b.beyond(root) if b.below(3) == 2 else root
+    b.grad([again], [b.pick(leaves)], _keeping(b))
+
+
+@history
+def inner_inputs(b: Actor) -> None:
+    """Gradients with respect to results, to the root itself, to a result of several; written to before, perhaps."""
+    b.claims(Needs.FUNCTIONAL)
+    root, leaves, inner = _graph(b)
+    value = b.pick([*inner, root])
+    if b.can(Needs.WRITES) and b.below(4) == 3:
+        value = computed(b, (3,), (2, 3))
+        b.write(value, b.pick(("mul_scalar_", "add_scalar_", "neg_")))
+        root = b.nonlinear(value)
+    inputs = [value, *(leaves[:1] if root != value and b.below(3) == 2 else [])]
+    b.grad([root], inputs, _keeping(b), unused=True if b.below(2) else None)
+
+
+@history
+def duplicate_inputs(b: Actor) -> None:
+    """The same input two or three times, beside others."""
+    b.claims(Needs.FUNCTIONAL)
+    root, leaves, inner = _graph(b)
+    twice = b.pick([*leaves, *inner])
+    others = [b.pick(leaves)] if b.below(2) else []
+    made = b.grad([root], [twice, *others, twice, *([twice] if b.below(3) == 2 else [])], _keeping(b))
+    if len(made) > 1 and b.can(Needs.WRITES) and b.below(4) == 3:
+        b.write(made[0], "mul_scalar_")
+
+
+def _unused(b: Actor) -> Ref:
+    """A value that requires grad and has nothing to do with what there is: a leaf, or a result."""
+    return b.leaf(b.pick(SHAPES)) if b.below(2) else computed(b, *SHAPES)
+
+
+@history
+def unused_inputs(b: Actor) -> None:
+    """An input that the roots do not depend on, where that is not allowed."""
+    b.claims(Needs.FUNCTIONAL)
+    root, leaves, _ = _graph(b)
+    other = b.beyond(root) if b.below(4) == 3 else _unused(b)
+    inputs = [*leaves[: b.below(2)], other]
+    b.grad([root], inputs, True if b.can(Needs.RETAIN) else None, unused=b.pick((None, False)))
+    b.call(b.nonlinear(leaves[0]))
+
+
+@history
+def allowed_unused(b: Actor) -> None:
+    """An input that the roots do not depend on, where that is allowed."""
+    b.claims(Needs.FUNCTIONAL)
+    root, leaves, _ = _graph(b)
+    b.grad([root], [_unused(b), *leaves[: b.below(3)], *([_unused(b)] if b.below(2) else [])], _keeping(b), unused=True)
+
+
+@history
+def materialized(b: Actor) -> None:
+    """An input that the roots do not depend on, whose gradient is to be zeros; used as a value afterwards."""
+    b.claims(Needs.FUNCTIONAL)
+    root, leaves, _ = _graph(b)
+    inputs = [_unused(b), *leaves[: b.below(2)]]
+    made = b.grad([root], inputs, _keeping(b), unused=b.pick((None, True)), materialize=True)
+    if made and b.below(2):
+        b.nonlinear(made[0])
+
+
+@history
+def contradicting_options(b: Actor) -> None:
+    """Materialised gradients, and unused inputs forbidden: refused; the legal call after it works."""
+    b.claims(Needs.FUNCTIONAL)
+    root, leaves, _ = _graph(b)
+    inputs = [*leaves, *([_unused(b)] if b.below(2) else [])]
+    b.grad([root], inputs, unused=False, materialize=True)
+    b.grad([root], leaves) if b.below(2) else b.call(root)
+
+
+@history
+def constant_inputs(b: Actor) -> None:
+    """An input that requires no grad: a constant, a detached value; in the functional form, or of a backward call."""
+    b.claims(Needs.CONSTANTS)
+    root, leaves, _ = _graph(b)
+    constant = b.leaf(b.pick(SHAPES), requires_grad=False)
+    if b.can(Needs.DETACH) and b.below(2):
+        constant = b.detach(b.pick([root, *leaves]))
+    inputs = b.pick(([constant], [constant, leaves[0]], [leaves[0], constant]))
+    if b.can(Needs.INPUTS) and (b.below(2) or not b.can(Needs.FUNCTIONAL)):
+        b.call(root, inputs=inputs)
+    else:
+        b.claims(Needs.FUNCTIONAL)
+        b.grad([root], inputs, unused=b.pick((None, True)))
+    b.call(root)
+
+
+@history
+def restricted_calls(b: Actor) -> None:
+    """A backward call into some leaves and results alone: listed once or twice, reached or not, holding or not."""
+    b.claims(Needs.INPUTS)
+    root, leaves, inner = _graph(b)
+    if b.can(Needs.RETAIN) and b.below(3) == 2:
+        b.call(root, retain=True)
+    inputs = list(dict.fromkeys(b.pick([*leaves, *inner]) for _ in range(1 + b.below(2))))
+    inputs += [b.leaf(b.pick(SHAPES))] if b.below(4) == 3 else []
+    inputs += inputs[:1] if b.below(4) == 3 else []
+    b.call(root, inputs=inputs, retain=_keeping(b))
+    if b.below(2):
+        b.call(b.nonlinear(b.pick(leaves)), inputs=[b.pick(leaves)])
+
+
+@history
+def empty_inputs(b: Actor) -> None:
+    """A backward call with an empty list of inputs, and the legal call after it."""
+    b.claims(Needs.INPUTS)
+    root, leaves, _ = _graph(b)
+    b.call(root, inputs=[], retain=_keeping(b))
+    b.call(root, inputs=leaves) if b.below(2) else b.call(root)

@@ -1,0 +1,119 @@
+"""Gradients of gradients, up to the third order, by way of what leaves hold and by way of the functional form."""
+
+from __future__ import annotations
+
+from rules.catalogue import Needs
+from rules.language import Ref, operands
+from strategies.actor import Actor
+from strategies.situations.base import history, joined
+
+SHAPES = ((3,), (2,), (), (2, 2))
+SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh", "exp", "cos")
+"""Ops that save, whose derivatives of every order are moderate."""
+
+MOVING = ("sum", "reshape", "matrix_transpose", "expand_dims", "mean", "negative", "slice", "select", "concat", "clone")
+"""Ops whose derivative is a move of elements."""
+
+JOINING = ("multiply", "matmul", "add", "subtract", "linear")
+
+
+def _step(b: Actor, value: Ref, leaves: list[Ref]) -> Ref:
+    """One op on a value, of a kind whose derivatives are easily computed to the last place."""
+    kind = b.below(4)
+    moving = [n for n in MOVING if n in b.alphabet.ops]
+    if kind == 3 and moving:
+        made = b.op(b.pick(moving), on=value)[0]
+        fine = value in operands(b.reference.steps[made.at]) and b.requires(made) and b.reference.values[made].size
+        return made if fine else value
+    other = b.pick(leaves)
+    joins = [n for n in JOINING[:1] if n in b.alphabet.ops and b.shape(other) == b.shape(value)]
+    if kind == 2 and joins and b.dtypes[other] == b.dtypes[value]:
+        return b.apply(joins[0], (value, other))[0]
+    if kind == 1 and "matmul" in b.alphabet.ops and b.shape(value) == (2, 2) == b.shape(other):
+        return b.apply("matmul", (value, other))[0]
+    return _smooth(b, value)
+
+
+def _smooth(b: Actor, value: Ref) -> Ref:
+    """A smooth op on a value; on a large one, an op that neither grows nor saturates, which rounding would show in."""
+    large = abs(b.reference.values[value]).max() > 2.5
+    return b.nonlinear(value, b.pick(b.having(*(("sin", "cos") if large else SMOOTH))))
+
+
+def _function(b: Actor, leaves: list[Ref], most: int = 3) -> Ref:
+    """A value that depends on some leaves by a few smooth ops."""
+    made = joined(b, [_step(b, leaf, leaves) for leaf in leaves])
+    for _ in range(b.below(most)):
+        made = _step(b, made, leaves)
+    return _smooth(b, made)
+
+
+@history
+def held_derivatives(b: Actor) -> None:
+    """What a leaf holds after a call with create_graph, used and walked; its gradient again, up to the third order."""
+    b.claims(Needs.CREATE_GRAPH, Needs.ASSIGNS, Needs.ZERO_TO_NONE)
+    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
+    root = _function(b, leaves)
+    for _ in range(1 + b.below(2)):
+        b.call(root, create=True)
+        gradient = b.held(b.pick(leaves))
+        if b.below(3):
+            b.zero(*leaves)
+        root = joined(b, [gradient, root]) if b.below(4) == 3 else gradient
+        root = _step(b, root, leaves) if b.below(2) else root
+    b.call(root, retain=True if b.can(Needs.RETAIN) and b.below(2) else None)
+
+
+@history
+def functional_derivatives(b: Actor) -> None:
+    """Gradients by the functional form with create_graph, differentiated again, up to the third order."""
+    b.claims(Needs.CREATE_GRAPH, Needs.FUNCTIONAL)
+    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
+    root = _function(b, leaves)
+    for _ in range(1 + b.below(2)):
+        inputs = leaves if b.below(2) else leaves[:1]
+        made = [r for r in b.grad([root], inputs, create=True, unused=True) if b.requires(r)]
+        if not made:
+            break
+        root = joined(b, made) if b.below(2) else made[0]
+        root = _step(b, root, leaves) if b.below(2) else root
+    if b.below(2):
+        b.grad([root], leaves, create=bool(b.below(2)), unused=True)
+    else:
+        b.call(root)
+
+
+@history
+def penalised_gradients(b: Actor) -> None:
+    """A gradient penalty: the gradient's square is added to the loss, and the sum is walked."""
+    b.claims(Needs.CREATE_GRAPH, Needs.FUNCTIONAL)
+    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
+    loss = _function(b, leaves)
+    if b.below(3) == 2 and b.can(Needs.HOOKS):
+        b.hook(b.pick(leaves), "scale", 2.0)
+    made = [r for r in b.grad([loss], leaves, create=True, unused=True) if b.requires(r)]
+    penalties = [b.nonlinear(r, b.having("square", "multiply")[0]) for r in made]
+    b.call(joined(b, [loss, *penalties]))
+
+
+@history
+def created_graphs(b: Actor) -> None:
+    """A graph that was walked with create_graph is kept, unless it is said to be freed; the gradient's own graph is."""
+    b.claims(Needs.CREATE_GRAPH, Needs.FUNCTIONAL, Needs.RETAIN)
+    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
+    root = _function(b, leaves)
+    made = [r for r in b.grad([root], leaves[:1], b.pick((None, True, False)), True) if b.requires(r)]
+    for again in [*made, root, *made][: 1 + b.below(3)]:
+        b.grad([again], leaves, b.pick((None, True)), unused=True)
+
+
+@history
+def plain_results(b: Actor) -> None:
+    """A gradient computed without create_graph, by either form, taken for a root: it has no history."""
+    b.claims(Needs.FUNCTIONAL)
+    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
+    root = _function(b, leaves)
+    made = b.grad([root], leaves[:1], b.pick((None, True)) if b.can(Needs.RETAIN) else None)
+    if made:
+        b.call(b.nonlinear(made[0]) if b.below(6) == 5 else made[0])
+    b.call(b.nonlinear(leaves[0]))

@@ -1,0 +1,192 @@
+"""What is computed, written and called under no_grad and enable_grad, and leaves that are switched on and off."""
+
+from __future__ import annotations
+
+from rules.catalogue import Needs
+from rules.language import Ref
+from strategies.actor import Actor
+from strategies.situations.base import FREEING, history, joined
+from strategies.situations.parts import LOOKING, computed, plain, view
+
+OFF = (("no_grad",), ("no_grad", "no_grad"), ("enable_grad", "no_grad"), ("no_grad", "enable_grad", "no_grad"))
+ON = (("no_grad", "enable_grad"), ("enable_grad",), ("no_grad", "no_grad", "enable_grad"))
+"""Ways to stand with recording off, and on, inside of modes."""
+
+
+def _source(b: Actor) -> Ref:
+    """A leaf or a result that requires grad."""
+    return computed(b) if b.below(2) else b.leaf(b.pick(((3,), (2, 3), (), (2, 2))))
+
+
+def _uses(b: Actor, *values: Ref) -> Ref:
+    """A value that depends on all of some values."""
+    return joined(b, [b.nonlinear(v) if b.below(2) else v for v in values])
+
+
+@history
+def unrecorded(b: Actor) -> None:
+    """Ops under no_grad, however it is nested, on values that require grad."""
+    b.claims(Needs.MODES)
+    source = _source(b)
+    with b.under(*b.pick(OFF)):
+        made = plain(b, source)
+        for _ in range(b.below(3)):
+            made = plain(b, made)
+    b.call(_uses(b, source, made) if b.below(2) else source)
+
+
+@history
+def unrecorded_views(b: Actor) -> None:
+    """Views, made under no_grad, of values that require grad."""
+    b.claims(Needs.MODES)
+    source = _source(b)
+    b.sound = False
+    with b.under("no_grad"):
+        view(b, source, 1)
+
+
+@history
+def recorded(b: Actor) -> None:
+    """Ops under enable_grad inside no_grad are recorded: their result is walked."""
+    b.claims(Needs.MODES)
+    source = _source(b)
+    with b.under(*b.pick(ON)):
+        made = plain(b, source)
+        made = made if b.requires(made) else b.nonlinear(source)
+        made = b.beyond(made) if b.below(2) else made
+    b.call(b.beyond(made) if b.below(2) else made, retain=b.pick(FREEING) if b.can(Needs.RETAIN) else None)
+
+
+@history
+def restored(b: Actor) -> None:
+    """A no_grad block that ends normally, or by an error, and ops after it."""
+    b.claims(Needs.MODES)
+    source = _source(b)
+    with b.under(*b.pick(OFF)):
+        plain(b, source)
+        _fail(b, source)
+    made = plain(b, source)
+    made = made if b.requires(made) else b.nonlinear(source)
+    b.call(made)
+
+
+def _fail(b: Actor, source: Ref) -> None:
+    """An error, where one can be provoked under no_grad."""
+    options = [
+        *(["root"] if b.can(Needs.NO_GRAD_CHECK) else []),
+        *(["switch"] if b.can(Needs.SWITCHES) and not b.reference.is_leaf(source) else []),
+        *(["option"] if b.can(Needs.FUNCTIONAL) else []),
+        *(["freed"] if b.can(Needs.FREES) else []),
+    ]
+    match b.pick([None, *options]):
+        case "root":
+            b.call(b.nonlinear(source))
+        case "switch":
+            b.switch(source, False)
+        case "option":
+            b.grad([source], [source], unused=False, materialize=True)
+        case "freed":
+            with b.under("enable_grad"):
+                root = b.nonlinear(source)
+            b.call(root)
+            b.call(root)
+
+
+@history
+def constants(b: Actor) -> None:
+    """A value computed under no_grad, as an operand beside values that require grad."""
+    b.claims(Needs.MODES)
+    source = _source(b)
+    with b.under(*b.pick(OFF)):
+        constant = b.nonlinear(source)
+    other = b.pick((source, b.leaf(value=b.tensor(b.shape(constant), b.dtypes[constant]))))
+    name = b.pick(b.having("multiply", "add", "subtract"))
+    made = b.apply(name, (other, constant) if b.below(2) else (constant, other))[0]
+    b.call(b.beyond(made) if b.below(2) else made)
+
+
+@history
+def constant_roots(b: Actor) -> None:
+    """A backward call on a value that was computed under no_grad, inside of it or after it."""
+    b.claims(Needs.MODES)
+    source = _source(b)
+    modes = b.pick(OFF)
+    with b.under(*modes):
+        root = plain(b, source)
+        root = plain(b, root) if b.below(2) else root
+    with b.under(*(modes if b.below(2) else ())):
+        b.call(root)
+    b.call(source)
+
+
+@history
+def unrecorded_calls(b: Actor) -> None:
+    """A backward call, or a functional one, under no_grad, on a graph that was recorded before."""
+    b.claims(Needs.MODES)
+    root = _uses(b, *(_source(b) for _ in range(1 + b.below(2))))
+    root = b.nonlinear(root)
+    with b.under(*b.pick(OFF)):
+        if b.can(Needs.FUNCTIONAL) and b.below(3) == 2:
+            b.grad([root], [b.pick(b.leaves)], unused=True)
+        else:
+            b.call(root, retain=True if b.can(Needs.RETAIN) and b.below(2) else None)
+    if b.below(2):
+        b.call(root)
+
+
+@history
+def unrecorded_writes(b: Actor) -> None:
+    """A write under no_grad to a leaf or to a result; what is computed from it later flows as before."""
+    b.claims(Needs.MODES, Needs.WRITES)
+    target = _source(b)
+    chosen = view(b, target) if b.can(Needs.VIEWS) and b.below(3) == 2 else target
+    with b.under(*b.pick(OFF)):
+        b.write(chosen)
+        if b.below(3) == 2:
+            b.write(target)
+    b.call(b.nonlinear(target) if b.below(4) else target)
+
+
+# -- switches ----------------------------------------------------------------------------------------------------------
+
+
+@history
+def frozen_leaves(b: Actor) -> None:
+    """A leaf that is switched off between the forward pass and the call, and perhaps on again."""
+    b.claims(Needs.SWITCHES)
+    leaf, other = b.leaf(b.pick(((3,), (2, 3), ()))), b.leaf((3,))
+    root = _uses(b, b.nonlinear(leaf), other) if b.below(2) else b.nonlinear(leaf)
+    if b.below(2) and b.can(Needs.RETAIN):
+        b.call(root, retain=True)
+    b.switch(leaf, False)
+    b.call(root, retain=True if b.can(Needs.RETAIN) else None)
+    if b.below(2):
+        b.switch(leaf, True)
+        b.call(root if b.can(Needs.RETAIN) else b.nonlinear(leaf))
+
+
+@history
+def refused_switches(b: Actor) -> None:
+    """A value that is no leaf cannot be switched off; its graph stays walkable."""
+    b.claims(Needs.SWITCHES)
+    value = computed(b)
+    value = view(b, value) if b.below(3) == 2 and any(n in b.alphabet.ops for n in LOOKING) else value
+    root = b.beyond(value) if b.below(2) else value
+    b.switch(value, False)
+    b.call(root)
+
+
+@history
+def switched_on(b: Actor) -> None:
+    """A constant, or a detached value, that is made a leaf after all: it gets a gradient from then on."""
+    b.claims(Needs.SWITCHES)
+    if b.can(Needs.DETACH) and b.below(2):
+        source = computed(b)
+        leaf = b.detach(view(b, source) if b.can(Needs.VIEWS) and b.below(2) else source)
+    else:
+        b.claims(Needs.CONSTANTS)
+        leaf = b.leaf(b.pick(((3,), (2, 3), ())), requires_grad=False)
+    b.switch(leaf, True)
+    b.call(b.nonlinear(leaf))
+    if b.below(2):
+        b.call(b.nonlinear(leaf))

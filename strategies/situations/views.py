@@ -1,0 +1,113 @@
+"""Values that share memory, and those that must not."""
+
+from __future__ import annotations
+
+from rules.catalogue import Needs
+from rules.language import Ref
+from rules.ops import OPS
+from rules.ops.op import takes
+from strategies.actor import Actor
+from strategies.draft import Undrawable
+from strategies.situations.base import history, joined
+from strategies.situations.parts import alias, computed, plain, view
+
+
+def _touch(b: Actor, target: Ref) -> None:
+    """A write that changes a value whatever it is, under no_grad where it is a leaf that requires grad."""
+    leaf = b.requires(target) and b.reference.is_leaf(b.reference.memory.base(target))
+    if leaf and not b.can(Needs.MODES):
+        return
+    with b.under(*(["no_grad"] if leaf else [])):
+        b.write(target, b.pick(("fill_", "add_scalar_", "zero_", "copy_")))
+
+
+@history
+def views(b: Actor) -> None:
+    """Views of leaves and of results, views of views, detached values; a write shows who shares."""
+    b.claims(Needs.WRITES, Needs.VIEWS)
+    source = b.leaf(b.pick(((3,), (2, 3), (2, 2, 3)))) if b.below(2) else computed(b)
+    values = [source]
+    for _ in range(1 + b.below(3)):
+        values.append(alias(b, b.recent(values)))
+    if b.below(3) == 2:
+        names = [n for n in b.having("broadcast_to", "unfold") if takes(OPS[n], b.shape(source))]
+        values += b.op(b.pick(names), on=source)[:1] if names else []
+    _touch(b, source)
+    if b.requires(values[-1]):
+        b.call(values[-1])
+
+
+@history
+def copies(b: Actor) -> None:
+    """Results that have memory of their own, also those that are equal to their operand; a write shows it."""
+    b.claims(Needs.WRITES)
+    source = b.leaf(b.pick(((3,), (2, 3), (2, 2)))) if b.below(2) else computed(b)
+    same = [
+        n
+        for n in ("clone", "repeat", "abs", "clip", "relu", "tril", "maximum", "flip", "concat", "take", "pad")
+        if n in b.alphabet.ops
+    ]
+    made = [plain(b, source) for _ in range(1 + b.below(2))]
+    if same:
+        made += b.op(b.pick(same), on=source)[:1]
+    _touch(b, source if b.below(2) or b.reference.is_leaf(source) else b.pick(made))
+    roots = [r for r in made if b.requires(r)]
+    if roots:
+        b.call(b.pick(roots))
+
+
+@history
+def view_histories(b: Actor) -> None:
+    """A recorded write to a view, or to its base; then the base and other views of it are used and walked."""
+    b.claims(Needs.WRITES, Needs.VIEWS)
+    base = computed(b, (3,), (2, 3), (2, 2), (2, 2, 3))
+    others = [view(b, base) for _ in range(1 + b.below(2))]
+    target = view(b, base)
+    others += [view(b, target, 1)] if b.below(3) == 2 else []
+    chosen = b.pick((target, target, base))
+    if b.below(2):
+        source = computed(b, b.shape(chosen), most=1)
+        if not b.write(chosen, b.pick(("copy_", "mul_", "add_")), source):
+            b.write(chosen)
+    else:
+        b.write(chosen)
+    if b.below(3) == 2:
+        b.write(b.pick((base, *others)))
+    uses = [r for r in (base, target, *others) if b.requires(r)]
+    uses = [uses[0] if chosen == target else uses[1], *([b.pick(uses)] if b.below(2) else [])]
+    b.call(joined(b, [b.beyond(r) if b.below(2) else r for r in uses]))
+
+
+@history
+def buffered_histories(b: Actor) -> None:
+    """A plain buffer that is filled, part by part, with what requires grad; then the whole is used."""
+    b.claims(Needs.WRITES, Needs.VIEWS)
+    buffer = b.leaf(b.pick(((2, 3), (3, 2), (2, 2), (3,))), requires_grad=False)
+    if "select" not in b.alphabet.ops:
+        raise Undrawable("the framework has no select")
+    for row in range(b.shape(buffer)[0]):
+        if b.below(4) < 3:
+            part = b.apply("select", (buffer,), (("dim", 0), ("index", row)))[0]
+            b.write(part, "copy_", computed(b, b.shape(part)))
+    if b.requires(buffer):
+        b.call(b.beyond(buffer) if b.below(2) else buffer)
+
+
+@history
+def restricted_views(b: Actor) -> None:
+    """A view made under no_grad, or one of several made by one op: written to, or used after its base was written."""
+    b.claims(Needs.WRITES, Needs.VIEWS)
+    if b.can(Needs.MODES, Needs.CONSTANTS) and b.below(2):
+        base = b.leaf(b.pick(((2, 3), (3,), (2, 2))), requires_grad=False)
+        with b.under("no_grad"):
+            target = view(b, base)
+    else:
+        base = computed(b, (2, 3), (3,), (2, 2))
+        target = b.pick(b.op(b.pick(b.having("split", "unstack", "chunk")), on=base))
+        target = view(b, target, 1) if b.below(4) == 3 else target
+    if b.below(2):
+        b.write(base, b.pick(("mul_", "add_", "copy_")), computed(b, b.shape(base), most=1))
+        b.write(target, "add_scalar_")
+    else:
+        b.write(target, b.pick(("mul_", "add_", "copy_")), computed(b, b.shape(target), most=1))
+    b.call(computed(b))

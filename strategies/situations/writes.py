@@ -1,0 +1,228 @@
+"""Values written to in place: what they become, who sees it, and what a graph that was recorded makes of it."""
+
+from __future__ import annotations
+
+from rules.catalogue import Needs
+from rules.language import Ref, Write
+from rules.ops import OPS
+from rules.ops.op import choices_of
+from rules.ops.writes import WRITES
+from strategies.actor import Actor, writes_of
+from strategies.draft import Undrawable
+from strategies.situations.base import FREEING, history
+from strategies.situations.parts import alias, computed, plain, view
+
+LINEAR = ("negative", "add", "subtract", "mean", "sum", "flip")
+"""Ops whose derivatives need nothing."""
+
+
+def around(b: Actor) -> list[str]:
+    """The grad modes that a write may stand under: mostly none."""
+    return ["no_grad"] if b.can(Needs.MODES) and b.below(4) == 3 else []
+
+
+@history
+def single_writes(b: Actor, name: str) -> None:
+    """One write to a copy of a fresh leaf, with operands that may require grad, and a backward call from its target."""
+    b.claims(Needs.WRITES)
+    if name not in writes_of(tuple(b.alphabet.ops)):
+        raise Undrawable(f"the op of {name} is not there, or wrong")
+    (copy,) = b.having("clone")
+    row = WRITES[name]
+    for _ in range(3):
+        leaf = b.leaf(b.pick(row.fresh), domain=row.domain(0), requires_grad=bool(b.below(4)))
+        (target,) = b.apply(copy, (leaf,))
+        if b.write(target, name):
+            break
+    if b.requires(target):
+        b.call(target)
+
+
+@history
+def written_values(b: Actor) -> None:
+    """One to four writes to values of every kind, among values that have nothing to do with them."""
+    b.claims(Needs.WRITES)
+    values = [computed(b), b.leaf(requires_grad=False), b.leaf()][: 2 + b.below(2)]
+    for _ in range(1 + b.below(4)):
+        target = b.pick(values)
+        leaf = b.requires(target) and b.reference.is_leaf(target)
+        if leaf and not b.can(Needs.MODES):
+            continue
+        with b.under(*(["no_grad"] if leaf else around(b))):
+            b.write(target)
+        if b.below(3) == 2:
+            values.append(plain(b, b.pick(values)))
+    _walk(b, values)
+
+
+def _walk(b: Actor, values: list[Ref]) -> None:
+    """A backward call from what some values come to, where nothing keeps it from being walked."""
+    roots = [r for r in values if b.requires(r) and b.reference.values[r].size]
+    if roots:
+        b.call(plain(b, b.recent(roots)))
+
+
+@history
+def written_aliases(b: Actor) -> None:
+    """Values that share memory (views, views of views, detached ones), and writes to one or two of them."""
+    b.claims(Needs.WRITES, Needs.VIEWS)
+    buffer = not b.below(4)
+    values = [b.leaf(b.pick(((3,), (2, 3), (2, 2))), requires_grad=False) if buffer else computed(b)]
+    for _ in range(1 + b.below(3)):
+        values.append(alias(b, b.recent(values)))
+    for _ in range(1 if buffer else 1 + b.below(2)):
+        with b.under(*around(b)):
+            b.write(b.pick(values))
+    _walk(b, values)
+
+
+@history
+def recorded_writes(b: Actor) -> None:
+    """A value that is computed, written to by a recorded write, and gone on with; several times perhaps."""
+    b.claims(Needs.WRITES)
+    if b.below(3):
+        target = computed(b)
+    else:  # a plain buffer, into which something that requires grad is copied
+        target = plain(b, b.leaf(b.pick(((3,), (2, 3), (2, 2))), requires_grad=False))
+    for _ in range(1 + b.below(3)):
+        if b.requires(target) and b.below(6) == 5:
+            b.add(Write(b.pick(("mul_", "add_", "sub_")), target, (target,)))
+        else:
+            _record(b, target)
+        if b.below(3) == 2:
+            plain(b, target)
+    root = plain(b, target) if b.below(2) else target
+    b.call(root if b.requires(root) else target, retain=b.pick(FREEING) if b.can(Needs.RETAIN) else None)
+
+
+def _record(b: Actor, target: Ref) -> None:
+    """A write that is recorded: to a value that requires grad, or of one."""
+    if b.requires(target):
+        b.write(target)
+        return
+    shape, dtype = b.shape(target), b.dtypes[target]
+    source = b.leaf(value=b.tensor(shape, dtype))
+    source = plain(b, source) if b.below(2) else source
+    if b.shape(source) != shape or b.dtypes[source] != dtype or not b.requires(source):
+        source = b.leaf(value=b.tensor(shape, dtype))
+    b.write(target, b.pick(("copy_", "add_", "mul_", "sub_")), source)
+
+
+@history
+def requiring_writes(b: Actor) -> None:
+    """Something that requires grad, written into a value that may require none: the target has to require it then."""
+    b.claims(Needs.WRITES)
+    if b.below(2):
+        target = b.leaf(b.pick(((3,), (2, 3), ())), requires_grad=False)
+    else:
+        target = computed(b, (3,), (2, 3), ())
+    source = computed(b, b.shape(target), most=1)
+    if b.dtypes[source] != b.dtypes[target]:
+        return
+    b.write(target, b.pick(("copy_", "add_", "mul_")), source)
+    b.call(plain(b, target) if b.below(2) else target)
+
+
+@history
+def written_leaves(b: Actor) -> None:
+    """A recorded write to a leaf that requires grad, or to a view of one: refused; what was computed stays walkable."""
+    b.claims(Needs.WRITES, Needs.WRITE_CHECKS)
+    leaf = b.leaf(b.pick(((3,), (2, 3), (), (2, 2))))
+    root = plain(b, leaf)
+    target = view(b, leaf) if b.can(Needs.VIEWS) and b.below(2) else leaf
+    modes = ("no_grad", "enable_grad") if b.can(Needs.MODES) and b.below(4) == 3 else ()
+    with b.under(*modes):
+        b.write(target)
+    if b.requires(root):
+        b.call(root)
+
+
+# -- writes to what a graph was recorded with --------------------------------------------------------------------------
+
+
+@history
+def written_saved(b: Actor) -> None:
+    """A value that a derivative needs, written to after it was saved: by whatever way memory can be reached."""
+    b.claims(Needs.WRITES)
+    value = computed(b, most=1)
+    names = b.having(
+        "multiply", "sin", "exp", "square", "tanh", "sigmoid", "matmul", "divide", "softmax", "std", "prod"
+    )
+    made = b.op(b.pick(names), on=value)[0]
+    if value not in b.reference.records[-1].args or not b.reference.values[made].size or not b.requires(made):
+        made = b.nonlinear(value)
+    target = b.pick((value, made))
+    root = b.beyond(made) if b.below(2) or target == made else made
+    if b.can(Needs.RETAIN) and b.below(4) == 3:
+        b.call(root, retain=True)
+    _reach(b, target)
+    b.call(root)
+
+
+def _reach(b: Actor, target: Ref) -> None:
+    """A write to a value's memory: to itself, to a view, to a detached value; recorded or not."""
+    if b.can(Needs.VIEWS) and b.below(2):
+        target = alias(b, target)
+    with b.under(*around(b)):
+        if not b.write(target):
+            b.write(target, "zero_")
+
+
+@history
+def written_parameters(b: Actor) -> None:
+    """A leaf that was saved, written to under no_grad, as an optimizer of one's own would; then the old graph."""
+    b.claims(Needs.WRITES, Needs.MODES, Needs.RETAIN)
+    leaf = b.leaf(b.pick(((3,), (2, 3), ())))
+    target = view(b, leaf) if b.can(Needs.VIEWS) and b.below(3) == 2 else leaf
+    root = b.beyond(b.nonlinear(leaf))
+    b.call(root, retain=True)
+    with b.under("no_grad"):
+        if b.can(Needs.ASSIGNS) and b.below(2):
+            b.write(leaf, "sub_", b.held(leaf))
+        else:
+            b.write(target)
+    b.call(root, retain=b.pick((None, True)))
+
+
+@history
+def written_unneeded(b: Actor) -> None:
+    """A value that no derivative needs, written to; what was computed from it is walked."""
+    b.claims(Needs.WRITES)
+    start = computed(b, (3,), (2, 3), (2, 2), most=1) if b.below(2) else b.leaf(b.pick(((3,), (2, 3), (2, 2))))
+    value = made = b.apply(b.pick(b.having("negative", "clone")), (start,))[0]
+    for _ in range(1 + b.below(3)):
+        made = b.op(b.pick(b.having(*LINEAR)), on=made)[0]
+    _unneeded(b, value)
+    b.call(made if b.requires(made) else value)
+
+
+def _unneeded(b: Actor, value: Ref) -> None:
+    """A write to a value whose own derivative does not need it either."""
+    target = alias(b, value) if b.can(Needs.VIEWS) and b.below(2) else value
+    b.write(target, b.pick(("add_", "zero_", "mul_scalar_", "fill_", "copy_")))
+
+
+# -- what is not specified ---------------------------------------------------------------------------------------------
+
+
+@history
+def overlapping_writes(b: Actor) -> None:
+    """A write to a value of which several elements are one in memory, or one that reads what it writes."""
+    b.claims(Needs.WRITES, Needs.VIEWS)
+    value = computed(b, (3,), (3, 3), (2, 2))
+    match b.below(3):
+        case 0:
+            target = value
+            for _ in range(3):
+                target = b.op(b.pick(b.having("broadcast_to", "unfold")), on=value)[0]
+                if b.reference.memory.overlaps_itself(target):
+                    break
+            b.write(target)
+        case 1:
+            (view,) = b.apply(b.having("slice")[0], (value,), choices_of(OPS["slice"], (b.shape(value),))[0])
+            b.add(Write("set_slice_", value, (view,), (("start", 0), ("stop", b.shape(view)[0]), ("step", 1))))
+        case _:
+            square = computed(b, (3, 3), (2, 2), most=1)
+            (view,) = b.apply(b.having("matrix_transpose")[0], (square,))
+            b.add(Write(b.pick(("copy_", "add_", "mul_")), *((view, (square,)) if b.below(2) else (square, (view,)))))
+    b.call(b.leaf(()))
