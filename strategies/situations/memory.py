@@ -1,0 +1,217 @@
+"""Saved tensors and what keeps them: graphs walked, retained, dropped, tied to their gradients, built again and again.
+
+What a program lets go of it drops: a value that no instruction names any more is still a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hypothesis import strategies as st
+
+from rules.catalogue import Needs
+from rules.language import Backward, Instruction, Modes, Program, Ref, refer, results
+from strategies.actor import Actor
+from strategies.draft import Draw
+from strategies.situations.base import FREEING, history, joined
+from strategies.situations.stateful import OPTIMIZERS, SHAPES
+
+SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh")
+"""Ops that save and may be differentiated twice."""
+
+TIMES = (2, 3, 4, 5, 100)
+"""How often something is done again."""
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------
+
+
+def _walk(a: Actor, root: Ref, retain: bool | None, create: bool = False) -> None:
+    """A call by either form: over the whole graph, or towards some leaf or inner value."""
+    due = a.reference.pullback(Backward((root,), (a.cotangent(root),)))
+    inputs = [r for r in a.live if a.requires(r) and a.reference.slot(r) in due and r != root]
+    form = a.below(4) if inputs else 0
+    if form == 3 and a.can(Needs.FUNCTIONAL):
+        a.grad([root], [a.recent(inputs)], retain, create, unused=True)
+    elif form == 2 and a.can(Needs.INPUTS):
+        a.call(root, retain=retain, create=create, inputs=[a.recent(inputs)])
+    else:
+        a.call(root, retain=retain, create=create)
+
+
+def _smooth(a: Actor, value: Ref) -> Ref:
+    """One to three ops that save and may be differentiated twice."""
+    for _ in range(1 + a.below(3)):
+        value = a.nonlinear(value, a.pick(a.having(*SMOOTH)))
+    return value
+
+
+def _let_go(a: Actor, values: Sequence[Ref]) -> None:
+    """Drop values, all at once or in two parts."""
+    some = a.below(len(values)) if a.below(2) else 0
+    for part in (values[:some], values[some:]):
+        if part:
+            a.drop(*part)
+    a.totals.clear()
+
+
+def _made(a: Actor, start: int = 0) -> list[Ref]:
+    """The values made since some instruction, and before that no leaves."""
+    return [r for r in a.live if r.at >= start and (start or r not in a.leaves)]
+
+
+def _clear(a: Actor) -> None:
+    """Make every leaf hold no gradient."""
+    leaves = [r for r in a.leaves if a.requires(r)]
+    if a.can(Needs.ASSIGNS) and a.below(3) == 2:
+        for leaf in leaves:
+            a.assign(leaf, None)
+    elif leaves:
+        a.zero(*leaves)
+
+
+# -- one graph ---------------------------------------------------------------------------------------------------------
+
+
+@history
+def released(a: Actor) -> None:
+    """A graph walked without keeping it, beside one that is not walked, or that has a part which is not."""
+    root = a.root()
+    if a.below(2):
+        other = a.nonlinear(a.required())
+        if a.below(2):
+            joined(a, [root, other])
+    _walk(a, root, a.pick(FREEING))
+    if a.below(2):
+        again = a.nonlinear(a.leaf(a.pick(SHAPES)))
+        _walk(a, again, a.pick(FREEING))
+
+
+@history
+def kept(a: Actor) -> None:
+    """A graph walked two to four times, retained each time but perhaps the last; detached and dropped values between."""
+    root = a.root()
+    for _ in range(1 + a.below(3)):
+        _walk(a, root, True)
+        if a.below(3) == 2:
+            a.grow(0, 1)
+        if a.below(3) == 2 and a.can(Needs.DETACH):
+            a.detach(root)
+        inner = [r for r in _made(a) if r != root]
+        if inner and a.below(3) == 2:
+            a.drop(a.pick(inner))
+            a.totals.clear()
+    _walk(a, root, a.pick((True, None, False)))
+
+
+@history
+def let_go(a: Actor) -> None:
+    """A graph that is dropped: never walked, walked and retained, or in part; views and detached values may stay."""
+    root = a.root()
+    stays: list[Ref] = []
+    for _ in range(a.below(3)):
+        _walk(a, a.pick((root, a.recent(a.made()))), a.pick((True, None)))
+        if a.fails:
+            break
+    if a.can(Needs.DETACH) and a.below(2):
+        stays.append(a.detach(root))
+    _let_go(a, [r for r in _made(a) if r not in stays])
+    if a.below(2):
+        a.nonlinear(a.required())
+        _let_go(a, [r for r in _made(a) if r not in stays])
+
+
+@history
+def cycles(a: Actor) -> None:
+    """Gradients that are differentiable, perhaps differentiated, then cleared; all values dropped before or after."""
+    a.claims(Needs.CREATE_GRAPH)
+    leaf = a.leaf(a.pick(SHAPES))
+    other = a.leaf(a.shape(leaf)) if a.below(2) else leaf
+    root = _smooth(a, joined(a, [_smooth(a, leaf), other]))
+    for _ in range(1 + a.below(2)):
+        _walk(a, root, a.pick((None, True)), create=True)
+    if a.can(Needs.ASSIGNS) and a.holds(leaf) and a.below(2):
+        gradient = a.held(leaf)
+        if a.requires(gradient) and a.below(2):
+            a.call(_smooth(a, gradient), retain=a.pick((None, True)), create=not a.below(3))
+    if a.below(2):
+        _clear(a)
+        _let_go(a, _made(a))
+    else:
+        _let_go(a, _made(a))
+        _clear(a)
+
+
+# -- again and again ---------------------------------------------------------------------------------------------------
+
+
+def _plain(a: Actor, leaf: Ref) -> None:
+    a.grow(0, 2)
+    a.call(a.nonlinear(leaf), retain=a.pick(FREEING))
+
+
+def _retained(a: Actor, leaf: Ref) -> None:
+    root = a.beyond(a.nonlinear(leaf))
+    for _ in range(1 + a.below(2)):
+        _walk(a, root, True)
+
+
+def _created(a: Actor, leaf: Ref) -> None:
+    a.claims(Needs.CREATE_GRAPH)
+    _walk(a, _smooth(a, leaf), None, create=True)
+    if a.can(Needs.ASSIGNS) and a.holds(leaf) and a.below(2):
+        gradient = a.held(leaf)
+        if a.requires(gradient):
+            a.call(gradient)
+
+
+def _failing(a: Actor, leaf: Ref) -> None:
+    root = a.nonlinear(leaf)
+    if a.can(Needs.COTANGENTS, Needs.COTANGENT_CHECK) and a.below(2):
+        wrong = a.tensor((*a.shape(root), 2), a.dtypes[root])
+        a.call(root, cotangents=[wrong], create=a.can(Needs.CREATE_GRAPH) and not a.below(2))
+    else:
+        a.call(root, retain=a.pick(FREEING))
+        a.call(a.beyond(root) if a.below(2) else root, retain=a.pick((None, True)))
+
+
+def _unwalked(a: Actor, leaf: Ref) -> None:
+    a.beyond(a.nonlinear(leaf))
+    if a.can(Needs.MODES) and a.below(2):
+        with a.under("no_grad"):
+            a.nonlinear(leaf)
+
+
+def _stepped(a: Actor, leaf: Ref) -> None:
+    a.claims(Needs.OPTIMIZERS)
+    a.call(a.nonlinear(leaf, a.having("multiply", "square", "sin")[0]), retain=a.pick((None, True)))
+    a.step([leaf], *OPTIMIZERS[0])
+
+
+BODIES: tuple[Callable[[Actor, Ref], None], ...] = (_plain, _retained, _created, _failing, _unwalked, _stepped)
+
+
+@st.composite
+def rounds(draw: Draw) -> Program:
+    """Two to a hundred times the same: build, walk (or fail to, or not), clear, drop."""
+    a = Actor(draw)
+    leaf = a.leaf(a.pick(SHAPES))
+    start = len(a.reference.steps)
+    for _ in range(1 + a.below(2)):
+        a.pick(BODIES)(a, leaf)
+    _clear(a)
+    _let_go(a, _made(a, start))
+    return again(a.program(), start, a.pick(TIMES))
+
+
+def again(program: Program, start: int, times: int) -> Program:
+    """What a program does from `start` on, done so many times; what is older stays what it is."""
+    body, count = range(start, len(program)), len(program) - start
+    new = {Ref(at, k): Ref(at, k) for at in range(start) for k in range(results(program[at]))}
+    steps: list[Instruction] = list(program.instructions[:start])
+    modes: list[Modes] = [program.mode(at) for at in range(start)]
+    for n in range(times):
+        new.update({Ref(at, k): Ref(at + n * count, k) for at in body for k in range(results(program[at]))})
+        steps += [refer(program[at], new) for at in body]
+        modes += [program.mode(at) for at in body]
+    return Program(tuple(steps), tuple(modes))
