@@ -30,8 +30,8 @@ class Known:
     `witness` is a program that shows it: each run tries it, and an entry whose witness no longer does is stale.
 
     `relative` limits the entry to values that are off by no more than this part of the largest, `elements` to leaves
-    of that many elements, `views` to programs in which an op makes a view, `raised` to errors of that kind: anything
-    else is a failure.
+    of that many elements, `views` to ops that make views, and, where it is about no op, to programs with such ops,
+    `raised` to errors of that kind: anything else is a failure.
     """
 
     rule: str

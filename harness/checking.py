@@ -130,13 +130,19 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
             return False
     if entry.raised is not None and not violation.observed.startswith(f"raised: {entry.raised} ("):
         return False
-    if entry.views and not any(isinstance(step, Apply) and step.op in VIEWS for step in program):
+    if entry.views and not _views(program, violation.at):
         return False
     if entry.relative is None:
         return True
     if violation.got is None or violation.want is None:
         return False
     return bool(np.abs(violation.got - violation.want).max() <= entry.relative * np.abs(violation.want).max())
+
+
+def _views(program: Program, at: int) -> bool:
+    """Whether instruction `at` makes a view, or, where it applies no op, any other does."""
+    steps = (program[at],) if isinstance(program[at], Apply) else program
+    return any(isinstance(step, Apply) and step.op in VIEWS for step in steps)
 
 
 def passes(program: Program, framework: Framework, claims: Collection[Needs]) -> bool:
