@@ -72,7 +72,8 @@ class Holdings:
         rule = "writes/step"
         for leaf, tensor in zip(step.leaves, values, strict=True):
             want, old = self.reference.values[leaf], self.before[leaf]
-            slack = 64 * np.finfo(self.dtype).eps * (np.abs(old) + np.abs(want - old))
+            finfo = np.finfo(self.dtype)
+            slack = 64 * finfo.eps * (np.abs(old) + np.abs(want - old)) + finfo.tiny
             if not (np.abs(tensor.value - want) <= slack).all() and self.applies(rule):
                 return Violation(
                     rule, at, "the leaf has another value", (("the leaf moves by the optimizer's formula", rule),),
