@@ -39,6 +39,7 @@ class Holding(State):
         for ref in reached:
             old = self.histories.get(ref)
             if call.create_graph:
+                self.lost = self.lost or self.objects.get(ref) in self.stale  # its history goes on in the new gradient
                 new = created[self.slot(ref)]
                 self.histories[ref] = new if old is None else self.shadow(at, "add", (), (old, new))[0]
             elif old is not None:
