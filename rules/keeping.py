@@ -196,14 +196,24 @@ class Keeping:
             ledger.keeps.update({Ref(at, k): history for k, value in enumerate(values) if value is not None})
         if call.retains and returned:
             return []
-        surely = [node.at for node in walk.nodes if self._is_whole(node, walk)] if returned and self.tape.frees else []
+        surely = (
+            [node.at for node in walk.nodes if self._is_whole(node, call, walk)] if returned and self.tape.frees else []
+        )
         ledger.doubt(node.at for node in (*walk.nodes, *walk.perhaps))
         return ledger.gone(dict.fromkeys(surely))
 
-    def _is_whole(self, node: Node, walk: Walk) -> bool:
-        """Whether a call walks all that an op recorded: each of several results may have a part of its own."""
+    def _is_whole(self, node: Node, call: Walking, walk: Walk) -> bool:
+        """Whether a call walks all that an op recorded: each of several results, and of several operands of which only
+        some lead to inputs that are asked for, may have a part of its own.
+        """
         share = self.ledger.shares.get(node.at)
-        return share is not None and not share.derived and all(out in walk.reached for out in node.record.outs)
+        if share is None or share.derived or not all(out in walk.reached for out in node.record.outs):
+            return False
+        if call.inputs is None:
+            return True
+        ends = {self.reference.slot(r) for r in call.inputs}.union(*(each.record.outs for each in walk.nodes))
+        operands = zip(node.record.args, node.record.flows, strict=True)
+        return all(slot in ends for slot, flows in operands if flows)
 
     # -- judging ------------------------------------------------------------------------------------------------------
 
