@@ -258,11 +258,18 @@ _RULES = (
     _must("errors/not-torn", "After a backward call that failed on a freed graph each leaf MUST hold its old gradient or the complete new one.", MECHANICS, needs=(Needs.IMPERATIVE, Needs.FREES)),
     _must("errors/goes-on", "After a call that failed, what it did not free MUST work as before.", MECHANICS, needs=(Needs.IMPERATIVE,)),
     # memory: what is alive when
-    _must("memory/freed", "A backward call that does not retain the graph MUST release what the graph saved.", BACKWARD, CONTROLS, needs=(Needs.COUNTS_SAVED, Needs.FREES)),
-    _must("memory/retained", "A backward call that retains the graph MUST keep what the graph saved.", BACKWARD, CONTROLS, needs=(Needs.COUNTS_SAVED, Needs.RETAIN)),
+    _must("memory/freed", "A backward call that does not retain the graph MUST release what the part that it walks had saved, and nothing else.", BACKWARD, CONTROLS, needs=(Needs.COUNTS_SAVED, Needs.FREES)),
+    _must("memory/retained", "A backward call that retains the graph MUST keep what the graph saved, and save nothing more unless it creates a graph.", BACKWARD, CONTROLS, needs=(Needs.COUNTS_SAVED, Needs.RETAIN)),
     _must("memory/dropped", "When the last value that leads to a graph goes away, what the graph saved MUST be released.", MECHANICS, needs=(Needs.COUNTS_SAVED,)),
     _must("memory/steady", "Building, walking and clearing again and again MUST NOT let the number of saved values grow.", MECHANICS, needs=(Needs.COUNTS_SAVED,)),
     _must("memory/cycle", "After the gradients of a call with create_graph are cleared and its values are gone, what its graph saved MUST be released.", BACKWARD, needs=(Needs.COUNTS_SAVED, Needs.CREATE_GRAPH)),
+    # relations: two programs that give the same, whatever that is
+    _must("relations/sum", "A backward call on a sum MUST give what backward calls on its terms, one after the other, give.", AUTOGRAD_BACKWARD, CONTROLS, needs=(Needs.IMPERATIVE, Needs.RETAIN)),
+    _must("relations/scaling", "A cotangent that is multiplied by a number MUST give gradients that are multiplied by it.", BACKWARD, CHAIN_RULE, needs=(Needs.COTANGENTS,)),
+    _must("relations/sharing", "A value that is used several times MUST give the gradients that computing it anew for each use gives.", MECHANICS, CHAIN_RULE),
+    _must("relations/order", "Instructions that have nothing to do with one another MUST give the same in every order.", MECHANICS),
+    _must("relations/repeated", "Calling backward on a retained graph several times MUST give that many times what one call gives.", BACKWARD, CONTROLS, GRUS, needs=(Needs.IMPERATIVE, Needs.RETAIN)),
+    _must("relations/interleaved", "A program whose instructions stand among those of another one MUST give what it gives alone.", MECHANICS, TWO_NETWORKS),
     # sequences: everything at once
     _must("sequences/history", "What a program did before MUST affect a call only as the rules say.", MECHANICS),
     # documents: what the articles claim
