@@ -167,7 +167,9 @@ class _Run:
             fired.append(Fired(Ref(at), None if gradient is None else framework.read(gradient)))
             if step.effect == "raise":
                 raise HookRaised(HookRaised.MESSAGE)
-            return None if step.effect == "observe" else framework.altered(gradient, step.effect, step.factor)
+            if gradient is None or step.effect == "observe":
+                return None  # nothing came by that could be changed
+            return framework.altered(gradient, step.effect, step.factor)
 
         return called
 

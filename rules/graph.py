@@ -63,7 +63,8 @@ class Walk:
     `perhaps` are nodes that it may go through: those behind the operands of a derivative, which matter only where the
     derivative depends on them. `leaves` are the leaves that it adds to; `into` all values that it adds to, and `maybe`
     those that it may add to. `reached` are the slots that surely get a cotangent, `called` those whose hooks are surely
-    called, `near` those whose hooks may be.
+    called, `near` those whose hooks may be; `ambiguous` those that a
+    derivative may have been computed from, or not: what flows to them is an implementation's choice.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -75,6 +76,7 @@ class Walk:
     reached: frozenset[Slot] = frozenset()
     called: frozenset[Slot] = frozenset()
     near: frozenset[Slot] = frozenset()
+    ambiguous: frozenset[Slot] = frozenset()
 
     @property
     def alone(self) -> bool:

@@ -93,7 +93,8 @@ class Holdings:
         for leaf, got in seen.gradients.items():
             held = self.tape.held.get(leaf)
             if leaf not in walk.into:
-                if not unchanged(held, got) and not self._complete(call, leaf, held, got, walk):
+                known = unchanged(held, got) or self._is_anothers(leaf, call)
+                if not known and not self._complete(call, leaf, held, got, walk):
                     return self._stray(at, leaf, held, got, expectation)
                 continue
             contribution = due.get(self.reference.slot(leaf), np.zeros_like(self.reference.values[leaf]))
@@ -116,6 +117,14 @@ class Holdings:
             if violation:
                 return violation
         return self._shared(at, seen, walk)
+
+    def _is_anothers(self, leaf: Ref, call: Walking) -> bool:
+        """Whether a leaf holds an object that was assigned to, or taken from, another value that may be added to."""
+        held = self.tape.held.get(leaf)
+        if held is None or held.memory is None:
+            return False
+        others = (g for r, g in self.tape.held.items() if r != leaf)
+        return any(g is not None and g.memory == held.memory for g in others)
 
     def _complete(self, call: Walking, leaf: Ref, held: Gradient | None, got: Gradient | None, walk: Walk) -> bool:
         """Whether a value that a call may add to holds its old gradient and the whole contribution."""
@@ -254,6 +263,8 @@ class Holdings:
 
     def _were_one(self, one: Ref, other: Ref) -> bool:
         """Whether two leaves held the same object before: the program assigned it to both."""
+        if other in self.reference.one_with([one]):
+            return True
         held = self.tape.held.get(one), self.tape.held.get(other)
         return all(g is not None and g.identity is not None for g in held) and held[0].identity == held[1].identity  # type: ignore[union-attr]
 
@@ -291,6 +302,8 @@ class Holdings:
         for leaf, got in seen.gradients.items():
             held = self.tape.held.get(leaf)
             if unchanged(held, got) or (walked and self._complete(step, leaf, held, got, expectation.walk)):
+                continue
+            if walked and (self.reference.slot(leaf) in expectation.walk.ambiguous or self._is_anothers(leaf, step)):
                 continue
             due = "its old gradient or the complete new one" if walked else "its old gradient"
             if self.applies(rule):

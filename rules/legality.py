@@ -17,6 +17,7 @@ from rules.language import (
     Held,
     Hook,
     Instruction,
+    Leaf,
     Modes,
     Ref,
     RequiresGrad,
@@ -114,7 +115,8 @@ def _writing(tape: Tape, step: Write, modes: Modes) -> Expectation:
         unclear = True
     unclear = unclear or memory.owner(target) in memory.tangled
     if memory.owner(target).at < 0 or isinstance(reference.steps[memory.owner(target).at], Grad):
-        raises[Kind.OVERLAP] = "writes/overlap"  # a gradient may be one element spread over many places
+        raises[Kind.OVERLAP] = "writes/overlap"  # a gradient may be one element spread over many places,
+        raises[Kind.VIEW_WRITTEN] = "views/restricted"  # or a view of another that was made without recording
     if any(map(tape.poisoned, (target, *step.args))):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"
     if recorded and (target in memory.restricted or any(r in memory.restricted for r in memory.relatives(target))):
@@ -148,7 +150,13 @@ def _cutting(tape: Tape, target: Ref) -> Expectation:
         if target.at in range(len(tape.reference.steps)) and isinstance(tape.reference.steps[target.at], Held):
             return Expectation(raises={Kind.VIEW_DETACHED: rule}, unclear=True)
         return Expectation(None, {Kind.VIEW_DETACHED: rule}, (rule,))
-    return Expectation(exercises=("detach/in-place",))
+    hidden = {} if _is_plain(tape, target) else {Kind.VIEW_DETACHED: "detach/view-raises"}
+    return Expectation(raises=hidden, exercises=("detach/in-place",))
+
+
+def _is_plain(tape: Tape, target: Ref) -> bool:
+    """Whether a value surely is no view: what an op returns may be a view of something that nobody sees."""
+    return isinstance(tape.reference.steps[target.at], (Leaf, Detach))
 
 
 def _hooking(tape: Tape, step: Hook, poisoned: dict[Kind, str]) -> Expectation:

@@ -24,6 +24,7 @@ from rules.observations import Gradient, Returned, Seen, Tensor
 from rules.ops import OPS
 from rules.ops.op import Aliases
 from rules.reference.bound import close, forward_bound
+from rules.reference.recording import Slot
 from rules.verdicts import Violation, op_of
 
 Values = Sequence[Tensor | None]
@@ -50,13 +51,22 @@ class Making(Holdings):
         return None
 
     def _value(
-        self, at: int, step: Instruction, rule: str, ref: Ref, tensor: Tensor, want: np.ndarray
+        self,
+        at: int,
+        step: Instruction,
+        rule: str,
+        ref: Ref,
+        tensor: Tensor,
+        want: np.ndarray,
+        slot: Slot | None = None,
     ) -> Violation | None:
         if tensor.value.shape != want.shape:
             return self._differs(rule, at, ref, f"a result of shape {tensor.value.shape}", f"shape {want.shape}", step)
         if close(tensor.value, want, self.dtype) or not np.abs(want).max() < HUGE:
             return None
-        bound = forward_bound(self.reference, ref, self.dtype)
+        bound = forward_bound(self.reference, ref if slot is None else slot, self.dtype)
+        if bound.shape != want.shape:  # an alias sees only some elements of what was written
+            bound = np.full(want.shape, bound.max())
         if (np.abs(tensor.value - want) <= bound).all() or not self.applies(rule):
             return None
         return Violation(
@@ -194,7 +204,7 @@ class Making(Holdings):
             if ref in memory.unsure or ref not in affected:
                 continue
             rule = "writes/value" if ref == target else "writes/aliases"
-            violation = self._value(at, step, rule, ref, tensor, want)
+            violation = self._value(at, step, rule, ref, tensor, want, self.reference.latest)
             if violation:
                 return violation
         violation = self._others(at, step, seen)

@@ -42,7 +42,8 @@ class Related:
 
     `alike` are gradients that are compared at the end; `same` pairs of instructions, one of each program, that do the
     same: outcomes, values, what is held afterwards and what hooks see. `exact` says that those are the same bit for
-    bit.
+    bit; where the program is `torn` by a call that fails, what that leaves behind is open, and nothing is compared from
+    there on.
     """
 
     rule: str
@@ -51,6 +52,7 @@ class Related:
     alike: tuple[Alike, ...] = ()
     same: tuple[tuple[int, int], ...] = ()
     exact: bool = False
+    torn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ class _Comparison:
                     return self._unlike(at, ref, left, right)
                 elif follows:
                     return None  # from here on both compute with other numbers
+            if self.related.torn and isinstance(self.related.first[at], Walking) and isinstance(mine.outcome, Raised):
+                return None
         return None
 
     def _pairs(self, at: int, mine: Seen, its: Seen) -> Iterator[tuple[Ref, Found, Found]]:
@@ -102,7 +106,8 @@ class _Comparison:
             for k, (left, right) in enumerate(zip(mine.outcome.values, its.outcome.values, strict=True)):
                 yield Ref(at, k), left, right
         for ref, value in mine.values.items():
-            yield ref, value, its.values.get(self._twin(ref))
+            if self._twin(ref) in its.values:
+                yield ref, value, its.values[self._twin(ref)]
         for ref, gradient in mine.gradients.items():
             if self._twin(ref) in its.gradients:
                 yield ref, gradient, its.gradients[self._twin(ref)]

@@ -87,11 +87,23 @@ class Tape(Walker):
             if not all(d is not None and d.any() for d in due):  # a gradient that is zero throughout may be undefined
                 met[Kind.UNUSED_INPUT] = "functional/unused-raises"
         exercises = exercised(self, call, walk, modes)
-        return Expectation(self._why_returns(exercises), met, exercises, walk, self._is_unclear(walk))
+        return Expectation(self._why_returns(exercises), met, exercises, walk, self._is_unclear(call, walk))
 
-    def _is_unclear(self, walk: Walk) -> bool:
-        """Whether it is open if a hook is called that would change what follows."""
-        doubtful = self.reference.doubtful & (walk.called | walk.near)
+    def _is_unclear(self, call: Walking, walk: Walk) -> bool:
+        """Whether it is open what a call gives: through a hook that may be called, or not, or in a gradient that is
+        asked for, or that several leaves were given to hold.
+        """
+        held = [gradient for gradient in map(self.held.get, walk.into) if gradient is not None and gradient.value.size]
+        identities = [gradient.identity for gradient in held if gradient.identity is not None]
+        if len(set(identities)) < len(identities):
+            return True
+        slot, switched = self.reference.slot, self.reference.switched
+        if call.create_graph and any(switched.intersection(node.args) for node in walk.nodes):
+            return True  # its derivative may depend on what was saved as it is now
+        asked = {slot(r) for r in (*(call.inputs or ()), *self.reference.retained, *self.reference.asked)}
+        doubtful = self.reference.doubtful & (walk.called | walk.near) | walk.ambiguous
+        if (walk.ambiguous | self.reference.doubtful) & asked:
+            return True
         return any(hook.effect != "observe" for _, hook in self.hooks_on(doubtful))
 
     def _met(self, call: Walking, walk: Walk) -> dict[Kind, str]:
@@ -99,8 +111,12 @@ class Tape(Walker):
         found = {}
         if call.create_graph or any(node.derivative for node in (*walk.nodes, *walk.perhaps)):
             found[Kind.NOT_IMPLEMENTED] = "higher/unsupported"
-        if any(self.stale(node) for node in (*walk.nodes, *walk.perhaps)):
+        if any(self.stale(node) for node in (*walk.nodes, *walk.perhaps)) or self._hits_itself(walk):
             found[Kind.MODIFIED] = "writes/error-or-recorded"
+            if self.reference.memory.restricted:
+                found[Kind.VIEW_WRITTEN] = "views/restricted"
+        if {self.reference.slot(r) for r in call.inputs or ()} & self.reference.doubtful:
+            found[Kind.UNUSED_INPUT] = "functional/unused-raises"
         if any(self.poisoned(r) for r in (*call.roots, *(call.inputs or ()))):
             found[Kind.VIEW_WRITTEN] = "views/restricted"
         for _, hook in self.hooks_on(walk.near | self.reference.doubtful & walk.called):
@@ -108,6 +124,13 @@ class Tape(Walker):
                 kind, rule = BROKEN_HOOKS[hook.effect]
                 found[kind] = rule
         return found
+
+    def _hits_itself(self, walk: Walk) -> bool:
+        """Whether a call adds to a gradient that a node on its way may have kept."""
+        memory = self.reference.memory
+        held = (self.reference.objects.get(r) for r in walk.into)
+        added = {memory.owner(h) for h in held if h is not None and len(memory.users_of(h)) > 1}
+        return bool(added) and any(added & set(self.kept(node)) for node in (*walk.nodes, *walk.perhaps))
 
     def _broken(self, walk: Walk) -> dict[Kind, str]:
         """The errors that hooks raise which the call surely comes by."""
@@ -176,13 +199,13 @@ class Tape(Walker):
     def _walked(self, at: int, call: Walking, expectation: Expectation, outcome: Outcome) -> None:
         if isinstance(outcome, NotRun):
             return
+        if isinstance(call, Backward) and call.inputs is not None:
+            self.reference.asked.update(r for r in call.inputs if not self.reference.is_leaf(r))
         if isinstance(outcome, Raised) and outcome.kind in expectation.raises and outcome.kind not in ON_THE_WAY:
             self.refused.update(map(self.reference.slot, call.roots))
             return
         for root in call.roots:
             self.roots[self.reference.slot(root)] = at
-        if isinstance(call, Backward) and call.inputs is not None:
-            self.asked.update(r for r in call.inputs if not self.reference.is_leaf(r))
         if call.retain_graph is None and not call.create_graph:
             self.by_default.add(at)
         for node in expectation.walk.perhaps:

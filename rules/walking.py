@@ -19,16 +19,11 @@ ROWS = {**OPS, **WRITES}
 
 
 class Walker:
-    """The nodes of a reference's records, made when a call first comes by them.
-
-    `asked` are the values that are no leaves and were inputs of an earlier call: an implementation may go on to fill
-    their gradients.
-    """
+    """The nodes of a reference's records, made when a call first comes by them."""
 
     def __init__(self, reference: Reference) -> None:
         self.reference = reference
         self.nodes: dict[int, Node] = {}
-        self.asked: set[Ref] = set()
 
     def node(self, number: int) -> Node:
         """The node of a record."""
@@ -57,7 +52,7 @@ class Walker:
         reference, producer = self.reference, self.reference.producer
         starts = [reference.slot(r) for r in call.roots if reference.requires_grad.get(r)]
         uses: dict[Slot, int] = {}
-        reached, maybe = set(starts), set[Slot]()
+        reached, maybe, ambiguous = set(starts), set[Slot](), set[Slot]()
         nodes: list[Node] = []
         perhaps: list[Node] = []
         pending = {producer[s] for s in starts if s in producer}
@@ -78,16 +73,16 @@ class Walker:
                     if surely and not node.derivative:
                         certain.add(producer[slot])
             for slot in node.record.via:
-                maybe.add(slot)
+                ambiguous.add(slot)
                 if slot in producer:
                     pending.add(producer[slot])
-        maybe -= reached
+        maybe = (maybe | ambiguous) - reached
         siblings = {out for node in (*nodes, *perhaps) for out in node.record.outs} - reached
         if call.inputs is not None:
-            ends = self._producers(call, nodes)
-            nodes, perhaps = self._towards(call.inputs, nodes), self._towards(call.inputs, perhaps)
+            ends = self._producers(call, nodes) + self._towards(call.inputs, nodes, siblings=True)
+            nodes = self._towards(call.inputs, nodes)
             perhaps += [node for node in ends if node not in nodes and node not in perhaps]
-        return self._walk(call, nodes, perhaps, uses, reached, maybe | siblings)
+        return self._walk(call, nodes, perhaps, uses, reached, maybe | siblings, ambiguous)
 
     def _producers(self, call: Walking, nodes: list[Node]) -> list[Node]:
         """The nodes that made the inputs of a backward call: it may go through them to leave the gradients there."""
@@ -96,9 +91,12 @@ class Walker:
         targets = {self.reference.slot(r) for r in call.inputs or ()}
         return [node for node in nodes if targets.intersection(node.record.outs)]
 
-    def _towards(self, inputs: Iterable[Ref], nodes: list[Node]) -> list[Node]:
-        """Those of some nodes on the way to inputs."""
+    def _towards(self, inputs: Iterable[Ref], nodes: list[Node], siblings: bool = False) -> list[Node]:
+        """Those of some nodes on the way to inputs, or to what was made together with them."""
         targets = {self.reference.slot(r) for r in inputs}
+        if siblings:
+            made = (self.reference.producer.get(slot) for slot in list(targets))
+            targets.update(out for number in made if number is not None for out in self.node(number).record.outs)
         kept = []
         for node in reversed(nodes):
             used = zip(node.record.args, node.record.flows, strict=True)
@@ -115,6 +113,7 @@ class Walker:
         uses: dict[Slot, int],
         reached: set[Slot],
         maybe: set[Slot],
+        ambiguous: set[Slot],
     ) -> Walk:
         reference, slot = self.reference, self.reference.slot
         ends = {s for s in reached | maybe if s not in reference.producer}
@@ -129,14 +128,16 @@ class Walker:
             called = (executed | targets) & reached
             leaves_here = frozenset(r for r in into if reference.is_leaf(r))
         unsure = set()
-        for ref in (*reference.retained, *self.asked):
+        for ref in (*reference.retained, *reference.asked):
             if slot(ref) in called and ref in reference.retained:
                 into.add(ref)
             elif slot(ref) in called or slot(ref) in maybe or slot(ref) in reached:
                 unsure.add(ref)
+        into, unsure = reference.one_with(into), reference.one_with(unsure)
         return Walk(
             tuple(nodes), leaves_here, uses, tuple(perhaps), frozenset(into), frozenset(unsure - into),
-            frozenset(reached), frozenset(called), frozenset(reached | maybe) - called,
+            frozenset(reached), frozenset(called - ambiguous), frozenset(reached | maybe) - called | ambiguous,
+            frozenset(ambiguous),
         )  # fmt: skip
 
     # -- what was written ---------------------------------------------------------------------------------------------
@@ -146,14 +147,14 @@ class Walker:
         written = self.reference.memory.written
         if not written or node.saves is Saves.NEVER:
             return False
-        return any(written.get(cell, -1) > node.at for cell in self._kept(node)) or self._hit_itself(node)
+        return any(written.get(cell, -1) > node.at for cell in self.kept(node)) or self._hit_itself(node)
 
     def touched(self, node: Node) -> bool:
         """Whether any operand or result of a node was written to after it was recorded."""
         written, record = self.reference.memory.written, node.record
         return any(cell is not None and written.get(cell, -1) > node.at for cell in (*record.cells, *record.made))
 
-    def _kept(self, node: Node) -> Iterator[Ref]:
+    def kept(self, node: Node) -> Iterator[Ref]:
         """Whose memory a node may have kept something in."""
         record = node.record
         operands: Iterable[int] = range(len(record.cells))

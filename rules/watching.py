@@ -25,6 +25,8 @@ class Watching(Holdings):
         maybe = {handle for handle, _ in self.tape.hooks_on(walk.near | walk.called)}
         after: set[Ref] = set()
         if isinstance(call, Backward):
+            reached = walk.reached | walk.near
+            maybe |= {handle for slot in reached for handle, _ in reference.after.get(slot, ())}
             after = {handle for leaf in walk.leaves for handle, _ in reference.after.get(reference.slot(leaf), ())}
         counts: dict[Ref, int] = {}
         for fired in seen.fired:

@@ -22,6 +22,7 @@ from rules.language import (
     Attrs,
     Backward,
     Detach,
+    DetachInPlace,
     Drop,
     Grad,
     Held,
@@ -31,10 +32,11 @@ from rules.language import (
     Modes,
     Program,
     Ref,
+    RequiresGrad,
     Shape,
     ZeroGrad,
 )
-from rules.observations import Gradient, Raised, Returned, Seen
+from rules.observations import Gradient, Kind, Raised, Returned, Seen
 from rules.ops import OPS, Saves
 from rules.ops.domains import ANY, Domain
 from rules.ops.op import POOL, choices_of
@@ -141,6 +143,8 @@ class Draft:
         match step:
             case Grad():
                 self.live = [r for r in self.live if r.at != at or self._is_used(step, r.output)]
+            case RequiresGrad() | DetachInPlace():
+                self.live = [r for r in self.live if r not in self.reference.memory.muddled]
             case Drop(values):
                 self.live = [r for r in self.live if r not in values]
                 self.leaves = [r for r in self.leaves if r not in values]
@@ -155,7 +159,7 @@ class Draft:
         made: tuple[np.ndarray, ...] = ()
         if self.fails:
             self.reference.skip(step)
-            seen = Seen(Raised(next(iter(expectation.raises)), "", ""))
+            seen = Seen(Raised(next(iter(expectation.raises), Kind.UNKNOWN), "", ""))
         else:
             made = self.reference.add(step, self.modes)
             seen = Seen(Returned())

@@ -146,8 +146,7 @@ class Holding(State):
         ref = Ref(at)
         self.memory.views(ref, Derived(held), restricted=False)
         self.values[ref], self.requires_grad[ref] = self.values[held], self.requires_grad[held]
-        if self.slot(held) != ref:
-            self.slots[ref] = self.slot(held)
+        self.same[ref] = self.same.get(held, held)
         if held in self.stale:
             self.lost = True
         return (self.values[ref],)
@@ -167,6 +166,7 @@ class Holding(State):
                         held = self.objects.get(leaf)
                         if held is not None:
                             self.stale.add(held)
+                            self.memory.unsure.update(r for r in self.one_with([held]) if r.at >= 0)
             case AssignGrad(leaf, given):
                 self.histories.pop(leaf, None)
                 if given is not None and self.requires_grad[given]:

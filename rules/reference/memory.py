@@ -12,8 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rules.language import Attrs, Instruction, Ref, operands
+from rules.language import Apply, Attrs, Backward, Detach, Drop, Grad, Instruction, Ref, operands
 from rules.reference.functions import Array, forward_of
+
+
+READING = (Apply, Detach, Grad, Drop)
+"""Instructions that leave their operands as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,12 @@ class Memory:
         return bool(np.intersect1d(one, two).size) and not np.array_equal(one, two)
 
     def unknown(self, step: Instruction) -> bool:
-        """Whether an instruction uses a value of which it is not known what it is."""
+        """Whether an instruction uses a value of which it is not known what it is, or changes one that may be one
+        object with another.
+        """
+        if self.tangled and not isinstance(step, READING):
+            changed = step.inputs or () if isinstance(step, Backward) else operands(step)
+            if any(self.owner(r) in self.tangled for r in changed):
+                return True
         doubtful = self.unsure or self.muddled
         return bool(doubtful) and any(r in self.unsure or r in self.muddled for r in operands(step))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,12 @@ class State:
     """Values, slots and records; those that share a slot with nothing that was written are their own slots.
 
     `requires_grad` is each value's flag as it is now. `objects` are the gradients that are held, as values without an
-    instruction; `histories` the slots of those that are differentiable. `doubtful` are the slots of views whose memory
-    was written to: whether hooks that were registered before are still called is open. `lost` says that the program went on with
-    something of which the rules leave open what it is: from then on nothing can be said.
+    instruction; `histories` the slots of those that are differentiable. `asked` are values that are no leaves and were
+    inputs of a call: an implementation may go on to fill their gradients. `switched` are leaves whose
+    flag was changed. `doubtful` are the slots of views whose
+    memory was written to: whether gradients that flow through them from before are found there is open. `same` are values that
+    are one object with another. `lost` says that the program went on with something of which the rules leave open what
+    it is: from then on nothing can be said.
     """
 
     def __init__(self) -> None:
@@ -40,10 +44,13 @@ class State:
         self.hooks: dict[Slot, list[tuple[Ref, Hook]]] = {}
         self.after: dict[Slot, list[tuple[Ref, Hook]]] = {}
         self.retained: set[Ref] = set()
+        self.asked: set[Ref] = set()
+        self.switched: set[Ref] = set()
         self.objects: dict[Ref, Ref | None] = {}
         self.histories: dict[Ref, Slot] = {}
         self.observing = False
         self.doubtful: set[Slot] = set()
+        self.same: dict[Ref, Ref] = {}
         self.lost = False
         self._extra: dict[int, int] = {}
         self._nameless = 0
@@ -52,7 +59,16 @@ class State:
 
     def slot(self, ref: Ref) -> Slot:
         """What a value's cotangent belongs to now."""
+        ref = self.same.get(ref, ref)
         return self.slots.get(ref, ref)
+
+    def one_with(self, refs: Iterable[Ref]) -> set[Ref]:
+        """Some values and all that are one object with them."""
+        found = set(refs)
+        if not self.same:
+            return found
+        objects = {self.same.get(r, r) for r in found}
+        return found | objects | {r for r, other in self.same.items() if other in objects}
 
     def is_leaf(self, ref: Ref) -> bool:
         """Whether a value requires grad without a history of its own, or requires none."""
@@ -86,8 +102,8 @@ class State:
         flows: tuple[bool, ...],
     ) -> None:
         """Remember an op on values; `outs` are values of the program."""
-        slots, owner = self.slots, self.memory.owner
-        named = args if not slots else tuple([slots.get(r, r) for r in args])
+        owner = self.memory.owner
+        named = args if not self.slots and not self.same else tuple([self.slot(r) for r in args])
         cells, made = tuple([owner(r) for r in args]), tuple([owner(r) for r in outs])
         self._keep(Record(at, outs, op, attrs, named, operands, flows, cells, made))
 
@@ -135,8 +151,8 @@ class State:
         for other in memory.tangled.get(owner, ()):
             memory.unsure.update(memory.users_of(other))
         users = memory.users_of(ref)
-        if self.hooks:
-            self.doubtful.update(self.slot(user) for user in users if user in memory.bases)
+        if memory.bases:
+            self.doubtful.update(self.slot(user) for user in users if user in memory.bases and user not in self.same)
         if len(users) == 1:
             self.values[ref] = value
             return

@@ -202,7 +202,7 @@ class Reference(Writing, Holding):
     def depends(self, gradient: Ref) -> bool:
         """Whether a gradient that has a history depends on some leaf at all, as far as its own derivative shows."""
         ones = Literal((1.0,) * self.values[gradient].size, self.values[gradient].shape)
-        reached = self.pullback(Backward((gradient,), (ones,)))
+        reached = pull(self.records, self.values, self.roots(Backward((gradient,), (ones,))))
         return any(value.any() for ref, value in reached.items() if ref not in self.producer)
 
 

@@ -8,7 +8,7 @@ from rules.language import Ref, Step, Write
 from rules.reference.functions import Array
 from rules.reference.optimizers import State as OptimizerState
 from rules.reference.optimizers import stepped
-from rules.reference.recording import MOVE, Moves, evaluate
+from rules.reference.recording import MOVE, Moves, Slot, evaluate
 from rules.reference.state import State
 
 
@@ -18,24 +18,25 @@ class Writing(State):
     def __init__(self) -> None:
         super().__init__()
         self.optimizers: dict[Step, OptimizerState] = {}
+        self.latest: Slot = Ref(-1)
 
     def _write(self, at: int, step: Write, recording: bool) -> None:
         refs = (step.target, *step.args)
         operands = tuple([self.values[r] for r in refs])
         (made,) = evaluate(step.op, step.attrs, operands)
         flows = tuple([recording and self.requires_grad[r] for r in refs])
+        slots, cells = tuple([self.slot(r) for r in refs]), tuple([self.memory.owner(r) for r in refs])
+        (self.latest,) = self._shadow(at, (made,), step.op, step.attrs, slots, operands, flows, cells, cells[0])
         if any(flows):
-            self._rebase(at, step, made, operands, flows)
+            self._rebase(at, step.target, made)
         self.overwrite(at, step.target, made)
 
-    def _rebase(self, at: int, step: Write, made: Array, operands: tuple[Array, ...], flows: tuple[bool, ...]) -> None:
-        """The write becomes a part of the history of the target's base and of every view of it."""
-        memory, target = self.memory, step.target
-        refs = (target, *step.args)
-        slots, cells = tuple([self.slot(r) for r in refs]), tuple([memory.owner(r) for r in refs])
-        (new,) = self._shadow(at, (made,), step.op, step.attrs, slots, operands, flows, cells, cells[0])
+    def _rebase(self, at: int, target: Ref, made: Array) -> None:
+        """The latest write becomes a part of the history of the target's base and of every view of it."""
+        memory, new = self.memory, self.latest
         base = memory.base(target)
-        if base != target:
+        self.lost = self.lost or base in self.switched  # what used it as a leaf finds it inside the graph
+        if self.same.get(target, target) != base:
             within = memory.within(target, base).ravel()
             old = self.values[base]
             kept = np.setdiff1d(np.arange(old.size), within)
@@ -44,13 +45,15 @@ class Writing(State):
             both = (self.slot(base), new)
             (new,) = self._shadow(at, put, MOVE, moves, both, (old, made), (self.requires_grad[base], True))
         whole = self.values[new]
-        self.slots[base], self.requires_grad[base] = new, True
+        self.slots[base] = new
+        self.requires_grad.update(dict.fromkeys(memory.relatives(base), True))
         for view in memory.family.get(base, ()):
+            if view in self.same:
+                continue
             places = memory.within(view, base)
             taken = Moves(((places.ravel(), np.arange(places.size)),), places.shape)
             out = (whole.ravel()[places],)
             (self.slots[view],) = self._shadow(at, out, MOVE, taken, (new,), (whole,), (True,))
-            self.requires_grad[view] = True
         relatives = memory.relatives(base)
         for holder, held in self.objects.items():
             if held in relatives:
@@ -60,7 +63,7 @@ class Writing(State):
         """A value loses its history in place."""
         if not self.is_leaf(target):
             self.slots[target] = self.constant(at, self.values[target])
-            if target in self.retained:
+            if target in self.retained | self.asked:
                 self.lost = True  # whether it still holds gradients is nobody's promise
         self.requires_grad[target] = False
         self.memory.written[self.memory.owner(target)] = at  # what saved it may miss its history
@@ -70,6 +73,8 @@ class Writing(State):
     def _switch(self, target: Ref, on: bool) -> None:
         """A leaf begins or ceases to require grad."""
         if self.is_leaf(target):
+            if self.requires_grad[target] != on:
+                self.switched.add(target)
             self.requires_grad[target] = on
             self._uncertain(target)
             self._pullbacks.clear()  # type: ignore[attr-defined]

@@ -1,0 +1,156 @@
+"""The turns of a sequence that have to do with gradients: calls of both forms, what is held, and hooks."""
+
+from __future__ import annotations
+
+from rules.catalogue import Needs
+from rules.language import Ref
+from strategies.sequences import Sequence, turn
+
+FACTORS = (2.0, 0.5, -1.0)
+
+
+@turn(5)
+def backward(s: Sequence) -> None:
+    """A backward call."""
+    root = s.root()
+    if root is not None:
+        s.walked.append(root)
+        s.b.call(root, retain=s.retain())
+
+
+@turn(2)
+def once_more(s: Sequence) -> None:
+    """A backward call on a root that was called before."""
+    walked = [r for r in s.walked if r in s.b.live]
+    if walked:
+        s.b.call(s.b.recent(walked), retain=s.retain())
+
+
+@turn(1)
+def several(s: Sequence) -> None:
+    """One call over several roots, which may be one and the same."""
+    one, other = s.root(), s.root()
+    if one is not None and other is not None and s.b.can(Needs.MULTIPLE_ROOTS):
+        s.walked.append(one)
+        s.b.call(one, other, retain=s.retain())
+
+
+@turn(2)
+def create(s: Sequence) -> None:
+    """A call that makes its gradients differentiable, and one of them as a value."""
+    root = s.root()
+    if root is None or not s.b.can(Needs.CREATE_GRAPH) or not s.smooth(root):
+        return
+    s.walked.append(root)
+    s.b.call(root, create=True, retain=s.b.pick((None, None, False)))
+    reached = [r for r in s.b.leaves if s.b.holds(r)]
+    if reached and not s.b.fails:
+        s.b.held(s.b.recent(reached))
+
+
+@turn(2)
+def inputs(s: Sequence) -> None:
+    """A call that accumulates into some values only."""
+    root = s.root()
+    if root is not None and s.b.can(Needs.INPUTS):
+        into = [r for r in s.b.live if s.b.requires(r)]
+        chosen = dict.fromkeys(s.b.recent(into) for _ in range(1 + s.b.below(2)))
+        s.b.call(root, retain=s.retain(), inputs=tuple(chosen))
+
+
+@turn(3)
+def grad(s: Sequence) -> None:
+    """The functional form, of inputs that are reached, mostly; its results are values like all others."""
+    b, root = s.b, s.root()
+    if root is None or not b.can(Needs.FUNCTIONAL):
+        return
+    due = b.reference.pullback(_plain(root, s)) if b.below(6) else {}
+    reached = [r for r in b.live if b.requires(r) and b.reference.slot(r) in due and r != root]
+    options = reached or [r for r in b.live if b.requires(r)]
+    chosen = [b.recent(options) for _ in range(1 + b.below(3))]
+    creates = b.can(Needs.CREATE_GRAPH) and s.smooth(root) and not b.below(2)
+    unused = b.pick((None, True, True, False))
+    b.grad([root], chosen, s.retain(), creates, unused, materialize=bool(unused and not b.below(3)))
+
+
+def _plain(root: Ref, s: Sequence):  # type: ignore[no-untyped-def]
+    from rules.language import Backward, Literal
+
+    shape = s.b.shape(root)
+    size = 1
+    for n in shape:
+        size *= n
+    return Backward((root,), (Literal((1.0,) * size, shape),))
+
+
+@turn(1)
+def refused(s: Sequence) -> None:
+    """A call with a cotangent of another shape, or on a value that has no history."""
+    root = s.value()
+    wrong = s.b.tensor((2,), s.b.dtypes[root])
+    s.b.call(root, cotangents=[s.b.pick([None, wrong] if s.b.can(Needs.COTANGENTS) else [None])], retain=True)
+
+
+@turn(1)
+def zero(s: Sequence) -> None:
+    """A gradient cleared."""
+    at = s.leaf()
+    if at is not None:
+        s.b.zero(at, to_none=not s.b.below(2))
+
+
+@turn(2)
+def held(s: Sequence) -> None:
+    """A gradient that is held, as a value."""
+    holding = [r for r in s.b.leaves if s.b.holds(r)]
+    if holding:
+        s.b.held(s.b.recent(holding))
+
+
+@turn(1)
+def assign(s: Sequence) -> None:
+    """A gradient replaced by another value of its shape, or by none."""
+    b, at = s.b, s.leaf()
+    if at is None or not b.can(Needs.ASSIGNS):
+        return
+    memory = b.reference.memory
+    fitting = [
+        r
+        for r in b.live
+        if b.shape(r) == b.shape(at) and b.dtypes[r] == b.dtypes[at] and r != at and not b.requires(r)
+        and memory.owner(r) != memory.owner(at) and not memory.overlaps_itself(r)
+    ]  # fmt: skip
+    b.assign(at, b.recent(fitting) if fitting and b.below(4) else None)
+
+
+@turn(2)
+def hook(s: Sequence) -> None:
+    """A hook on a value, on a leaf perhaps after accumulation; now and then one that misbehaves."""
+    b = s.b
+    options = [r for r in b.live if b.requires(r)]
+    if not options or not b.can(Needs.HOOKS):
+        return
+    target = b.recent(options)
+    memory = b.reference.memory
+    if target in memory.bases and memory.written.get(memory.owner(target), -1) > target.at:
+        return  # PyTorch 2.13 crashes where a view gets a hook after its memory was written to
+    if b.reference.is_leaf(target) and b.can(Needs.ACCUMULATED_HOOKS) and not b.below(4):
+        s.handles.append(b.hook(target, accumulated=True))
+        return
+    effect = b.pick(("observe", "scale", "observe", "scale", "replace", "raise", "misshape"))
+    s.handles.append(b.hook(target, effect, b.pick(FACTORS) if effect in ("scale", "replace") else 1.0))
+
+
+@turn(1)
+def unhook(s: Sequence) -> None:
+    """A hook taken away."""
+    if s.handles:
+        s.b.unhook(s.handles.pop())
+
+
+@turn(1)
+def retain(s: Sequence) -> None:
+    """A value that is no leaf asked to hold its gradient."""
+    made = [r for r in s.b.live if s.b.requires(r) and not s.b.reference.is_leaf(r)]
+    if made and s.b.can(Needs.RETAINS_GRAD):
+        s.b.retain(s.b.recent(made))

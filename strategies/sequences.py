@@ -1,0 +1,256 @@
+"""Sequences: everything at once, in any order; what is done at the beginning may change what a much later call does.
+
+A sequence is a number of turns. Each turn draws one action out of a table in which no action is rare, and does it to
+values that are drawn, too; an action that has nothing to act on does nothing, and so does the simplest turn, so that a
+failing sequence shrinks by losing turns anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+
+from rules.catalogue import Needs
+from rules.language import Apply, Backward, Program, Ref, Shape
+from rules.ops import OPS
+from rules.ops.op import Aliases
+from strategies.actor import Actor
+from strategies.draft import Draw
+from strategies.situations.base import joined
+from strategies.situations.stateful import OPTIMIZERS
+
+MOST = 40
+"""The most instructions of a sequence, less what its last turn adds."""
+
+SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
+
+SMOOTH = frozenset(
+    {
+        "multiply", "sin", "square", "sigmoid", "tanh", "exp", "add", "subtract", "negative", "sum", "mean", "matmul",
+        "reshape", "matrix_transpose", "multiply_scalar", "expand_dims", "squeeze", "slice", "select", "concat", "split",
+        "unstack", "diagonal", "cos", "broadcast_to", "permute_dims", "flatten", "narrow", "clone",
+    }
+)  # fmt: skip
+"""Ops that may be differentiated twice wherever they stand."""
+
+VIEWS = tuple(name for name, op in OPS.items() if op.aliases is not Aliases.NEVER)
+
+Turn = Callable[["Sequence"], None]
+TURNS: dict[str, tuple[int, Turn]] = {}
+"""Every action by its name: how often it stands in the table, and what it does."""
+
+
+def turn(times: int) -> Callable[[Turn], Turn]:
+    """Put an action into the table."""
+
+    def put(action: Turn) -> Turn:
+        TURNS[action.__name__] = (times, action)
+        return action
+
+    return put
+
+
+class Sequence:
+    """An actor with a memory of what it did: the roots that it walked, its hooks and its steps."""
+
+    def __init__(self, b: Actor) -> None:
+        self.b = b
+        self.walked: list[Ref] = []
+        self.handles: list[Ref] = []
+        self.table = st.sampled_from(["nothing", *(name for name, (times, _) in TURNS.items() for _ in range(times))])
+
+    def play(self, draw: Draw) -> None:
+        """One turn, whose draws are its own."""
+        outer, self.b.draw = self.b.draw, draw
+        try:
+            name = draw(self.table)
+            if name != "nothing":
+                TURNS[name][1](self)
+        finally:
+            self.b.draw = outer
+
+    # -- choosing -----------------------------------------------------------------------------------------------------
+
+    def value(self) -> Ref:
+        """Some value, half of the time the newest."""
+        return self.b.recent(self.b.live)
+
+    def root(self) -> Ref | None:
+        """A value to call backward on: most of the time one on which that is legal."""
+        b = self.b
+        options = [r for r in b.live if b.requires(r) and not b.reference.is_leaf(r)] or [
+            r for r in b.live if b.requires(r)
+        ]
+        if not options:
+            return None
+        legal = [r for r in options if b.walkable(r)] if b.below(6) else []
+        return b.recent(legal or options)
+
+    def smooth(self, root: Ref) -> bool:
+        """Whether what a call on a root walks may be differentiated twice."""
+        assert self.b.tape is not None
+        walk = self.b.tape.walk(Backward((root,), (None,)))
+        return all(n.op in SMOOTH or n.op not in OPS for n in (*walk.nodes, *walk.perhaps))
+
+    def retain(self) -> bool | None:
+        """Whether a call keeps the graph."""
+        return self.b.pick((None, True, True, False))
+
+    def leaf(self) -> Ref | None:
+        """A leaf, the newest half of the time."""
+        return self.b.recent(self.b.leaves) if self.b.leaves else None
+
+
+@st.composite
+def _turn(draw: Draw, sequence: Sequence) -> None:
+    sequence.play(draw)
+
+
+@st.composite
+def sequences(draw: Draw, most: int = 24) -> Program:
+    """Up to `most` turns on one or two leaves, and a last call."""
+    b = Actor(draw)
+    sequence = Sequence(b)
+    b.leaf(b.pick(SHAPES))
+    for _ in range(3 + b.below(most - 2)):
+        if len(b.reference.steps) >= MOST:
+            break
+        draw(_turn(sequence))
+    root = sequence.root()
+    if root is not None:
+        b.call(root, retain=sequence.retain())
+    return b.program()
+
+
+# -- computing --------------------------------------------------------------------------------------------------------
+
+
+@turn(7)
+def op(s: Sequence) -> None:
+    """Any op on any values."""
+    s.b.op()
+
+
+@turn(3)
+def smooth_op(s: Sequence) -> None:
+    """An op that may be differentiated twice, on the newest value."""
+    names = [name for name in s.b.alphabet.ops if name in SMOOTH]
+    if names:
+        s.b.op(s.b.pick(names), on=s.value())
+
+
+@turn(3)
+def view(s: Sequence) -> None:
+    """A view of a value; under no_grad of what needs no gradient only, for there frameworks differ."""
+    names = [name for name in VIEWS if name in s.b.alphabet.ops]
+    source = s.value()
+    if names and not (s.b.modes and s.b.requires(source)):
+        s.b.op(s.b.pick(names), on=source)
+
+
+@turn(1)
+def join(s: Sequence) -> None:
+    """The sum of two values, of the same one perhaps."""
+    joined(s.b, [s.value(), s.value()])
+
+
+@turn(1)
+def leaf(s: Sequence) -> None:
+    """A fresh leaf, which may need no gradient."""
+    s.b.leaf(s.b.pick(SHAPES), requires_grad=bool(s.b.below(3)))
+
+
+@turn(1)
+def twin(s: Sequence) -> None:
+    """A leaf with the values of another."""
+    old = s.leaf()
+    step = None if old is None else s.b.reference.steps[old.at]
+    if step is not None and hasattr(step, "value"):
+        s.b.leaf(value=step.value)
+
+
+@turn(1)
+def again(s: Sequence) -> None:
+    """A value computed anew by the same ops, from operands as they are now."""
+    made = [r for r in s.b.made() if isinstance(s.b.reference.steps[r.at], Apply)]
+    if made:
+        step = s.b.reference.steps[s.b.recent(made).at]
+        assert isinstance(step, Apply)
+        if all(r in s.b.live for r in step.args):
+            s.b.op(step.op, on=step.args[0])
+
+
+@turn(1)
+def detach(s: Sequence) -> None:
+    """A detached value, now and then made a leaf of its own."""
+    if s.b.can(Needs.DETACH):
+        made = s.b.detach(s.value())
+        if s.b.can(Needs.SWITCHES) and s.b.below(2):
+            s.b.switch(made, True)
+
+
+@turn(1)
+def drop(s: Sequence) -> None:
+    """The last reference to a value goes away."""
+    options = [r for r in s.b.live if r not in s.b.leaves and r not in s.walked]
+    if len(options) > 1:
+        s.b.drop(s.b.pick(options[::-1]))
+
+
+@turn(2)
+def mode(s: Sequence) -> None:
+    """What follows stands under another grad mode, until it is changed again."""
+    if s.b.can(Needs.MODES):
+        s.b.modes = () if s.b.modes else s.b.pick((("no_grad",), ("no_grad", "enable_grad"), ("enable_grad",)))
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+@turn(4)
+def write(s: Sequence) -> None:
+    """A write to a value, recorded or not as the mode says."""
+    b = s.b
+    if not b.can(Needs.WRITES):
+        return
+    options = [r for r in b.live if b.modes or not (b.requires(r) and b.reference.is_leaf(r))] or b.live
+    target = b.recent(options) if b.below(8) else s.value()
+    memory = b.reference.memory
+    if memory.overlaps_itself(target) or (target in memory.restricted and b.below(4)):
+        return
+    b.write(target)
+
+
+@turn(2)
+def unrecorded_write(s: Sequence) -> None:
+    """A write under no_grad to a value that a graph may have saved."""
+    if s.b.can(Needs.WRITES, Needs.MODES):
+        outer, s.b.modes = s.b.modes, ("no_grad",)
+        write(s)
+        s.b.modes = outer
+
+
+@turn(1)
+def cut(s: Sequence) -> None:
+    """A value detached in place."""
+    b = s.b
+    made = [r for r in b.made() if r not in b.reference.retained and r not in b.reference.memory.family]
+    if made and b.can(Needs.WRITES, Needs.DETACH):
+        b.cut(b.recent(made))
+
+
+@turn(1)
+def step(s: Sequence) -> None:
+    """An optimizer's step over a leaf."""
+    leaves = [r for r in s.b.leaves if s.b.requires(r) and s.b.reference.is_leaf(r)]
+    if leaves and s.b.can(Needs.OPTIMIZERS):
+        s.b.step([s.b.recent(leaves)], *s.b.pick(OPTIMIZERS))
+
+
+@turn(1)
+def switch(s: Sequence) -> None:
+    """A leaf frozen, or a frozen one set free."""
+    at = s.leaf()
+    if at is not None and s.b.can(Needs.SWITCHES):
+        s.b.switch(at, not s.b.requires(at))
