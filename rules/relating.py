@@ -89,6 +89,8 @@ class _Comparison:
             if _kind(mine) != _kind(its):
                 text = f"{told(mine)}; the second program {told(its)} on line {place + 1}"
                 return self._violation(at, text, "does the same in both programs")
+            if self.related.torn and isinstance(self.related.first[at], Walking) and isinstance(mine.outcome, Raised):
+                return None
             for ref, left, right in self._pairs(at, mine, its):
                 if same(left, right):
                     self.decided = self.decided or (isinstance(left, Gradient) and bool(left.value.size))
@@ -96,8 +98,6 @@ class _Comparison:
                     return self._unlike(at, ref, left, right)
                 elif follows:
                     return None  # from here on both compute with other numbers
-            if self.related.torn and isinstance(self.related.first[at], Walking) and isinstance(mine.outcome, Raised):
-                return None
         return None
 
     def _pairs(self, at: int, mine: Seen, its: Seen) -> Iterator[tuple[Ref, Found, Found]]:
