@@ -109,6 +109,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = worker["hypothesis_seed"]
         config.stash[SESSION] = session = _session(config, worker["workerid"])
         session.wrong, session.lost = frozenset(worker["wrong_ops"]), frozenset(worker["lost_ops"])
+        session.once = frozenset(worker["once_ops"])
 
 
 def _as_controller(config: pytest.Config) -> None:
@@ -169,6 +170,7 @@ def pytest_configure_node(node: Any) -> None:
         node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed
         node.workerinput["wrong_ops"] = sorted(session.wrong)
         node.workerinput["lost_ops"] = sorted(session.lost)
+        node.workerinput["once_ops"] = sorted(session.once)
 
 
 def _audit(session: Session) -> None:
@@ -181,6 +183,7 @@ def _audit(session: Session) -> None:
         pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
     session.wrong = frozenset(op for op, outcome in found.items() if outcome == isolated.WRONG)
     session.lost = frozenset(op for op, outcome in found.items() if outcome == isolated.BEGUN)
+    session.once = frozenset(op for op, outcome in found.items() if outcome == isolated.ONCE)
 
 
 def _runs_suites(config: pytest.Config) -> bool:
@@ -215,7 +218,7 @@ def _replay(session: Session, files: list[Path]) -> int:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "op" in metafunc.fixturenames:
+    if "op" in metafunc.fixturenames and metafunc.definition.get_closest_marker("rule"):
         metafunc.parametrize("op", list(OPS))
 
 

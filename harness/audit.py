@@ -1,30 +1,40 @@
 """The audit: which ops are wrong by themselves, found before any random program is drawn.
 
 Each op is run on a few fixed programs of its own. One that fails is left out of the programs of all other suites, so
-that one bad op does not turn the whole board red; its own rule reports it.
+that one bad op does not turn the whole board red; its own rule reports it. One whose second derivative fails, or is not
+implemented, is left out of programs that differentiate twice.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from frameworks.base import Framework
+from frameworks.runner import run
 from harness.checking import violation_of
 from rules.catalogue import Needs
-from rules.language import Apply, Literal, Program, Ref, Shape
+from rules.judge import judge
+from rules.language import Literal, Program, Ref, Shape
+from rules.observations import Kind, Observation, Raised
 from rules.ops import OPS
 from rules.ops.domains import ANY, Domain
 from rules.ops.op import choices_of, rest_of
 from rules.ops.shapes import size
+from rules.reference.values import Reference
 from strategies.builder import Builder
+from strategies.curvatures import applies, differentiate
 from strategies.tensors import literal
 
 SAMPLES = 4
 """Random programs of an op in each dtype."""
+
+DRAWS = 6
+"""Draws of a program that differentiates an op twice before it is given up."""
 
 SWEPT = ("elementwise", "activations", "binary")
 """The families whose ops treat each element by itself."""
@@ -68,17 +78,21 @@ def sample(op: str, seed: int, dtype: str) -> Program | None:
 
 def sweep(op: str, dtype: str) -> Program | None:
     """An elementwise op on every value that programs are drawn with; None for other ops."""
+    sampler = Sampler(0, dtype)
+    made = _on_every_value(sampler, op)
+    return None if made is None else _called(sampler, made, op)
+
+
+def _on_every_value(sampler: Sampler, op: str) -> Sequence[Ref] | None:
     row = OPS[op]
     if row.family not in SWEPT or not row.accepts(GRID.shape) or rest_of(row, GRID.shape)[0] not in ((), (GRID.shape,)):
         return None
-    sampler = Sampler(0, dtype)
     arity = 1 + len(rest_of(row, GRID.shape)[0])
-    leaves = [sampler.leaf(value=_swept(row.domain(k), k, dtype)) for k in range(arity)]
+    leaves = [sampler.leaf(value=_swept(row.domain(k), k, sampler.dtype)) for k in range(arity)]
     values = [sampler.reference.values[leaf] for leaf in leaves]
     if row.apart is not None and not row.apart(*values):
         return None
-    attrs = choices_of(row, (GRID.shape,) * arity)[0]
-    return _called(sampler, sampler.apply(op, leaves, attrs), op)
+    return sampler.apply(op, leaves, choices_of(row, (GRID.shape,) * arity)[0])
 
 
 def _swept(domain: Domain, operand: int, dtype: str) -> Literal:
@@ -87,17 +101,54 @@ def _swept(domain: Domain, operand: int, dtype: str) -> Literal:
 
 
 def _called(sampler: Sampler, made: Sequence[Ref], op: str) -> Program | None:
-    steps = sampler.reference.steps
-    if not any(isinstance(step, Apply) and step.op == op for step in steps):
+    if not applies(sampler, op):
         return None
     sampler.backward(*made)
-    return Program(tuple(steps))
+    return Program(tuple(sampler.reference.steps))
+
+
+def curvature(op: str, seed: int, dtype: str, weighted: bool) -> Program | None:
+    """A program that differentiates an op twice; None where every draw came to another op, or it is linear."""
+    for draw in range(DRAWS):
+        sampler = Sampler(zlib.crc32(f"{op} {seed} twice {draw}".encode()), dtype)
+        made = sampler.op(op, fresh=True)
+        program = _curved(sampler, made, op, weighted)
+        if program or (applies(sampler, op) and size(sampler.shape(made[0])) and not weighted):
+            return program
+    return None
+
+
+def _curved(sampler: Sampler, made: Sequence[Ref], op: str, weighted: bool) -> Program | None:
+    if not applies(sampler, op) or not differentiate(sampler, made, weighted):
+        return None
+    return Program(tuple(sampler.reference.steps))
+
+
+def _swept_twice(op: str, dtype: str) -> Program | None:
+    sampler = Sampler(1, dtype)
+    made = _on_every_value(sampler, op)
+    return None if made is None else _curved(sampler, made, op, weighted=False)
 
 
 def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
     """The fixed programs that an op is audited with: samples in every dtype, and a sweep of its values."""
     for dtype in dtypes:
         for program in (sweep(op, dtype), *(sample(op, seed, dtype) for seed in range(SAMPLES))):
+            if program is not None:
+                yield program
+
+
+def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1) -> Iterator[Program]:
+    """The fixed programs that differentiate an op twice: its results as they are and weighted, and a sweep of its
+    values.
+    """
+    for dtype in dtypes:
+        swept = _swept_twice(op, dtype)
+        if swept is not None:
+            yield swept
+        for seed, weighted in product(range(seeds), (False, True)):
+            alike = swept is not None and not seed and not weighted
+            program = None if alike else curvature(op, seed, dtype, weighted)
             if program is not None:
                 yield program
 
@@ -113,6 +164,31 @@ def is_wrong(op: str, framework: Framework, claims: Collection[Needs], dtypes: S
     """
     violations = (violation_of(program, framework, claims) for program in programs(op, dtypes))
     return any(violation is not None and violation.op == op for violation in violations)
+
+
+def is_once_only(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> bool:
+    """Whether an op's second derivative breaks a rule in its most exact dtype, or is not implemented."""
+    if Needs.CREATE_GRAPH not in claims:
+        return False
+    for program in curvatures(op, dtypes[:1]):
+        observation = run(program, framework)
+        if unsupported(observation) or judge(program, observation, Reference(), claims).violation:
+            return True
+    return False
+
+
+def unsupported(observation: Observation) -> bool:
+    """Whether something that a program asks for is not implemented."""
+    outcomes = (seen.outcome for seen in observation)
+    return any(isinstance(outcome, Raised) and outcome.kind is Kind.NOT_IMPLEMENTED for outcome in outcomes)
+
+
+def once_only(
+    framework: Framework, claims: Collection[Needs], dtypes: Sequence[str], wrong: Collection[str] = ()
+) -> frozenset[str]:
+    """The ops of the catalogue, less those that are wrong anyway, that cannot be differentiated twice."""
+    names = (name for name in OPS if name in framework.ops and name not in wrong)
+    return frozenset(name for name in names if is_once_only(name, framework, claims, dtypes))
 
 
 def at_fault(wrong: Collection[str], ops: Collection[str]) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """The audit in a process of its own: an op that ends its process, or never comes back, is only one more wrong op.
 
 The process notes each op before it runs it and what came of it afterwards. Where it dies, the op that it had begun is
-wrong, and another process goes on with the ops behind it.
+wrong, and another process goes on with the ops behind it. An op that is right is then differentiated twice.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harness.audit import is_wrong
+from harness.audit import is_once_only, is_wrong
 from harness.session import Session
 
-BEGUN, FINE, WRONG, END = "begun", "fine", "wrong", "end"
+BEGUN, FINE, WRONG, ONCE, END = "begun", "fine", "wrong", "once", "end"
 
 FAILED = 93
 """The exit code where the audit itself fails, which says nothing about the op."""
@@ -29,7 +29,9 @@ class AuditFailed(Exception):
 
 
 def audit(name: str, device: str, dtypes: Sequence[str], patience: float) -> dict[str, str]:
-    """What came of each op of the framework of that name: `FINE`, `WRONG`, or `BEGUN` where it never came back."""
+    """What came of each op of the framework of that name: `FINE`, `WRONG`, `ONCE` where its second derivative is wrong
+    or not implemented, or `BEGUN` where it never came back.
+    """
     with TemporaryDirectory() as folder:
         notes = Path(folder) / "notes"
         notes.touch()
@@ -66,8 +68,11 @@ def main(name: str, device: str, dtypes: str, patience: str, path: str) -> int:
             for op in (op for op in session.use_all_ops() if op not in seen):
                 faulthandler.dump_traceback_later(float(patience), exit=True)
                 print(BEGUN, op, file=file, flush=True)
-                wrong = is_wrong(op, session.framework, session.claims, session.drawable)
-                print(WRONG if wrong else FINE, op, file=file, flush=True)
+                asked = op, session.framework, session.claims, session.drawable
+                wrong = is_wrong(*asked)
+                print(WRONG if wrong else ONCE, op, file=file, flush=True)
+                if not wrong and not is_once_only(*asked):
+                    print(FINE, op, file=file, flush=True)
             print(FINE, END, file=file)
     except Exception:
         traceback.print_exc()

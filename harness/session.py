@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.metadata
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from frameworks.base import Framework
 from frameworks.known import Known, known
 from frameworks.registry import load
 from frameworks.smoke import smoke
-from harness.audit import at_fault, wrong_ops
+from harness.audit import at_fault, once_only, wrong_ops
 from harness.checking import Check, companion, is_known, violation_of
 from harness.journal import PATIENCE, Journal
 from reports import records
@@ -27,6 +27,9 @@ SUITE_VERSION = "0.1"
 ADAPTER_ERROR = 10
 """The exit code of a run whose adapter cannot be used; none of pytest's own."""
 
+TWICE = "higher/op"
+"""The rule that ops are left out of programs that differentiate twice for."""
+
 PACKAGES = ("torch", "jax", "jaxlib", "numpy", "scipy", "hypothesis", "pytest", "pytest-xdist")
 
 
@@ -36,7 +39,7 @@ class Session:
 
     `worker` names the process among pytest-xdist's; `patience` is how many seconds a program may take; `wrong` are the
     ops that an audit elsewhere found wrong by themselves (None: the session holds its own), `lost` those that never
-    came back from it.
+    came back from it, `once` those that it could not differentiate twice.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Session:
     patience: float = PATIENCE
     wrong: frozenset[str] | None = None
     lost: frozenset[str] = frozenset()
+    once: frozenset[str] = frozenset()
 
     @cached_property
     def framework(self) -> Framework:
@@ -87,16 +91,25 @@ class Session:
     @cached_property
     def broken(self) -> frozenset[str]:
         """The ops that are wrong by themselves, found by the audit, and those known to be."""
-        listed = {entry.op for entry in self.known if entry.op is not None}
+        listed = {entry.op for entry in self.known if entry.op is not None and entry.rule != TWICE}
         wrong = wrong_ops(self.framework, self.claims, self.drawable) if self.wrong is None else self.wrong
         return at_fault(wrong, self.framework.ops) | self.lost | listed
+
+    @cached_property
+    def broken_twice(self) -> frozenset[str]:
+        """The ops whose second derivatives are wrong or not implemented, found by the audit, and those known to be."""
+        listed = {entry.op for entry in self.known if entry.op is not None and entry.rule == TWICE}
+        once = self.once
+        if self.wrong is None:
+            once = once_only(self.framework, self.claims, self.drawable, self.broken)
+        return at_fault(once, self.framework.ops) | listed
 
     def prepare(self) -> None:
         """Make the framework's alphabet, less its broken ops, the one that strategies draw from."""
         gc.freeze()  # what is loaded by now stays: the collector need not look at it again after every few programs
         gc.set_threshold(20_000, 20, 50)
         self.use_all_ops()
-        alphabet.use(alphabet.current().without(self.broken))
+        alphabet.use(replace(alphabet.current().without(self.broken), once=self.broken_twice))
 
     def use_all_ops(self) -> tuple[str, ...]:
         """Make the framework's whole alphabet the one that strategies draw from; its ops."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from rules.catalogue import Needs
 from rules.ops import OPS
@@ -22,11 +23,14 @@ CORE = (
 
 @dataclass(frozen=True)
 class Alphabet:
-    """Ops (weighted by repetition, simplest first), dtypes, and what the framework claims."""
+    """Ops (weighted by repetition, simplest first), dtypes, and what the framework claims. `once` are the ops that may
+    not stand where a program differentiates twice.
+    """
 
     ops: Sequence[str]
     dtypes: Sequence[str] = ("float64", "float32")
     claims: frozenset[Needs] = frozenset(Needs)
+    once: frozenset[str] = frozenset()
     weighted: Sequence[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -38,6 +42,11 @@ class Alphabet:
     def without(self, ops: Collection[str]) -> Alphabet:
         """The alphabet less some ops."""
         return replace(self, ops=tuple(name for name in self.ops if name not in ops))
+
+    @cached_property
+    def twice(self) -> Alphabet:
+        """The alphabet of what may stand under a call with create_graph."""
+        return self.without(self.once)
 
 
 _current = Alphabet(tuple(OPS))
