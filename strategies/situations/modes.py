@@ -43,6 +43,7 @@ def unrecorded_views(b: Actor) -> None:
     b.sound = False
     with b.under("no_grad"):
         view(b, source, 1)
+    b.call(source)
 
 
 @history

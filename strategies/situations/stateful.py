@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from rules.catalogue import Needs
-from rules.language import AssignGrad, Attrs, Backward, Held, Ref, Shape, Step
+from rules.language import Attrs, Ref, Shape, Step
+from strategies.actor import Actor
 from strategies.builder import Builder
 from strategies.draft import Undrawable
-from strategies.situations.base import situation
+from strategies.situations.base import history, situation
 
 SHAPES: tuple[Shape, ...] = ((3,), (2,), (), (2, 3))
 
@@ -23,16 +24,6 @@ OPTIMIZERS: tuple[tuple[str, Attrs], ...] = (
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh", "exp")
 
 
-def created(b: Builder, root: Ref) -> None:
-    """A backward call that makes its gradients differentiable."""
-    b.add(Backward((root,), (b.cotangent(root),), None, True))
-
-
-def held(b: Builder, leaf: Ref) -> Ref:
-    """The gradient that a leaf holds, as a value."""
-    return Ref(b.add(Held(leaf)))
-
-
 def chain(b: Builder, value: Ref, most: int = 3) -> Ref:
     """One to `most` smooth ops that save, each on the result of the one before."""
     for _ in range(1 + b.below(most)):
@@ -40,37 +31,43 @@ def chain(b: Builder, value: Ref, most: int = 3) -> Ref:
     return value
 
 
-@situation
-def second_derivatives(b: Builder) -> None:
+@history
+def second_derivatives(b: Actor) -> None:
     """A gradient computed with create_graph, used in a computation of its own, and walked; up to third order."""
+    b.claims(Needs.CREATE_GRAPH, Needs.ASSIGNS)
     leaf = b.leaf(b.pick(SHAPES))
     root = chain(b, leaf)
     for _ in range(1 + b.below(2)):
-        created(b, root)
-        gradient = held(b, leaf)
+        b.call(root, create=True)
+        gradient = b.held(leaf)
         b.zero(leaf)
         root = chain(b, gradient, 1) if b.below(2) else gradient
-    b.backward(root)
+    b.call(root)
 
 
-@situation
-def plain_gradients(b: Builder) -> None:
+@history
+def plain_gradients(b: Actor) -> None:
     """A gradient computed without create_graph, retained or not, taken for a root."""
+    b.claims(Needs.ASSIGNS)
     leaf = b.leaf(b.pick(SHAPES))
-    b.backward(chain(b, leaf), retain=b.pick((None, True)))
-    b.backward(held(b, leaf), retain=b.pick((None, True)))
+    keep = b.pick((None, True)) if b.can(Needs.RETAIN) else None
+    b.call(chain(b, leaf), retain=keep)
+    b.call(b.held(leaf), retain=keep)
 
 
-@situation
-def assigned_gradients(b: Builder) -> None:
+@history
+def assigned_gradients(b: Actor) -> None:
     """A gradient replaced, by another value or by none, and added to."""
+    b.claims(Needs.ASSIGNS)
     leaf = b.leaf(b.pick(SHAPES))
     root = chain(b, leaf)
-    b.backward(root, retain=True)
+    b.call(root, retain=True if b.can(Needs.RETAIN) else None)
     given = b.leaf(b.shape(leaf), requires_grad=False)
-    b.add(AssignGrad(leaf, None if b.below(4) == 3 else given))
+    b.assign(leaf, None if b.below(4) == 3 or b.requires(given) else given)
     for _ in range(b.below(3)):
-        b.backward(root, retain=True)
+        if not b.can(Needs.RETAIN):
+            root = chain(b, leaf)
+        b.call(root, retain=True if b.can(Needs.RETAIN) else None)
 
 
 def _stepped(b: Builder, leaves: list[Ref], settings: tuple[str, Attrs]) -> None:

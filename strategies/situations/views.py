@@ -33,8 +33,7 @@ def views(b: Actor) -> None:
         names = [n for n in b.having("broadcast_to", "unfold") if takes(OPS[n], b.shape(source))]
         values += b.op(b.pick(names), on=source)[:1] if names else []
     _touch(b, source)
-    if b.requires(values[-1]):
-        b.call(values[-1])
+    b.call(b.recent([r for r in values if b.requires(r) and b.reference.values[r].size]))
 
 
 @history

@@ -58,8 +58,7 @@ def written_values(b: Actor) -> None:
 def _walk(b: Actor, values: list[Ref]) -> None:
     """A backward call from what some values come to, where nothing keeps it from being walked."""
     roots = [r for r in values if b.requires(r) and b.reference.values[r].size]
-    if roots:
-        b.call(plain(b, b.recent(roots)))
+    b.call(plain(b, b.recent(roots) if roots else computed(b)))
 
 
 @history
