@@ -2,31 +2,63 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from rules.graph import Expectation
-from rules.language import Apply, Backward, Leaf, Program, Ref, ZeroGrad, operands
-from rules.observations import Kind, Raised, Returned, Seen
-from rules.ops import Saves
-from rules.reference.values import reference_of
+from rules.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    Detach,
+    DetachInPlace,
+    Grad,
+    Held,
+    Hook,
+    Instruction,
+    Leaf,
+    Modes,
+    Program,
+    Ref,
+    RemoveHook,
+    RequiresGrad,
+    RetainGrad,
+    Step,
+    Write,
+    ZeroGrad,
+    operands,
+    records,
+)
+from rules.observations import Kind
+from rules.ops import OPS, Aliases, Saves
 from rules.tape import Tape
+from strategies.actor import Actor
 
 
 def features(program: Program) -> set[str]:
     """Every feature of a program, where each call returns if it may and raises if it must."""
-    tape = Tape(reference_of(program))
+    follower = Actor(_undrawn, "float64")
+    tape = follower.tape
+    assert tape is not None
     found = set(_written(program))
     earlier: list[tuple[int, Expectation]] = []
     for at, step in enumerate(program):
-        expectation = tape.expect(at, step)
+        modes = program.mode(at)
+        expectation = tape.expect(at, step, modes)
         if isinstance(step, Backward):
             found.update(_shape_of_walk(step, expectation, tape))
             found.update(_history(step, expectation, tape, earlier))
             earlier.append((at, expectation))
-        raised = not expectation.returns
-        outcome = Raised(next(iter(expectation.raises)), "Error", "") if raised else Returned()
-        tape.advance(at, step, expectation, Seen(outcome))
-    return found
+        found.update(_touched(step, modes, tape))
+        with follower.under(*modes):
+            follower.add(step)
+        if follower.fails:
+            found.add("legal instruction after an error")
+    return found - ({"legal instruction after an error"} if follower.fails else set())
+
+
+def _undrawn(strategy: object) -> object:
+    raise AssertionError("a program that is followed draws nothing")
 
 
 def _written(program: Program) -> Iterator[str]:
@@ -52,6 +84,66 @@ def _written(program: Program) -> Iterator[str]:
     for call in calls:
         if any(c is not None and 0.0 in c.data for c in call.cotangents):
             yield "cotangent with zeros"
+    yield from _asked(program)
+
+
+def _asked(program: Program) -> Iterator[str]:
+    """What is asked for besides computing values."""
+    if any(len(modes) > 1 for modes in program.modes):
+        yield "grad modes inside one another"
+    if sum(isinstance(s, (Backward, Grad)) and s.create_graph for s in program) > 1:
+        yield "several calls with create_graph"
+    for step in program:
+        match step:
+            case Grad(create_graph=create) | Backward(create_graph=create) if create:
+                yield "create_graph"
+        match step:
+            case Grad():
+                yield "functional call"
+            case Backward(inputs=tuple()):
+                yield "call restricted to inputs"
+            case Hook(effect=effect, accumulated=accumulated):
+                yield "hook after accumulation" if accumulated else f"hook that would {effect}"
+            case RemoveHook():
+                yield "hook that is removed"
+            case RetainGrad():
+                yield "retained gradient"
+            case RequiresGrad(on=on):
+                yield f"switch {'on' if on else 'off'}"
+            case DetachInPlace():
+                yield "detached in place"
+            case Held():
+                yield "gradient as a value"
+            case AssignGrad():
+                yield "assigned gradient"
+            case Step():
+                yield "optimizer's step"
+    hooked = Counter(step.target for step in program if isinstance(step, Hook))
+    if any(count > 1 for count in hooked.values()):
+        yield "several hooks on one value"
+
+
+def _touched(step: Instruction, modes: Modes, tape: Tape) -> Iterator[str]:
+    """What is written, and who shares memory with whom."""
+    reference, memory = tape.reference, tape.reference.memory
+    if isinstance(step, Apply) and OPS[step.op].aliases is Aliases.SURELY and step.args[0] in memory.bases:
+        yield "view of a view"
+    if isinstance(step, Detach) and step.source in memory.bases:
+        yield "view, detached"
+    if not isinstance(step, Write):
+        return
+    recorded = records(modes) and any(reference.requires_grad[r] for r in operands(step))
+    yield "recorded write" if recorded else "unrecorded write"
+    if step.target in memory.bases:
+        yield "write to a view"
+    elif memory.family.get(step.target):
+        yield "write to what has views"
+    if reference.is_leaf(step.target) and reference.requires_grad[step.target]:
+        yield "write to a leaf that requires grad"
+    if memory.owner(step.target).at < 0:
+        yield "write to a gradient"
+    if isinstance(reference.steps[step.target.at], Detach):
+        yield "write to a detached value"
 
 
 def _shape_of_walk(call: Backward, expectation: Expectation, tape: Tape) -> Iterator[str]:
@@ -63,11 +155,11 @@ def _shape_of_walk(call: Backward, expectation: Expectation, tape: Tape) -> Iter
             yield "same value as both arguments"
         for ref in node.args:
             users.setdefault(ref, set()).add(node.at)
-    if len(call.roots) == 1 and any(len(users[ref]) > 1 for ref in walk.uses):
+    if len(call.roots) == 1 and any(len(users[ref]) > 1 for ref in walk.uses if ref in users):
         yield "diamond"
     if max(walk.uses.values(), default=0) >= 8:
         yield "value used eight times or more"
-    below = [{node.at for node in tape.walk([root]).nodes} for root in call.roots]
+    below = [{node.at for node in tape.walk(Backward((root,), (None,))).nodes} for root in call.roots]
     if len(below) > 1 and set.intersection(*below):
         yield "several roots on one subgraph"
 
@@ -97,4 +189,4 @@ def _history(
 
 def size(program: Program) -> tuple[int, int]:
     """How many ops and how many calls a program has."""
-    return sum(isinstance(s, Apply) for s in program), sum(isinstance(s, (Backward, ZeroGrad)) for s in program)
+    return sum(isinstance(s, Apply) for s in program), sum(isinstance(s, (Backward, Grad, ZeroGrad)) for s in program)

@@ -16,31 +16,35 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from frameworks.runner import run
+from frameworks.known import known
 from frameworks.torch_eager import TorchEager
-from rules.catalogue import RULES
-from rules.judge import judge
+from frameworks.torch_saved import TorchSaved
+from harness.checking import Check
+from harness.replay import needs
+from rules.catalogue import RULES, Level, Needs
 from rules.language import Apply, Program
 from rules.ops import OPS
-from rules.reference.values import reference_of
+from rules.ops.writes import WRITES
+from rules.relating import Related
 from rules.validation import validate
 from strategies import alphabet, situations
+from strategies.draft import Undrawable
 from strategies.programs import programs
 from tests.census import features, size
 
 N = 1500
-EACH = 100
+EACH = 60
 PER_RULE = 60
 SUITES = sorted((Path(__file__).parents[1] / "suites").glob("test_*.py"))
-INEXACT = frozenset({"hardsigmoid", "digamma", "matrix_exp"})
-"""Ops whose gradients PyTorch is known to compute less exactly than their dtype allows."""
+INEXACT = frozenset({"hardsigmoid", "digamma", "matrix_exp", "kron", "batch_norm_affine"})
+"""Ops that PyTorch is known to get wrong, or less exact than their dtype allows."""
 
 SITUATIONS: dict[str, Callable[[], st.SearchStrategy[Program]]] = {
     name: make
     for name, make in vars(situations).items()
     if getattr(make, "__module__", "").startswith(situations.__name__)
     and name[0] != "_"
-    and name not in ("situation", "single_ops")
+    and name not in ("situation", "single_ops", "single_writes")
 }
 
 settings.register_profile(
@@ -84,28 +88,58 @@ FLOORS = {
     "diamond": (5, 3),
     "value used eight times or more": (0, 0.2),
     "same value as both arguments": (10, 15),
-    "several roots on one subgraph": (3, 1.5),
+    "several roots on one subgraph": (3, 0.6),
     "independent graphs that share leaves": (7, 3),
-    "root rebuilt after its graph was freed": (0, 1.5),
-    "new root on a freed subgraph": (1, 1.7),
-    "freed graph walked again": (9, 10),
-    "freed graph that saved nothing, walked again": (3, 1.5),
+    "root rebuilt after its graph was freed": (0, 0.8),
+    "new root on a freed subgraph": (1, 0.6),
+    "freed graph walked again": (9, 3.5),
+    "freed graph that saved nothing, walked again": (3, 0.5),
     "op after a backward, walked later": (20, 2.5),
-    "backward called three times or more": (20, 9),
+    "backward called three times or more": (20, 6),
     "leaf that requires no grad": (12, 8),
-    "unused leaf": (7, 7),
+    "unused leaf": (7, 3.5),
     "leaves of equal value": (0.4, 4),
     "zero among the values": (20, 11),
     "cotangent with zeros": (15, 7),
     "rank 0": (7, 5),
     "rank 1": (30, 25),
     "rank 2": (35, 25),
-    "rank 3": (16, 7),
-    "rank 4": (7, 4),
-    "dimension of 0": (11, 2.5),
-    "dimension of 1": (30, 18),
+    "rank 3": (16, 6),
+    "rank 4": (7, 2.5),
+    "dimension of 0": (11, 1.5),
+    "dimension of 1": (30, 10),
     "float32": (25, 23),
     "float64": (25, 25),
+    "assigned gradient": (0, 1.5),
+    "call restricted to inputs": (0, 2),
+    "create_graph": (0, 3),
+    "detached in place": (0, 1),
+    "functional call": (0, 8),
+    "grad modes inside one another": (0, 2.5),
+    "gradient as a value": (0, 3.5),
+    "hook after accumulation": (0, 0.8),
+    "hook that is removed": (0, 1.5),
+    "hook that would misshape": (0, 0.6),
+    "hook that would observe": (0, 2),
+    "hook that would raise": (0, 0.5),
+    "hook that would replace": (0, 0.8),
+    "hook that would scale": (0, 1.5),
+    "legal instruction after an error": (14, 10),
+    "optimizer's step": (0, 2),
+    "recorded write": (0, 6),
+    "retained gradient": (0, 1),
+    "several calls with create_graph": (0, 1),
+    "several hooks on one value": (0, 2),
+    "switch off": (0, 1),
+    "switch on": (0, 0.9),
+    "unrecorded write": (0, 3.5),
+    "view of a view": (2.5, 2),
+    "view, detached": (0.1, 0.8),
+    "write to a detached value": (0, 0.2),
+    "write to a gradient": (0, 0.6),
+    "write to a leaf that requires grad": (0, 1.5),
+    "write to a view": (0, 3),
+    "write to what has views": (0, 1),
 }
 """For each feature, in what part of the programs, in percent, it is at least: of programs(), and of all situations."""
 
@@ -151,7 +185,7 @@ def test_programs_are_of_a_size():
 def test_every_situation_computes_and_calls(name: str):
     _, sums, total = counts(name, EACH)
     assert total == EACH
-    assert sums["ops"] >= 0.8 * total
+    assert sums["ops"] >= 0.7 * total
     assert sums["calls"] >= 0.9 * total
 
 
@@ -181,11 +215,14 @@ def test_an_op_is_drawn_by_itself(name: str):
 
 # -- rules -------------------------------------------------------------------------------------------------------------
 
-TORCH = TorchEager()
+TORCH, COUNTING = TorchEager(), TorchSaved()
+KNOWN = known("torch")
+SAMPLED = {"op": sorted(set(OPS) - INEXACT)[::10], "write": sorted(set(WRITES) - {f"{op}_" for op in INEXACT})[::5]}
+"""Of the tests that are about one op each, or one write, these are run."""
 
 
 def suite_tests() -> Iterator[tuple[str, Callable[..., None]]]:
-    """Every test of the suites that draws programs, with its rule; its settings are those of counting."""
+    """Every test of the suites, with its rule; the settings of those that draw are those of counting."""
     before = settings.get_current_profile_name()
     settings.load_profile("counting")
     try:
@@ -197,38 +234,91 @@ def suite_tests() -> Iterator[tuple[str, Callable[..., None]]]:
             spec.loader.exec_module(module)
             for function in vars(module).values():
                 marks = [mark for mark in getattr(function, "pytestmark", ()) if mark.name == "rule"]
-                named = hasattr(function, "hypothesis") and "name" in inspect.signature(function).parameters
-                if hasattr(function, "hypothesis") and marks and not named:
+                if marks:
                     yield marks[0].args[0], function
     finally:
         settings.load_profile(before)
 
 
-TESTS = list(suite_tests())
-LEAST = {"test_graph": 0.2}
-"""What part of a test's programs has to bring its rule's situation about, where that is not half of them."""
+ALL_TESTS = list(suite_tests())
+
+
+def draws_alone(test: Callable[..., None]) -> bool:
+    """Whether a test draws programs with nothing but a check, or an op or a write besides."""
+    asks = set(inspect.signature(test).parameters) - {"check", "op", "write"}
+    return hasattr(test, "hypothesis") and not asks
+
+
+TESTS = [(rule, test) for rule, test in ALL_TESTS if draws_alone(test)]
+IDS = [f"{rule} {test.__name__}" for rule, test in TESTS]
+LEAST = {"test_graph": 0.2, "test_constant": 0.5, "test_walked_only": 0.7, "test_zero_to_none": 0.7, "test_cycles": 0.7}
+"""What part of a test's programs has to bring its rule's situation about, where that is not most of them."""
+
+LEAST_PROGRAMS = {"test_rounds": 40}
+"""How many programs a test draws, where that is not as many as others do."""
+
+
+def all_of(test: Callable[..., None], check: Callable[[Program | Related], None]) -> None:
+    """Run a test, for some ops where it is about one."""
+    parameters = [name for name in ("op", "write") if name in inspect.signature(test).parameters]
+    for name in parameters:
+        for value in SAMPLED[name]:
+            if name != "op" or value in alphabet.current().ops:
+                test(check=check, **{name: value})
+    if not parameters:
+        test(check=check)
 
 
 def test_every_rule_has_a_test():
-    assert {rule for rule, _ in TESTS} == {slug for slug in RULES if slug != "documents/claims"}
+    """What is left open need not be sought out."""
+    judged = {slug for slug, rule in RULES.items() if rule.level is not Level.INFO}
+    assert not judged - {rule for rule, _ in ALL_TESTS}
 
 
-@pytest.mark.parametrize(("rule", "test"), TESTS, ids=[f"{rule} {test.__name__}" for rule, test in TESTS])
+def test_every_situation_has_a_test():
+    text = "".join(path.read_text(encoding="utf-8") for path in SUITES)
+    assert not [name for name in SITUATIONS if f"situations.{name}(" not in text]
+
+
+@pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
 def test_a_rule_is_put_to_the_test_by_its_own_suite(rule: str, test: Callable[..., None]):
-    drawn = exercised = 0
+    framework = COUNTING if Needs.COUNTS_SAVED in RULES[rule].needs else TORCH
+    checked = Check(framework, framework.claims, known=KNOWN)
+    exercised = 0
 
-    def check(program: Program) -> None:
-        nonlocal drawn, exercised
-        judgement = judge(program, run(program, TORCH), reference_of(program), TORCH.claims)
-        assert judgement.violation is None, judgement.violation
-        drawn += 1
-        exercised += rule in judgement.exercised
+    def check(program: Program | Related) -> None:
+        nonlocal exercised
+        before = checked.exercised[rule]
+        checked(program)
+        exercised += checked.exercised[rule] > before
 
-    if "op" in inspect.signature(test).parameters:
-        for op in sorted(set(OPS) - INEXACT)[::10]:
-            test(check=check, op=op)
-    else:
-        test(check=check)
-    print(f"\n{rule}, {test.__name__}: {exercised} of {drawn} programs")
-    assert drawn >= PER_RULE
-    assert exercised >= drawn * LEAST.get(test.__name__, 0.5)
+    all_of(test, check)
+    print(f"\n{rule}, {test.__name__}: {exercised} of {checked.programs} programs")
+    assert checked.programs >= LEAST_PROGRAMS.get(test.__name__, PER_RULE)
+    assert exercised >= checked.programs * LEAST.get(test.__name__, 0.8)
+
+
+# -- frameworks that can less ------------------------------------------------------------------------------------------
+
+SMALL = ("add", "multiply", "negative", "sum", "exp", "reshape", "select", "clone", "tanh")
+"""A small framework's ops."""
+
+
+@pytest.mark.parametrize("ops", [tuple(sorted(set(OPS) - INEXACT)), SMALL], ids=["all ops", "few ops"])
+@pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
+def test_nothing_is_asked_that_is_not_claimed(rule: str, test: Callable[..., None], ops: tuple[str, ...]):
+    claims = RULES[rule].needs | {Needs.IMPERATIVE, Needs.FREES}
+    before = alphabet.current()
+    alphabet.use(alphabet.Alphabet(tuple(op for op in OPS if op in ops), claims=claims))
+
+    def check(drawn: Program | Related) -> None:
+        for program in (drawn.first, drawn.second) if isinstance(drawn, Related) else (drawn,):
+            assert needs(program) <= claims
+            assert {step.op for step in program if isinstance(step, Apply)} <= set(ops)
+
+    try:
+        all_of(test, check)
+    except Undrawable:
+        pytest.skip("not applicable")
+    finally:
+        alphabet.use(before)

@@ -85,11 +85,10 @@ def buffered_histories(b: Actor) -> None:
     if "select" not in b.alphabet.ops:
         raise Undrawable("the framework has no select")
     for row in range(b.shape(buffer)[0]):
-        if b.below(4) < 3:
+        if row == 0 or b.below(4) < 3:
             part = b.apply("select", (buffer,), (("dim", 0), ("index", row)))[0]
             b.write(part, "copy_", computed(b, b.shape(part)))
-    if b.requires(buffer):
-        b.call(b.beyond(buffer) if b.below(2) else buffer)
+    b.call(b.beyond(buffer) if b.below(2) else buffer)
 
 
 @history
