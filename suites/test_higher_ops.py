@@ -15,7 +15,7 @@ from strategies.curvatures import curvatures
 
 rule = pytest.mark.rule
 
-FEW = max(2, settings().max_examples // 120)
+FEW = max(1, settings().max_examples // 120)
 """Programs for one op besides the fixed ones."""
 
 SEEDS = 1 if settings().max_examples < 1_000 else 4
