@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 from weakref import WeakSet
 
@@ -20,6 +21,20 @@ import torch
 from frameworks.torch_eager import TorchEager
 from rules.catalogue import Needs
 from rules.language import Attrs
+
+PRELUDE = """{prelude}
+from weakref import WeakSet
+
+
+class Box:
+    def __init__(self, tensor):
+        self.tensor = tensor.detach().clone()
+        saved.add(self)
+
+
+saved = WeakSet()
+torch.autograd.graph.saved_tensors_hooks(Box, lambda box: box.tensor).__enter__()"""
+"""What a program begins with that says how many saved tensors are alive."""
 
 
 class _Box:
@@ -39,6 +54,11 @@ class TorchSaved(TorchEager):
 
     name = "torch (counting saved tensors)"
     claims = (TorchEager.claims | {Needs.COUNTS_SAVED}) - {Needs.WRITE_CHECKS}
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        prelude = PRELUDE.format(prelude=self.dialect.prelude)
+        self.dialect = replace(self.dialect, prelude=prelude, saved="len(saved)")
 
     def reset(self) -> None:
         """Nothing is saved yet."""

@@ -6,9 +6,11 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from harness import relations
 from harness.checking import Broken
 from harness.journal import Entry
 from harness.script import script
@@ -20,17 +22,20 @@ from rules import codec
 from rules.catalogue import RULES
 from rules.dialect import code
 from rules.explain import explain
-from rules.language import Program
 from rules.reference.values import Reference
+from rules.relating import Related
 from rules.verdicts import Violation
 
 
 def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None) -> Failure:
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
-    program, violation, framework = broken.program, broken.violation, session.framework
-    path = file or _replay_file(program, session.folder, violation.rule, test)
+    if broken.related is not None:
+        return _relation(broken, broken.related, test, session, verdict, file)
+    program, violation, framework = broken.program, broken.violation, broken.framework or session.framework
+    path = file or _replay_file(codec.to_json(program), session.folder, violation.rule, test)
     command = replay_command(session, path)
-    remarks = explain(program, broken.observation, Reference(program), session.claims, violation)
+    claims = frozenset(framework.claims)
+    remarks = explain(program, broken.observation, Reference(program), claims, violation)
     return Failure(
         verdict=verdict,
         **_rule(violation.rule),
@@ -45,8 +50,35 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
         error=_error(violation),
         votes=votes(program, framework, violation),
         diagnosis=violation.diagnosis,
-        variation=nearest(program, violation.at, framework, session.claims),
+        variation=nearest(program, violation.at, framework, claims),
         script=script(program, broken.observation, violation, framework.dialect, command),
+        replay=str(path),
+        command=command,
+    )
+
+
+def _relation(
+    broken: Broken, related: Related, test: str, session: Session, verdict: Wrong, file: Path | None
+) -> Failure:
+    """The record of two programs that ought to give the same."""
+    violation, dialect = broken.violation, session.framework.dialect
+    form = relations.to_json(related)
+    path = file or _replay_file(form, session.folder, violation.rule, test)
+    command = replay_command(session, path)
+    return Failure(
+        verdict=verdict,
+        **_rule(violation.rule),
+        test=test,
+        program=form,
+        at=violation.at,
+        observed=violation.observed,
+        allowed=tuple(Allowed(text, rule) for text, rule in violation.allowed),
+        code="\n".join(code(related.first, dialect)),
+        other="\n".join(code(related.second, dialect)),
+        why=relations.why(related, violation),
+        error=_error(violation),
+        diagnosis=relations.alone(related, session.framework, session.claims),
+        script=relations.script(related, violation, dialect, command),
         replay=str(path),
         command=command,
     )
@@ -54,7 +86,7 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
 
 def lost(entry: Entry, session: Session) -> Failure:
     """The record of a program that ended its process: a crash, or a hang that the watchdog ended."""
-    path = _replay_file(entry.program, session.folder, entry.rule, entry.test)
+    path = _replay_file(codec.to_json(entry.program), session.folder, entry.rule, entry.test)
     dialect = session.framework.dialect
     command = replay_command(session, path)
     lines = code(entry.program, dialect)
@@ -95,11 +127,11 @@ def _rule(slug: str) -> dict:  # type: ignore[type-arg]
     }
 
 
-def _replay_file(program: Program, folder: Path, rule: str, test: str) -> Path:
+def _replay_file(form: dict[str, Any], folder: Path, rule: str, test: str) -> Path:
     found_by = re.sub(r"\W+", "-", test.rpartition("::")[2].removeprefix("test_")).strip("-")
     path = folder / "replay" / f"{rule.replace('/', '-')}.{found_by}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(codec.to_json(program), indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(form, indent=1) + "\n", encoding="utf-8")
     return path
 
 

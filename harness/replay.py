@@ -10,7 +10,8 @@ from typing import Literal
 
 from frameworks.base import Framework
 from frameworks.runner import run
-from harness.checking import Broken
+from harness import relations
+from harness.checking import Broken, companion, related_as
 from rules import codec
 from rules.catalogue import Needs
 from rules.judge import judge
@@ -34,6 +35,7 @@ from rules.language import (
 )
 from rules.ops import OPS
 from rules.reference.values import Reference
+from rules.relating import Related
 from rules.validation import MalformedProgram
 
 Verdict = Literal["fixed", "still failing", "cannot run"]
@@ -41,7 +43,7 @@ Verdict = Literal["fixed", "still failing", "cannot run"]
 
 @dataclass(frozen=True)
 class Replayed:
-    """What became of a replayed program: the verdict, why it cannot run, or the rule that it still breaks."""
+    """What became of a replayed program or two: the verdict, why it cannot run, or the rule that it still breaks."""
 
     verdict: Verdict
     reason: str | None = None
@@ -49,12 +51,20 @@ class Replayed:
 
 
 def replay(path: Path, framework: Framework, claims: Collection[Needs]) -> Replayed:
-    """Run the program in a file again."""
+    """Run the program in a file again, also on the companion that counts saved tensors where there is one."""
     try:
-        program = read(path)
-    except (MalformedProgram, OSError, UnicodeDecodeError) as error:
+        found = read(path)
+    except (MalformedProgram, OSError, UnicodeDecodeError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Replayed("cannot run", f"{path}: {reason}")
+    if isinstance(found, Related):
+        cannot = _cannot(path, found.first, framework, claims) or _cannot(path, found.second, framework, claims)
+        return cannot or _related(found, framework)
+    return _cannot(path, found, framework, claims) or _alone(found, framework)
+
+
+def _cannot(path: Path, program: Program, framework: Framework, claims: Collection[Needs]) -> Replayed | None:
+    """Why a program cannot be run on a framework, if it cannot."""
     missing = sorted({s.op for s in program if isinstance(s, Apply)} - set(framework.ops))
     if missing:
         return Replayed("cannot run", f"{path}: {framework.name} does not support {', '.join(missing)}")
@@ -65,14 +75,29 @@ def replay(path: Path, framework: Framework, claims: Collection[Needs]) -> Repla
     if unclaimed:
         return Replayed("cannot run", f"{path}: {framework.name} does not claim {', '.join(unclaimed)}")
     try:
-        reference = Reference(program)
+        Reference(program)
     except Exception as error:  # operands of shapes that no op takes: the file is at fault, not the framework
         return Replayed("cannot run", f"{path}: the program is not well-formed: {type(error).__name__}: {error}")
-    observation = run(program, framework)
-    violation = judge(program, observation, reference, claims).violation
+    return None
+
+
+def _alone(program: Program, framework: Framework) -> Replayed:
+    counter = companion(framework)
+    for asked in (framework, counter) if counter else (framework,):
+        observation = run(program, asked)
+        violation = judge(program, observation, Reference(program), asked.claims).violation
+        if violation is not None:
+            return Replayed("still failing", violation.rule, Broken(program, observation, violation, asked))
+    return Replayed("fixed")
+
+
+def _related(related: Related, framework: Framework) -> Replayed:
+    observation, other = run(related.first, framework), run(related.second, framework)
+    violation = related_as(related, observation, other, framework).violation
     if violation is None:
         return Replayed("fixed")
-    return Replayed("still failing", violation.rule, Broken(program, observation, violation))
+    broken = Broken(related.first, observation, violation, framework, related)
+    return Replayed("still failing", violation.rule, broken)
 
 
 def needs(program: Program) -> set[Needs]:
@@ -123,8 +148,8 @@ def _call_needs(call: Backward | Grad) -> set[Needs]:
     return {need for need, asked in options.items() if asked}
 
 
-def read(path: Path) -> Program:
-    """The program in a file: its JSON form, or a failure record that holds one."""
+def read(path: Path) -> Program | Related:
+    """The program in a file, or two that are related: the JSON form, or a failure record that holds it."""
     text = path.read_text(encoding="utf-8")
     try:
         form = json.loads(text)
@@ -132,4 +157,6 @@ def read(path: Path) -> Program:
         raise MalformedProgram(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     if isinstance(form, dict) and form.get("record") == "failure":
         form = form.get("program")
+    if relations.is_relation(form):
+        return relations.from_json(form, frozenset(OPS))
     return codec.from_json(form, frozenset(OPS))

@@ -59,6 +59,8 @@ def _last(program: Program, seen: Seen, violation: Violation, line: str, dialect
     if violation.partner is not None:
         return [line, *_touched(program, violation, dialect)]
     shown = [line]
+    if dialect.saved and violation.rule.startswith("memory/"):
+        shown.append(f'print("saved tensors alive:", {dialect.saved}, "(it has to be: {violation.allowed[0][0]})")')
     if violation.subject is not None:
         what = _what(program, seen, violation, violation.subject, dialect)
         if what is not None:

@@ -1,7 +1,8 @@
 """What a failure shows, as data: its parts in the one order in which every rendering shows them.
 
-The order is an argument: which rule, what it allows and what happened, in which program, why that program forces the
-expected value, how wrong the value is, what the cause may be, what makes it go away, and how to see it oneself.
+The order is an argument: which rule, what it allows and what happened, in which program (and against which other one,
+where the rule relates two), why that program forces the expected value, how wrong the value is, what the cause may be,
+what makes it go away, and how to see it oneself.
 """
 
 from __future__ import annotations
@@ -38,6 +39,13 @@ class Listing:
 
     lines: tuple[str, ...]
     at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """The lines of the program that the listed one ought to agree with."""
+
+    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +92,7 @@ class Replay:
     path: str | None
 
 
-Part = Claim | Outcomes | Listing | Why | Measure | Diagnosis | Variation | Script | Replay
+Part = Claim | Outcomes | Listing | Other | Why | Measure | Diagnosis | Variation | Script | Replay
 
 
 def parts(failure: Failure) -> tuple[Part, ...]:
@@ -96,6 +104,7 @@ def parts(failure: Failure) -> tuple[Part, ...]:
         Claim(f.rule, f.level, f.verdict, f.sentence, f.sources, f.test, f.op),
         Outcomes(f.allowed, f.observed),
         Listing(lines, at) if f.code.strip() else None,
+        Other(tuple(f.other.rstrip("\n").split("\n"))) if f.other else None,
         Why(f.why) if f.why else None,
         Measure(f.error, f.votes) if f.error or f.votes else None,
         Diagnosis(f.diagnosis) if f.diagnosis else None,

@@ -14,6 +14,7 @@ from reports.parts import (
     Diagnosis,
     Listing,
     Measure,
+    Other,
     Outcomes,
     Part,
     Replay,
@@ -44,6 +45,9 @@ def lines(part: Part) -> Iterator[str]:
         case Listing():
             yield "The shortest program found:"
             yield from listing(part)
+        case Other():
+            yield "It has to agree with:"
+            yield from listing(part)
         case Why():
             yield "Why:"
             for step in part.steps:
@@ -64,11 +68,11 @@ def lines(part: Part) -> Iterator[str]:
             yield from ("", part.command) if part.command else ()
 
 
-def listing(part: Listing) -> Iterator[str]:
+def listing(part: Listing | Other) -> Iterator[str]:
     """The program with line numbers, and an arrow at the failing line; a long line goes on behind an empty number."""
-    digits = len(str(len(part.lines)))
+    digits, at = len(str(len(part.lines))), part.at if isinstance(part, Listing) else None
     for number, code in enumerate(part.lines, start=1):
-        arrow = "-->" if number == part.at else "   "
+        arrow = "-->" if number == at else "   "
         head = f"{arrow} {number:>{digits}} | "
         yield from _broken(head, f"{'':{digits + 4}} |     ", printable(code))
 

@@ -46,7 +46,8 @@ class Dialect:
     and {flags}; `differentiable` is what {flags} becomes for a leaf that requires grad. `ops` maps an op to its code
     with {0}, {1} for operands and attributes by name. `backward` has {root} and {arguments}; `backward_many` {roots},
     {cotangents} and {arguments}; `retain` has {value}. `clear_to_none` and `clear_to_zeros` have {leaf}; `gradient`
-    reads what a leaf holds. `error` is the exception to catch where an error is expected.
+    reads what a leaf holds. `error` is the exception to catch where an error is expected. `saved` reads how many saved
+    tensors are alive.
 
     `step` has {optimizer}, {leaves} and {settings}; where an optimizer makes several steps, it has a name: `optimizer`
     makes it, with the same fields, and `step_again`, with {name}, is a step.
@@ -72,6 +73,7 @@ class Dialect:
     clear_to_zeros: str
     gradient: str
     error: str = "Exception"
+    saved: str = ""
     clear_to_zeros_briefly: str = ""
     held: str = ""
     assign: str = ""

@@ -93,7 +93,7 @@ class _Story:
         return None
 
     def _lifetime(self) -> bool:
-        return self.violation.rule.startswith(("lifetime/", "errors/"))
+        return self.violation.rule.startswith(("lifetime/", "errors/", "memory/"))
 
     def _call(self, at: int, call: Backward) -> str | None:
         """An earlier backward call: what it freed, kept or added."""
@@ -118,6 +118,8 @@ class _Story:
     def verdict(self, reference: Reference) -> str:
         """Why the failing line has to do what it did not."""
         violation, step = self.violation, self.program[self.violation.at]
+        if violation.rule.startswith("memory/"):
+            return f"as the graphs stand now, {violation.allowed[0][0]}, but {violation.observed}."
         subject = None if violation.subject is None else self.names[violation.subject]
         if not isinstance(step, Backward):
             if violation.want is not None:

@@ -246,8 +246,9 @@ class Keeping:
             rule = "memory/steady"
         if not self._applies(rule):
             return None
-        due = f"at least {low}" if seen.saved < low != high else f"at most {high}" if low != high else f"{high}"
-        return Violation(rule, at, f"{_tensors(seen.saved)} alive", ((f"{due} alive", rule),))
+        bound = "" if low == high else "at least " if seen.saved < low else "at most "
+        due = f"{bound}{_tensors(low if seen.saved < low else high)} alive"
+        return Violation(rule, at, f"{_tensors(seen.saved)} alive", ((due, rule),))
 
     def _applies(self, rule: str) -> bool:
         return RULES[rule].needs <= frozenset(self.claims)

@@ -39,7 +39,7 @@ CALLS = (Backward, Grad, ZeroGrad, RetainGrad, Hook)
 WIDE: tuple[Callable[[], st.SearchStrategy[Program]], ...] = (
     situations.whole_graphs,
     situations.written_values,
-    situations.second_derivatives,
+    situations.replaced_gradients,
     situations.retained_gradients,
     situations.changing_hooks,
     situations.recorded_writes,
@@ -53,7 +53,8 @@ WIDE: tuple[Callable[[], st.SearchStrategy[Program]], ...] = (
     situations.raising_hooks,
     situations.refused,
     situations.held_derivatives,
-    situations.assigned_gradients,
+    situations.assigned_objects,
+    situations.penalised_gradients,
     situations.accumulated_hooks,
     situations.restored,
     situations.frozen_leaves,
