@@ -8,7 +8,7 @@ from rules.graph import Expectation
 from rules.holdings import HUGE, Holdings
 from rules.language import Backward, Hook, Ref, Walking
 from rules.observations import Fired, Seen
-from rules.reference.bound import close
+from rules.reference.bound import close, gradient_bound
 from rules.verdicts import Violation
 
 
@@ -80,7 +80,8 @@ class Watching(Holdings):
             return False
         if close(fired.value, want, self.dtype) or not np.abs(want).max() < HUGE:
             return True
-        return bool((np.abs(fired.value - want) <= self._slack_of(call, self.reference.slot(step.target))).all())
+        bound = gradient_bound(self.reference, call, self.reference.slot(step.target), self.dtype, fired.hook)
+        return bool((np.abs(fired.value - want) <= bound).all())
 
     def _order(self, at: int, call: Walking, seen: Seen, surely: set[Ref]) -> Violation | None:
         """Hooks of one value are called in the order in which they were registered."""

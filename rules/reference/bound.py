@@ -107,14 +107,17 @@ def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Array:
     return _scale(_spread(reference, lambda records, values, vjp: values[ref], exact), exact, dtype)
 
 
-def gradient_bound(reference: Reference, call: Walking, slot: Slot, dtype: str) -> Array:
-    """The same for what a call contributes to a slot."""
-    exact = reference.pullback(call).get(slot)
+def gradient_bound(reference: Reference, call: Walking, slot: Slot, dtype: str, until: Ref | None = None) -> Array:
+    """The same for what a call contributes to a slot; or for what the hook `until` on it is called with."""
+    contributed = reference.pullback(call).get(slot)
+    exact = contributed if until is None else dict(reference.firings(call)).get(until)
     if exact is None:
         return np.zeros(())
 
     def measure(records: list[Record], values: dict[Slot, Array], vjp: Callable[..., tuple[Array, ...]]) -> Array:
-        return pull(records, values, reference.roots(call), vjp, hooked=reference.hooked())[slot]
+        fired: list[tuple[Ref, Array]] = []
+        pulled = pull(records, values, reference.roots(call), vjp, hooked=reference.hooked(fired))
+        return pulled[slot] if until is None else dict(fired)[until]
 
     return _scale(_spread(reference, measure, exact), exact, dtype)
 
