@@ -69,7 +69,8 @@ def written_aliases(b: Actor) -> None:
     values = [b.leaf(b.pick(((3,), (2, 3), (2, 2))), requires_grad=False) if buffer else computed(b)]
     for _ in range(1 + b.below(3)):
         values.append(alias(b, b.recent(values)))
-    for _ in range(1 if buffer else 1 + b.below(2)):
+    constant = buffer or not all(b.requires(r) for r in values)
+    for _ in range(1 if constant else 1 + b.below(2)):
         with b.under(*around(b)):
             b.write(b.pick(values))
     _walk(b, values)
