@@ -64,7 +64,8 @@ class Walk:
     derivative depends on them. `leaves` are the leaves that it adds to; `into` all values that it adds to, and `maybe`
     those that it may add to. `reached` are the slots that surely get a cotangent, `called` those whose hooks are surely
     called, `near` those whose hooks may be; `ambiguous` those that a
-    derivative may have been computed from, or not: what flows to them is an implementation's choice.
+    derivative may have been computed from, or not: what flows to them is an implementation's choice. `partly` are the
+    nodes of which not every operand leads to an input that is asked for: only a part of them may be walked.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -77,6 +78,7 @@ class Walk:
     called: frozenset[Slot] = frozenset()
     near: frozenset[Slot] = frozenset()
     ambiguous: frozenset[Slot] = frozenset()
+    partly: tuple[Node, ...] = ()
 
     @property
     def alone(self) -> bool:

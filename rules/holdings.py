@@ -144,7 +144,7 @@ class Holdings:
             return None
         if held is not None and held.identity is not None and got.identity is not None:
             kept = held.identity == got.identity
-            if kept and call.create_graph:
+            if kept and call.create_graph and not unchanged(held, got):
                 rule, text, due = "accumulation/replaces", "the same object was changed", "the leaf holds a new object"
                 return self._differs(rule, at, leaf, text, due, call)
             if not kept and not call.create_graph:

@@ -69,7 +69,7 @@ class Tape(Walker):
                 raises.setdefault(Kind.GRAPH_FREED, "lifetime/same-root-raises")
             exercises = tuple(dict.fromkeys(refused.values())) + self._after_refusal()
             return Expectation(None, {**raises, **met}, exercises, walk)
-        gone = [node for node in walk.nodes if node.surely_gone] if self.frees else []
+        gone = [n for n in walk.nodes if n.surely_gone and n not in walk.partly] if self.frees else []
         broken = self._broken(walk)
         unused = self._unused(call, walk)
         if gone or broken or unused:
@@ -98,6 +98,8 @@ class Tape(Walker):
         if len(set(identities)) < len(identities):
             return True
         slot, switched = self.reference.slot, self.reference.switched
+        if isinstance(call, Grad) and self._changed_on_the_way(call, walk):
+            return True
         if call.create_graph and any(switched.intersection(node.args) for node in walk.nodes):
             return True  # its derivative may depend on what was saved as it is now
         asked = {slot(r) for r in (*(call.inputs or ()), *self.reference.retained, *self.reference.asked)}
@@ -105,6 +107,14 @@ class Tape(Walker):
         if (walk.ambiguous | self.reference.doubtful) & asked:
             return True
         return any(hook.effect != "observe" for _, hook in self.hooks_on(doubtful))
+
+    def _changed_on_the_way(self, call: Grad, walk: Walk) -> bool:
+        """Whether an input of the functional form has a hook that changes its gradient, and is walked through to
+        another: whether the result shows the change is not said.
+        """
+        through = {out for node in walk.nodes for out in node.record.outs}
+        inputs = through.intersection(map(self.reference.slot, call.inputs))
+        return any(hook.effect != "observe" for _, hook in self.hooks_on(inputs))
 
     def _met(self, call: Walking, walk: Walk) -> dict[Kind, str]:
         """The errors that a call may raise, or not: because of what was written, or of what is not implemented."""
@@ -215,7 +225,7 @@ class Tape(Walker):
             node.walks += 1
             if call.retains:
                 node.was_retained = True
-            elif isinstance(outcome, Returned) and self.frees:
+            elif isinstance(outcome, Returned) and self.frees and node not in expectation.walk.partly:
                 node.freed, node.freed_by = Freed.SURELY, at
             elif node.freed is Freed.NO:
                 node.freed, node.freed_by = Freed.PERHAPS, at

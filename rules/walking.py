@@ -84,6 +84,17 @@ class Walker:
             perhaps += [node for node in ends if node not in nodes and node not in perhaps]
         return self._walk(call, nodes, perhaps, uses, reached, maybe | siblings, ambiguous)
 
+    def _partly(self, call: Walking, nodes: list[Node]) -> tuple[Node, ...]:
+        """Those of some nodes that are on the way to an input by some of their operands only."""
+        if call.inputs is None:
+            return ()
+        ends = {self.reference.slot(r) for r in call.inputs}.union(*(node.record.outs for node in nodes))
+        return tuple(
+            node
+            for node in nodes
+            if any(flows and s not in ends for s, flows in zip(node.record.args, node.record.flows, strict=True))
+        )
+
     def _producers(self, call: Walking, nodes: list[Node]) -> list[Node]:
         """The nodes that made the inputs of a backward call: it may go through them to leave the gradients there."""
         if not isinstance(call, Backward):
@@ -137,7 +148,7 @@ class Walker:
         return Walk(
             tuple(nodes), leaves_here, uses, tuple(perhaps), frozenset(into), frozenset(unsure - into),
             frozenset(reached), frozenset(called - ambiguous), frozenset(reached | maybe) - called | ambiguous,
-            frozenset(ambiguous),
+            frozenset(ambiguous), self._partly(call, nodes),
         )  # fmt: skip
 
     # -- what was written ---------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rules.language import AssignGrad, Backward, Grad, Instruction, Ref, Walking, ZeroGrad
-from rules.observations import Gradient, Seen
+from rules.observations import Gradient, Returned, Seen
 from rules.reference.functions import VJP, Array
 from rules.reference.memory import Derived
 from rules.reference.recording import MOVE, Slot, transposed
@@ -176,6 +176,7 @@ class Holding(State):
 
     def observe(self, at: int, step: Instruction, seen: Seen) -> None:
         """Follow what was seen of the gradients that are held."""
+        torn = isinstance(step, Backward) and step.create_graph and not isinstance(seen.outcome, Returned)
         for holder, gradient in seen.gradients.items():
             assigned = isinstance(step, AssignGrad) and step.leaf == holder
             if gradient is None:
@@ -186,16 +187,16 @@ class Holding(State):
             elif assigned and self.objects.get(holder) is not None:
                 self.identities[holder] = gradient.identity
             else:
-                self._follow(at, holder, gradient)
+                self._follow(at, holder, gradient, torn)
 
-    def _follow(self, at: int, holder: Ref, gradient: Gradient) -> None:
+    def _follow(self, at: int, holder: Ref, gradient: Gradient, torn: bool) -> None:
         held, value = self.objects.get(holder), gradient.value.astype(np.float64)
-        known = gradient.identity is not None
+        known = gradient.identity is not None and value.size > 0
         if held is not None and known and self.identities.get(holder) == gradient.identity:
             if not np.array_equal(self.values[held], value, equal_nan=True):
                 self.overwrite(at, held, value)
             return
-        if held is not None and not known:
+        if held is not None and not known and value.size:
             self.memory.unsure.update(r for r in self.memory.users_of(held) if r.at >= 0)
         made = self.objects[holder] = self.nameless(value)
         self.identities[holder] = gradient.identity
@@ -204,3 +205,5 @@ class Holding(State):
         if gradient.memory is not None:
             self.memory.seen_at(made, gradient.memory)
         self._remember(holder, made)
+        if torn:
+            self.stale.add(made)  # a call that failed may have left a part of its history

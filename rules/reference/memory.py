@@ -15,7 +15,6 @@ import numpy as np
 from rules.language import Apply, Attrs, Backward, Detach, Drop, Grad, Instruction, Ref, operands
 from rules.reference.functions import Array, forward_of
 
-
 READING = (Apply, Detach, Grad, Drop)
 """Instructions that leave their operands as they are."""
 

@@ -1,126 +1,16 @@
-"""Sequences: everything at once, in any order; what is done at the beginning may change what a much later call does.
-
-A sequence is a number of turns. Each turn draws one action out of a table in which no action is rare, and does it to
-values that are drawn, too; an action that has nothing to act on does nothing, and so does the simplest turn, so that a
-failing sequence shrinks by losing turns anywhere.
-"""
+"""The turns of a sequence that compute and write."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from hypothesis import strategies as st
-
 from rules.catalogue import Needs
-from rules.language import Apply, Backward, Program, Ref, Shape
+from rules.language import Apply, Leaf
 from rules.ops import OPS
 from rules.ops.op import Aliases
-from strategies.actor import Actor
-from strategies.draft import Draw
+from strategies.sequences.table import SHAPES, SMOOTH, Sequence, turn
 from strategies.situations.base import joined
 from strategies.situations.stateful import OPTIMIZERS
 
-MOST = 40
-"""The most instructions of a sequence, less what its last turn adds."""
-
-SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
-
-SMOOTH = frozenset(
-    {
-        "multiply", "sin", "square", "sigmoid", "tanh", "exp", "add", "subtract", "negative", "sum", "mean", "matmul",
-        "reshape", "matrix_transpose", "multiply_scalar", "expand_dims", "squeeze", "slice", "select", "concat", "split",
-        "unstack", "diagonal", "cos", "broadcast_to", "permute_dims", "flatten", "narrow", "clone",
-    }
-)  # fmt: skip
-"""Ops that may be differentiated twice wherever they stand."""
-
 VIEWS = tuple(name for name, op in OPS.items() if op.aliases is not Aliases.NEVER)
-
-Turn = Callable[["Sequence"], None]
-TURNS: dict[str, tuple[int, Turn]] = {}
-"""Every action by its name: how often it stands in the table, and what it does."""
-
-
-def turn(times: int) -> Callable[[Turn], Turn]:
-    """Put an action into the table."""
-
-    def put(action: Turn) -> Turn:
-        TURNS[action.__name__] = (times, action)
-        return action
-
-    return put
-
-
-class Sequence:
-    """An actor with a memory of what it did: the roots that it walked, its hooks and its steps."""
-
-    def __init__(self, b: Actor) -> None:
-        self.b = b
-        self.walked: list[Ref] = []
-        self.handles: list[Ref] = []
-        self.table = st.sampled_from(["nothing", *(name for name, (times, _) in TURNS.items() for _ in range(times))])
-
-    def play(self, draw: Draw) -> None:
-        """One turn, whose draws are its own."""
-        outer, self.b.draw = self.b.draw, draw
-        try:
-            name = draw(self.table)
-            if name != "nothing":
-                TURNS[name][1](self)
-        finally:
-            self.b.draw = outer
-
-    # -- choosing -----------------------------------------------------------------------------------------------------
-
-    def value(self) -> Ref:
-        """Some value, half of the time the newest."""
-        return self.b.recent(self.b.live)
-
-    def root(self) -> Ref | None:
-        """A value to call backward on: most of the time one on which that is legal."""
-        b = self.b
-        options = [r for r in b.live if b.requires(r) and not b.reference.is_leaf(r)] or [
-            r for r in b.live if b.requires(r)
-        ]
-        if not options:
-            return None
-        legal = [r for r in options if b.walkable(r)] if b.below(6) else []
-        return b.recent(legal or options)
-
-    def smooth(self, root: Ref) -> bool:
-        """Whether what a call on a root walks may be differentiated twice."""
-        assert self.b.tape is not None
-        walk = self.b.tape.walk(Backward((root,), (None,)))
-        return all(n.op in SMOOTH or n.op not in OPS for n in (*walk.nodes, *walk.perhaps))
-
-    def retain(self) -> bool | None:
-        """Whether a call keeps the graph."""
-        return self.b.pick((None, True, True, False))
-
-    def leaf(self) -> Ref | None:
-        """A leaf, the newest half of the time."""
-        return self.b.recent(self.b.leaves) if self.b.leaves else None
-
-
-@st.composite
-def _turn(draw: Draw, sequence: Sequence) -> None:
-    sequence.play(draw)
-
-
-@st.composite
-def sequences(draw: Draw, most: int = 24) -> Program:
-    """Up to `most` turns on one or two leaves, and a last call."""
-    b = Actor(draw)
-    sequence = Sequence(b)
-    b.leaf(b.pick(SHAPES))
-    for _ in range(3 + b.below(most - 2)):
-        if len(b.reference.steps) >= MOST:
-            break
-        draw(_turn(sequence))
-    root = sequence.root()
-    if root is not None:
-        b.call(root, retain=sequence.retain())
-    return b.program()
 
 
 # -- computing --------------------------------------------------------------------------------------------------------
@@ -166,7 +56,7 @@ def twin(s: Sequence) -> None:
     """A leaf with the values of another."""
     old = s.leaf()
     step = None if old is None else s.b.reference.steps[old.at]
-    if step is not None and hasattr(step, "value"):
+    if isinstance(step, Leaf):
         s.b.leaf(value=step.value)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from rules.catalogue import Needs
-from rules.language import Ref
-from strategies.sequences import Sequence, turn
+from rules.language import Backward, Literal, Ref
+from strategies.sequences.table import Sequence, turn
 
 FACTORS = (2.0, 0.5, -1.0)
 
@@ -73,14 +75,9 @@ def grad(s: Sequence) -> None:
     b.grad([root], chosen, s.retain(), creates, unused, materialize=bool(unused and not b.below(3)))
 
 
-def _plain(root: Ref, s: Sequence):  # type: ignore[no-untyped-def]
-    from rules.language import Backward, Literal
-
+def _plain(root: Ref, s: Sequence) -> Backward:
     shape = s.b.shape(root)
-    size = 1
-    for n in shape:
-        size *= n
-    return Backward((root,), (Literal((1.0,) * size, shape),))
+    return Backward((root,), (Literal((1.0,) * math.prod(shape), shape),))
 
 
 @turn(1)

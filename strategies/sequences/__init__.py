@@ -1,0 +1,43 @@
+"""Sequences: everything at once, in any order; what is done at the beginning may change what a much later call does.
+
+A sequence is a number of turns. Each turn draws one action out of a table in which no action is rare, and does it to
+values that are drawn, too; an action that has nothing to act on does nothing, and so does the simplest turn, so that a
+failing sequence shrinks by losing turns anywhere.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from rules.language import Program
+from strategies.actor import Actor
+from strategies.draft import Draw
+from strategies.sequences import calls, computing
+from strategies.sequences.table import SHAPES, Sequence
+
+MOST = 40
+"""The most instructions of a sequence, less what its last turn adds."""
+
+
+@st.composite
+def _turn(draw: Draw, sequence: Sequence) -> None:
+    sequence.play(draw)
+
+
+@st.composite
+def sequences(draw: Draw, most: int = 24) -> Program:
+    """Up to `most` turns on one or two leaves, and a last call."""
+    b = Actor(draw)
+    sequence = Sequence(b)
+    b.leaf(b.pick(SHAPES))
+    for _ in range(3 + b.below(most - 2)):
+        if len(b.reference.steps) >= MOST:
+            break
+        draw(_turn(sequence))
+    root = sequence.root()
+    if root is not None:
+        b.call(root, retain=sequence.retain())
+    return b.program()
+
+
+__all__ = ["calls", "computing", "sequences"]

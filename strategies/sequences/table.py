@@ -1,0 +1,88 @@
+"""The table of what a sequence may do in a turn, and what it remembers of what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+
+from rules.language import Backward, Ref, Shape
+from rules.ops import OPS
+from strategies.actor import Actor
+from strategies.draft import Draw
+
+SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
+
+SMOOTH = frozenset(
+    {
+        "multiply", "sin", "square", "sigmoid", "tanh", "exp", "add", "subtract", "negative", "sum", "mean", "matmul",
+        "reshape", "matrix_transpose", "multiply_scalar", "expand_dims", "squeeze", "slice", "select", "concat", "split",
+        "unstack", "diagonal", "cos", "broadcast_to", "permute_dims", "flatten", "narrow", "clone",
+    }
+)  # fmt: skip
+"""Ops that may be differentiated twice wherever they stand."""
+
+Turn = Callable[["Sequence"], None]
+TURNS: dict[str, tuple[int, Turn]] = {}
+"""Every action by its name: how often it stands in the table, and what it does."""
+
+
+def turn(times: int) -> Callable[[Turn], Turn]:
+    """Put an action into the table."""
+
+    def put(action: Turn) -> Turn:
+        TURNS[action.__name__] = (times, action)
+        return action
+
+    return put
+
+
+class Sequence:
+    """An actor with a memory of what it did: the roots that it walked, its hooks and its steps."""
+
+    def __init__(self, b: Actor) -> None:
+        self.b = b
+        self.walked: list[Ref] = []
+        self.handles: list[Ref] = []
+        self.table = st.sampled_from(["nothing", *(name for name, (times, _) in TURNS.items() for _ in range(times))])
+
+    def play(self, draw: Draw) -> None:
+        """One turn, whose draws are its own."""
+        outer, self.b.draw = self.b.draw, draw
+        try:
+            name = draw(self.table)
+            if name != "nothing":
+                TURNS[name][1](self)
+        finally:
+            self.b.draw = outer
+
+    # -- choosing -----------------------------------------------------------------------------------------------------
+
+    def value(self) -> Ref:
+        """Some value, half of the time the newest."""
+        return self.b.recent(self.b.live)
+
+    def root(self) -> Ref | None:
+        """A value to call backward on: most of the time one on which that is legal."""
+        b = self.b
+        options = [r for r in b.live if b.requires(r) and not b.reference.is_leaf(r)] or [
+            r for r in b.live if b.requires(r)
+        ]
+        if not options:
+            return None
+        legal = [r for r in options if b.walkable(r)] if b.below(6) else []
+        return b.recent(legal or options)
+
+    def smooth(self, root: Ref) -> bool:
+        """Whether what a call on a root walks may be differentiated twice."""
+        assert self.b.tape is not None
+        walk = self.b.tape.walk(Backward((root,), (None,)))
+        return all(n.op in SMOOTH or n.op not in OPS for n in (*walk.nodes, *walk.perhaps))
+
+    def retain(self) -> bool | None:
+        """Whether a call keeps the graph."""
+        return self.b.pick((None, True, True, False))
+
+    def leaf(self) -> Ref | None:
+        """A leaf, the newest half of the time."""
+        return self.b.recent(self.b.leaves) if self.b.leaves else None

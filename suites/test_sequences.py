@@ -1,0 +1,21 @@
+"""Sequences: everything at once, in any order."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from rules.language import Program
+from strategies.sequences import sequences
+
+rule = pytest.mark.rule
+
+MANY = 5 * settings().max_examples
+"""Programs of the widest alphabet: more than of any one situation."""
+
+
+@rule("sequences/history")
+@settings(max_examples=MANY)
+@given(program=sequences())
+def test_history(check, program: Program):
+    check(program)
