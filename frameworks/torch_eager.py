@@ -240,8 +240,11 @@ class TorchEager:
             return leaf.grad
 
     def identity(self, gradient: torch.Tensor) -> int:
-        """Where a gradient's memory begins: two gradients that share it are one object."""
-        return gradient.data_ptr()
+        """Where a gradient's memory begins: two gradients that share it are one object.
+
+        Some derivatives are tensors of zeros that have no memory at all.
+        """
+        return id(gradient) if gradient._is_zerotensor() else gradient.data_ptr()
 
     def read(self, value: torch.Tensor) -> np.ndarray:
         """A copy of the values."""
@@ -257,7 +260,7 @@ class TorchEager:
 
     def memory(self, value: torch.Tensor) -> int | None:
         """Where the storage begins."""
-        return value.untyped_storage().data_ptr() if value.numel() else None
+        return value.untyped_storage().data_ptr() if value.numel() and not value._is_zerotensor() else None
 
     def strides(self, value: torch.Tensor) -> tuple[int, ...]:
         """The strides in elements."""
