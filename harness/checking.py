@@ -114,9 +114,9 @@ def related_as(related: Related, one: Observation, other: Observation, framework
 
 
 def companion(framework: Framework) -> Framework | None:
-    """The companion that counts a framework's saved tensors, if it has one."""
+    """The companion that counts a framework's saved tensors, if it has one and does not count them itself."""
     made = getattr(framework, "counting", None)
-    return made() if made else None
+    return made() if made and Needs.COUNTS_SAVED not in framework.claims else None
 
 
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:
