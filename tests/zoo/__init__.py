@@ -8,10 +8,23 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from tests.zoo import accumulation, derivatives, detaching, errors, graphs, history, lifetime, stateful
+from tests.zoo import (
+    accumulation,
+    derivatives,
+    detaching,
+    errors,
+    graphs,
+    history,
+    lifetime,
+    memory,
+    relations,
+    stateful,
+)
 from tests.zoo.kit import Member
 
-FAMILIES: tuple[ModuleType, ...] = (accumulation, lifetime, graphs, derivatives, detaching, errors, stateful, history)
+FAMILIES: tuple[ModuleType, ...] = (
+    accumulation, lifetime, graphs, derivatives, detaching, errors, stateful, memory, relations, history,
+)  # fmt: skip
 
 
 def _members(module: ModuleType) -> list[type[Member]]:
