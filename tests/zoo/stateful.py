@@ -92,7 +92,7 @@ class HigherDetached(Member):
 class HigherDoubled(Member):
     """A gradient of a gradient counts twice."""
 
-    caught_by = ("higher/differentiable",)
+    caught_by = ("higher/differentiable", "higher/op")
 
     def gradient(self, leaf: torch.Tensor) -> torch.Tensor | None:
         grad = leaf.grad
