@@ -69,7 +69,9 @@ class FullFramework(Framework, Protocol):
     each input, None for one that is not used. `hook` and `accumulated_hook` register a function of a gradient (of the
     one that the leaf then holds, in the latter) and give a handle for `remove`; `altered` is what a hook with the
     effect "scale", "replace" or "misshape" returns for a gradient. `memory` is a number that tensors have in common
-    exactly if they share memory, None where there are no elements; `strides` counts in elements.
+    exactly if they share memory, None where there are no elements; `strides` counts in elements. `saved` counts what
+    ops saved and graphs still hold, a tensor that two ops saved twice; where a framework leaves freeing to a garbage
+    collector, it runs that first.
     """
 
     def backward(

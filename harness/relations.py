@@ -19,6 +19,17 @@ from rules.verdicts import Violation
 
 Json = Any
 
+WHY = {
+    "relations/sum": "walks all terms at once; the second program walks one after the other, into the same gradients",
+    "relations/scaling": "begins with a multiple of the cotangent that the second program begins with",
+    "relations/sharing": "reaches every use of a value, which the second program computes anew for one of its uses",
+    "relations/order": "does what it does in the second program, where only lines changed places that do not need each "
+    "other",
+    "relations/repeated": "ends several calls on a graph that was kept, which the second program walks once",
+    "relations/interleaved": "has nothing to do with what stands between these lines in the second program",
+}
+"""What relates the programs of each rule, said of the line at which they part."""
+
 
 def to_json(related: Related) -> dict[str, Json]:
     """The JSON form of two related programs, as plain dicts and lists; values are written as in programs."""
@@ -78,7 +89,7 @@ def programs(related: Related) -> tuple[Program, Program]:
 def why(related: Related, violation: Violation) -> tuple[Step, ...]:
     """What relates the programs, and where they part."""
     due, _ = violation.allowed[0]
-    return (Step(violation.at + 1, f"{due}, but {violation.observed}."),)
+    return (Step(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {due}."),)
 
 
 def alone(related: Related, framework: Framework, claims: Collection[Needs]) -> str:
