@@ -109,7 +109,7 @@ def related_as(related: Related, one: Observation, other: Observation, framework
     if relation.violation and related.exact:
         itself = replace(related, second=related.first, same=tuple((at, at) for at, _ in related.same))
         if any(relate(itself, one, run(related.first, framework)).violation for _ in range(AGAIN)):
-            return relate(replace(related, exact=False), one, other)
+            return relate(related, one, other, steady=False)
     return relation
 
 

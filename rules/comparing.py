@@ -42,13 +42,12 @@ def told(seen: Seen) -> str:
             return "cannot go on"
 
 
-def last(observation: Observation, ref: Ref) -> Found:
-    """The gradient that a value holds at the end; where it never could hold one, the value itself."""
-    for seen in reversed(observation):
-        if ref in seen.gradients:
-            return seen.gradients[ref]
+def last(program: Program, observation: Observation, ref: Ref) -> Found:
+    """The gradient that a value holds at the end; of a result of the functional form, what it is."""
     outcome = observation[ref.at].outcome
-    return outcome.values[ref.output] if isinstance(outcome, Returned) else None
+    if isinstance(program[ref.at], Grad):
+        return outcome.values[ref.output] if isinstance(outcome, Returned) else None
+    return next((seen.gradients[ref] for seen in reversed(observation) if ref in seen.gradients), None)
 
 
 def fired(seen: Seen) -> dict[Ref, Found]:

@@ -97,14 +97,22 @@ def orders(draw: Draw) -> Related:
     before = needs(program)
     order = list(range(len(program)))
     for _ in range(draw(st.integers(1, 6))):
-        place = draw(st.integers(0, len(order) - 1))
-        at = order.pop(place)
-        lowest = max((k + 1 for k, other in enumerate(order) if other in before[at]), default=0)
-        highest = min((k for k, other in enumerate(order) if at in before[other]), default=len(order))
-        order.insert(draw(st.integers(lowest, highest)), at)
+        ways = [(at, places) for at in order if (places := _elsewhere(order, at, before))]
+        if ways:
+            at, places = draw(st.sampled_from(ways))
+            order.remove(at)
+            order.insert(draw(st.sampled_from(places)), at)
     second, new = arranged([(program, at) for at in order])
     same = tuple((at, new[0][Ref(at)].at) for at in range(len(program)))
     return Related("relations/order", program, second, same=same, exact=single(program), torn=True)
+
+
+def _elsewhere(order: Sequence[int], at: int, before: Sequence[set[int]]) -> list[int]:
+    """The places where an instruction may be put among all others, but for the one where it is."""
+    rest = [other for other in order if other != at]
+    lowest = max((k + 1 for k, other in enumerate(rest) if other in before[at]), default=0)
+    highest = min((k for k, other in enumerate(rest) if at in before[other]), default=len(rest))
+    return [place for place in range(lowest, highest + 1) if place != order.index(at)]
 
 
 def needs(program: Program) -> list[set[int]]:
