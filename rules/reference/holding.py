@@ -28,7 +28,7 @@ class Holding(State):
             return () if isinstance(call, Backward) else self._results(at, call, {}, {})
         created = self.created(at, call) if call.create_graph else {}
         special = self.slots or call.inputs is not None or self.retained
-        if isinstance(call, Backward) and not (created or special or self.histories):
+        if isinstance(call, Backward) and not (created or special or self.histories or self.observing):
             return ()
         due = self.pullback(call)  # type: ignore[attr-defined]
         if isinstance(call, Grad):
@@ -37,6 +37,9 @@ class Holding(State):
         if not self.observing and special:
             self._due[at] = {ref: due[self.slot(ref)] for ref in reached}
         for ref in reached:
+            held = self.objects.get(ref)
+            if held is not None and not call.create_graph:
+                self.memory.written[self.memory.owner(held)] = at
             old = self.histories.get(ref)
             if call.create_graph:
                 self.lost = self.lost or self.objects.get(ref) in self.stale  # its history goes on in the new gradient
@@ -44,7 +47,6 @@ class Holding(State):
                 self.histories[ref] = new if old is None else self.shadow(at, "add", (), (old, new))[0]
             elif old is not None:
                 del self.histories[ref]
-                held = self.objects.get(ref)
                 if held is not None:
                     self.stale.add(held)
         return ()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rules.language import Hook, Instruction, Ref
+from rules.language import Apply, Hook, Instruction, Ref
 from rules.reference.functions import Array
 from rules.reference.memory import Memory
 from rules.reference.recording import Record, Slot, evaluate
@@ -144,6 +144,10 @@ class State:
 
     # -- memory -------------------------------------------------------------------------------------------------------
 
+    def _may_be_view(self, ref: Ref) -> bool:
+        """Whether a value is a view, or what an op returned, which may be a view of something that nobody sees."""
+        return ref.at >= 0 and ref not in self.same and isinstance(self.steps[ref.at], Apply)
+
     def overwrite(self, at: int, ref: Ref, value: Array) -> None:
         """A value, and all that shares its memory, is another from instruction `at` on."""
         memory, owner = self.memory, self.memory.owner(ref)
@@ -151,8 +155,7 @@ class State:
         for other in memory.tangled.get(owner, ()):
             memory.unsure.update(memory.users_of(other))
         users = memory.users_of(ref)
-        if memory.bases:
-            self.doubtful.update(self.slot(user) for user in users if user in memory.bases and user not in self.same)
+        self.doubtful.update(self.slot(user) for user in users if self._may_be_view(user))
         if len(users) == 1:
             self.values[ref] = value
             return

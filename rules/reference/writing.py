@@ -28,6 +28,8 @@ class Writing(State):
         slots, cells = tuple([self.slot(r) for r in refs]), tuple([self.memory.owner(r) for r in refs])
         (self.latest,) = self._shadow(at, (made,), step.op, step.attrs, slots, operands, flows, cells, cells[0])
         if any(flows):
+            if self._may_be_view(step.target):
+                self.doubtful.add(slots[0])  # the write may reach past it to what it is a view of
             self._rebase(at, step.target, made)
         self.overwrite(at, step.target, made)
 

@@ -129,7 +129,7 @@ def hook(s: Sequence) -> None:
         return
     target = b.recent(options)
     memory = b.reference.memory
-    if target in memory.bases and memory.written.get(memory.owner(target), -1) > target.at:
+    if memory.written.get(memory.owner(target), -1) > target.at and not b.reference.is_leaf(target):
         return  # PyTorch 2.13 crashes where a view gets a hook after its memory was written to
     if b.reference.is_leaf(target) and b.can(Needs.ACCUMULATED_HOOKS) and not b.below(4):
         s.handles.append(b.hook(target, accumulated=True))

@@ -6,7 +6,7 @@ from rules.catalogue import Needs
 from rules.language import Apply, Leaf
 from rules.ops import OPS
 from rules.ops.op import Aliases
-from strategies.sequences.table import SHAPES, SMOOTH, Sequence, turn
+from strategies.sequences.table import SHAPES, Sequence, turn
 from strategies.situations.base import joined
 from strategies.situations.stateful import OPTIMIZERS
 
@@ -23,11 +23,9 @@ def op(s: Sequence) -> None:
 
 
 @turn(3)
-def smooth_op(s: Sequence) -> None:
-    """An op that may be differentiated twice, on the newest value."""
-    names = [name for name in s.b.alphabet.ops if name in SMOOTH]
-    if names:
-        s.b.op(s.b.pick(names), on=s.value())
+def deeper(s: Sequence) -> None:
+    """Any op on the newest value, so that graphs grow deep."""
+    s.b.op(on=s.b.live[-1])
 
 
 @turn(3)

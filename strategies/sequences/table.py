@@ -7,20 +7,10 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 
 from rules.language import Backward, Ref, Shape
-from rules.ops import OPS
 from strategies.actor import Actor
 from strategies.draft import Draw
 
 SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
-
-SMOOTH = frozenset(
-    {
-        "multiply", "sin", "square", "sigmoid", "tanh", "exp", "add", "subtract", "negative", "sum", "mean", "matmul",
-        "reshape", "matrix_transpose", "multiply_scalar", "expand_dims", "squeeze", "slice", "select", "concat", "split",
-        "unstack", "diagonal", "cos", "broadcast_to", "permute_dims", "flatten", "narrow", "clone",
-    }
-)  # fmt: skip
-"""Ops that may be differentiated twice wherever they stand."""
 
 Turn = Callable[["Sequence"], None]
 TURNS: dict[str, tuple[int, Turn]] = {}
@@ -77,7 +67,7 @@ class Sequence:
         """Whether what a call on a root walks may be differentiated twice."""
         assert self.b.tape is not None
         walk = self.b.tape.walk(Backward((root,), (None,)))
-        return all(n.op in SMOOTH or n.op not in OPS for n in (*walk.nodes, *walk.perhaps))
+        return not any(n.op.rstrip("_") in self.b.alphabet.once for n in (*walk.nodes, *walk.perhaps))
 
     def retain(self) -> bool | None:
         """Whether a call keeps the graph."""
