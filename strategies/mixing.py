@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from rules.language import (
     Apply,
+    AssignGrad,
     Backward,
     Detach,
     Grad,
+    Held,
     Hook,
     Instruction,
     Leaf,
@@ -116,21 +118,26 @@ def _elsewhere(order: Sequence[int], at: int, before: Sequence[set[int]]) -> lis
 
 
 def needs(program: Program) -> list[set[int]]:
-    """For each instruction those that have to stand before it."""
+    """For each instruction those that have to stand before it.
+
+    Where gradients are values, too, a call may change values in place, and all others keep their places around it.
+    """
+    values = any(isinstance(step, (Held, AssignGrad)) for step in program)
+    calls = (RetainGrad, Hook) if values else CALLS
     found: list[set[int]] = []
     barrier: int | None = None
     call: int | None = None
     for at, step in enumerate(program):
         before = {ref.at for ref in operands(step)}
-        if isinstance(step, CALLS) and call is not None:
+        if isinstance(step, calls) and call is not None:
             before.add(call)
-        if not isinstance(step, (*PURE, *CALLS)):
+        if not isinstance(step, (*PURE, *calls)):
             before = set(range(at))
         elif barrier is not None and not isinstance(step, Leaf):
             before.add(barrier)
         if not isinstance(step, PURE):
             call = at
-        barrier = at if not isinstance(step, (*PURE, *CALLS)) else barrier
+        barrier = at if not isinstance(step, (*PURE, *calls)) else barrier
         found.append(before)
     return found
 
