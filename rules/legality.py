@@ -100,6 +100,10 @@ def _assigning(tape: Tape, step: AssignGrad) -> Expectation:
         if np.shape(values[step.value]) != np.shape(values[step.leaf]):
             rule = "accumulation/assigned-form"
             return Expectation(None, {Kind.GRADIENT_FORM: rule}, (rule,))
+        dtypes = {tape.leaves[r].value.dtype for r in (step.leaf, step.value) if r in tape.leaves}
+        if step.value == step.leaf or len(dtypes) > 1:  # refused or not: the documentation speaks of neither
+            refusable = {Kind.GRADIENT_FORM: "accumulation/assigned-form"}
+            return Expectation(raises=refusable, exercises=("accumulation/assigned",))
     return Expectation(exercises=("accumulation/assigned",))
 
 
