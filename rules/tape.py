@@ -34,11 +34,13 @@ BROKEN_HOOKS = {"raise": (Kind.HOOK_RAISED, "hooks/raise"), "misshape": (Kind.HO
 
 
 class Tape(Walker):
-    """The model's state; `frees` says whether the framework claims to free graphs."""
+    """The model's state; `frees` says whether the framework claims to free graphs, `counts` whether it is to be told
+    which rules a call exercises.
+    """
 
-    def __init__(self, reference: Reference, frees: bool = True) -> None:
+    def __init__(self, reference: Reference, frees: bool = True, counts: bool = True) -> None:
         super().__init__(reference)
-        self.frees = frees
+        self.frees, self.counts = frees, counts
         self.leaves: dict[Ref, Leaf] = {}
         self.detached: dict[Ref, Ref] = {}
         self.held: dict[Ref, Gradient | None] = {}
@@ -86,7 +88,7 @@ class Tape(Walker):
             due = [self.reference.pullback(call).get(self.reference.slot(r)) for r in call.inputs]
             if not all(d is not None and d.any() for d in due):  # a gradient that is zero throughout may be undefined
                 met[Kind.UNUSED_INPUT] = "functional/unused-raises"
-        exercises = exercised(self, call, walk, modes)
+        exercises = exercised(self, call, walk, modes) if self.counts else ()
         return Expectation(self._why_returns(exercises), met, exercises, walk, self._is_unclear(call, walk))
 
     def _is_unclear(self, call: Walking, walk: Walk) -> bool:

@@ -5,7 +5,7 @@ Its drafts follow the model of the tape, so that what they build on is what a fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -45,10 +45,11 @@ USUAL = (
 
 
 @lru_cache(maxsize=8)
-def writes_of(ops: tuple[str, ...]) -> frozenset[str]:
-    """The writes that are no op's in-place form, or that of one of `ops`."""
+def writes_of(ops: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The writes that are no op's in-place form, or that of one of `ops`: the usual ones, and all."""
     absent = {row.reference for name, row in OPS.items() if name not in ops}
-    return frozenset(name for name, row in WRITES.items() if row.reference not in absent)
+    known = tuple(name for name, row in WRITES.items() if row.reference not in absent)
+    return tuple(name for name in USUAL if name in known), known
 
 
 class Actor(Builder):
@@ -80,11 +81,8 @@ class Actor(Builder):
 
         `source` is written where the write takes an operand of its shape.
         """
-        options = [name] if name else self._writes(target)
-        if not options:
-            return False
-        row = WRITES[self.pick(options)]
-        if not self._can_write(row, target):
+        row = WRITES[name] if name else self._fitting(target)
+        if row is None or not self._can_write(row, target):
             return False
         shapes = self.pick(rest_of(row, self.shape(target)))
         args = [self._source(row, k, shape, target, source) for k, shape in enumerate(shapes, 1)]
@@ -98,11 +96,12 @@ class Actor(Builder):
         self.totals.clear()
         return True
 
-    def _writes(self, target: Ref) -> list[str]:
-        """The names of writes that fit a value; now and then from the whole table, else from the usual ones."""
-        names: Iterable[str] = USUAL if self.below(3) else WRITES
-        known = writes_of(tuple(self.alphabet.ops))
-        return [n for n in names if n in known and self._can_write(WRITES[n], target)]
+    def _fitting(self, target: Ref) -> Op | None:
+        """A write that fits a value: the one that is drawn, or the next; now and then out of the whole table."""
+        usual, known = writes_of(tuple(self.alphabet.ops))
+        names = usual if self.below(3) else known
+        at = self.below(len(names)) if names else 0
+        return next((WRITES[n] for n in (*names[at:], *names[:at]) if self._can_write(WRITES[n], target)), None)
 
     def _can_write(self, row: Op, target: Ref) -> bool:
         return takes(row, self.shape(target)) and row.domain(0).holds(self.reference.values[target])

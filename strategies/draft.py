@@ -91,7 +91,7 @@ class Draft:
         self.totals: dict[Ref, Ref] = {}
         self.modes: Modes = ()
         self.under_modes: list[Modes] = []
-        self.tape = Tape(self.reference, Needs.FREES in self.alphabet.claims) if tracked else None
+        self.tape = Tape(self.reference, Needs.FREES in self.alphabet.claims, counts=False) if tracked else None
         self.fails = False
 
     def can(self, *needs: Needs) -> bool:
@@ -121,7 +121,8 @@ class Draft:
 
     def back(self, n: int) -> int:
         """How many places to go back among `n`: none, half of the time, so that graphs grow deep."""
-        return self.below(n) if n > 1 and self.below(2) else 0
+        back = self.below(2 * n - 1)  # one number for both choices: what lies beyond is the newest, too
+        return back if back < n else 0
 
     def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
         """A literal inside a domain."""

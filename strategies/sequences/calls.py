@@ -46,7 +46,7 @@ def create(s: Sequence) -> None:
     s.walked.append(root)
     s.b.call(root, create=True, retain=s.b.pick((None, None, False)))
     reached = [r for r in s.b.leaves if s.b.holds(r)]
-    if reached and not s.b.fails:
+    if reached and not s.b.fails and s.b.can(Needs.ASSIGNS):
         s.b.held(s.b.recent(reached))
 
 
@@ -100,7 +100,7 @@ def zero(s: Sequence) -> None:
 def held(s: Sequence) -> None:
     """A gradient that is held, as a value."""
     holding = [r for r in s.b.leaves if s.b.holds(r)]
-    if holding:
+    if holding and s.b.can(Needs.ASSIGNS):
         s.b.held(s.b.recent(holding))
 
 

@@ -12,6 +12,9 @@ from strategies.draft import Draw
 
 SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
 
+TRIED = 4
+"""How many other roots are tried where a call on the one that was drawn would not be legal."""
+
 Turn = Callable[["Sequence"], None]
 TURNS: dict[str, tuple[int, Turn]] = {}
 """Every action by its name: how often it stands in the table, and what it does."""
@@ -60,8 +63,11 @@ class Sequence:
         ]
         if not options:
             return None
-        legal = [r for r in options if b.walkable(r)] if b.below(6) else []
-        return b.recent(legal or options)
+        drawn = b.recent(options)
+        if b.below(6) and not b.walkable(drawn):
+            others = [r for r in reversed(options) if r != drawn][:TRIED]
+            return next((r for r in others if b.walkable(r)), drawn)
+        return drawn
 
     def smooth(self, root: Ref) -> bool:
         """Whether what a call on a root walks may be differentiated twice."""
