@@ -50,7 +50,7 @@ def written(shown: Shown) -> str:
     assert torch.dialect is not None
     short = replace(torch.dialect, tensor="torch.tensor({data}{flags})", empty="torch.zeros({shape}{flags})")
     program = parse(shown.text)
-    lines = code(program, torch.dialect if "f32" in shown.text else short)
+    lines = plain("\n".join(code(program, torch.dialect if "f32" in shown.text else short))).split("\n")
     with warnings.catch_warnings(action="ignore"):
         outcomes = [seen.outcome for seen in run(program, torch)]
     for at, outcome in enumerate(outcomes):
@@ -60,7 +60,7 @@ def written(shown: Shown) -> str:
         elif at == len(program) - 1:
             lines[at] += f"  # {did}"
     others = " or ".join(sorted(shown.outcomes - {did}))
-    return plain("\n".join(lines)) + (f" (allowed, too: {others})" if others else "")
+    return "\n".join(lines) + (f" (allowed, too: {others})" if others else "")
 
 
 if __name__ == "__main__":
