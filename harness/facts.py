@@ -15,7 +15,7 @@ from reports.markdown import environment
 from rules.dialect import code
 from rules.facts import FACTS, GROUPS
 from rules.facts.fact import RETURNS, Shown
-from rules.observations import Raised
+from rules.observations import Kind, Raised
 from rules.text import parse
 
 PAGE = Path(__file__).parents[1] / "docs" / "facts.md"
@@ -56,7 +56,8 @@ def written(shown: Shown) -> str:
     for at, outcome in enumerate(outcomes):
         did = outcome.kind.value if isinstance(outcome, Raised) else RETURNS
         if isinstance(outcome, Raised):
-            lines[at] += f"  # {outcome.type}: {did}"
+            error = "ZeroDivisionError" if outcome.kind is Kind.HOOK_RAISED else outcome.type  # the printed hook's own
+            lines[at] += f"  # {error}: {did}"
         elif at == len(program) - 1:
             lines[at] += f"  # {did}"
     others = " or ".join(sorted(shown.outcomes - {did}))
