@@ -216,6 +216,7 @@ _RULES = (
     _must("higher/differentiable", "A gradient computed with create_graph MUST be differentiable, and its own gradients right.", BACKWARD, CONTROLS, needs=(Needs.CREATE_GRAPH,)),
     _must("higher/plain-raises", "A gradient computed without create_graph MUST have no history: a backward call on it raises.", BACKWARD, CONTROLS, needs=(Needs.NO_GRAD_CHECK, Needs.ASSIGNS)),
     _must("higher/op", "The second derivative of an op by itself MUST be that of its definition.", CHAIN_RULE, BACKWARD, needs=(Needs.CREATE_GRAPH,)),
+    _must("higher/op-third", "The third derivative of an op by itself MUST be that of its definition.", CHAIN_RULE, BACKWARD, needs=(Needs.CREATE_GRAPH,)),
     _info("higher/unsupported", "A call that differentiates a gradient, or makes one that is differentiable, may raise an error that says that this is not implemented.", BACKWARD, needs=(Needs.CREATE_GRAPH,)),
     # functional: gradients as results
     _must("functional/value", "The functional form MUST return the gradients of the sum of its outputs, each weighted with its cotangent, with respect to every input.", GRAD, needs=(Needs.FUNCTIONAL,)),

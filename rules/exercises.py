@@ -9,7 +9,9 @@ from rules.graph import Freed, Node, Walk
 from rules.language import Backward, Grad, Hook, Modes, Ref, RemoveHook, Walking, records
 from rules.ops import Saves
 from rules.ops.writes import WRITES
+from rules.reference.functions import VJP
 from rules.reference.recording import MOVE, Slot
+from rules.reference.state import is_shadow
 
 if TYPE_CHECKING:
     from rules.tape import Tape
@@ -25,7 +27,7 @@ def exercised(tape: Tape, call: Walking, walk: Walk, modes: Modes) -> tuple[str,
     if tape.refused & (made | {slot(r) for r in call.roots}):
         rules.append("errors/refusal-keeps-graph")
     if derived_op(walk):
-        rules.append("higher/op")
+        rules.append("higher/op" if order(walk) == 2 else "higher/op-third")
     if any(node.derivative for node in walk.nodes):
         rules.append("higher/differentiable")
     if modes and not records(modes):
@@ -46,9 +48,20 @@ def derived_op(walk: Walk) -> str | None:
     """The op whose derivative by itself, but for weights, a call goes through."""
     if not any(node.derivative for node in walk.nodes):
         return None
-    ops = dict.fromkeys(node.op.rpartition(" ")[2] for node in (*walk.nodes, *walk.perhaps))
+    nodes = (node for node in (*walk.nodes, *walk.perhaps) if not _joins(node))
+    ops = dict.fromkeys(node.op.rpartition(" ")[2] for node in nodes)
     found = [op for op in ops if op != WEIGHTS] or [WEIGHTS]
     return found[0] if len(found) == 1 else None
+
+
+def _joins(node: Node) -> bool:
+    """Whether a node is the sum that a call made of what came to one place from several."""
+    return node.op == "add" and is_shadow(node.record.outs[0])
+
+
+def order(walk: Walk) -> int:
+    """How many times an op is differentiated by a call that goes through derivatives of derivatives."""
+    return 1 + max(node.op.count(VJP) for node in (*walk.nodes, *walk.perhaps))
 
 
 def _form(tape: Tape, call: Walking, walk: Walk) -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rules.language import WRITING, Apply, Instruction, Modes, Ref, Write, results
+from rules.language import WRITING, Apply, Grad, Instruction, Modes, Ref, Write, results
 from rules.observations import Raised, Returned, Seen
 from rules.ops.domains import ANY
+from rules.reference.memory import Derived
 from rules.reference.values import Reference
 from rules.walking import ROWS
 
@@ -43,6 +44,8 @@ def leave_out(reference: Reference, at: int, step: Instruction, seen: Seen) -> N
 def adopt(reference: Reference, at: int, step: Instruction, seen: Seen) -> None:
     """Go on from what was seen, so that no rounding is held against the framework twice."""
     values, memory = reference.values, reference.memory
+    if isinstance(step, Grad) and isinstance(seen.outcome, Returned):
+        _unite(reference, at, step, seen.outcome)
     if isinstance(seen.outcome, Returned) and not isinstance(step, WRITING):
         for ref, tensor in zip(outputs(at, step), seen.outcome.values, strict=False):
             if tensor is not None and ref in values:
@@ -53,6 +56,18 @@ def adopt(reference: Reference, at: int, step: Instruction, seen: Seen) -> None:
         if ref in values:
             values[ref] = tensor.value.astype(np.float64)
     reference.observe(at, step, seen)
+
+
+def _unite(reference: Reference, at: int, step: Grad, outcome: Returned) -> None:
+    """An input that is listed twice may get one object in both places."""
+    first: dict[Ref, int] = {}
+    for k, (ref, tensor) in enumerate(zip(step.inputs, outcome.values, strict=True)):
+        j = first.setdefault(reference.slot(ref), k)
+        other = outcome.values[j]
+        if j == k or tensor is None or other is None or tensor.memory is None or tensor.memory != other.memory:
+            continue
+        reference.memory.views(Ref(at, k), Derived(Ref(at, j)), restricted=False)
+        reference.same[Ref(at, k)] = Ref(at, j)
 
 
 def _in_domain(reference: Reference, step: Apply | Write) -> bool:

@@ -187,7 +187,8 @@ class Holdings:
             rule = diagnosis.rule
         if leaf not in expectation.walk.leaves:
             rule = before
-        blamed = {"gradients/op": op, "higher/op": derived_op(expectation.walk)}
+        derived = derived_op(expectation.walk)
+        blamed = {"gradients/op": op, "higher/op": derived, "higher/op-third": derived}
         return Violation(
             rule, at, "returned with another gradient", (("returns with the right gradient", before),), leaf,
             blamed.get(rule), None if held is None else held.value, got.value, want, bound,
@@ -197,8 +198,8 @@ class Holdings:
     def _blamed(self, expectation: Expectation, rule: str) -> str:
         """The rule that a wrong gradient breaks, told from what the call walks; `rule` where nothing is special."""
         special = (
-            "higher/op", "higher/differentiable", "writes/error-or-recorded", "hooks/result", "views/history",
-            "writes/recorded",
+            "higher/op", "higher/op-third", "higher/differentiable", "writes/error-or-recorded", "hooks/result",
+            "views/history", "writes/recorded",
         )  # fmt: skip
         return next((s for s in special if s in expectation.exercises and self.applies(s)), rule)
 

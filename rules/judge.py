@@ -117,6 +117,8 @@ class _Judge(Making, Watching, Holdings):
         if self.stateful and not violation:
             self.before = dict(self.reference.values) if isinstance(step, WRITING) else {}
             enter(self.reference, at, step, self.program.mode(at), seen)
+            if self.reference.lost:
+                return None  # what this made is not known
         if not violation:
             violation = self._values(at, step, expectation, seen)
         if self.stateful and not violation:

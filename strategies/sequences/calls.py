@@ -70,6 +70,8 @@ def grad(s: Sequence) -> None:
     reached = [r for r in b.live if b.requires(r) and b.reference.slot(r) in due and r != root]
     options = reached or [r for r in b.live if b.requires(r)]
     chosen = [b.recent(options) for _ in range(1 + b.below(3))]
+    if b.below(4):
+        chosen = list(dict.fromkeys(chosen))
     creates = b.can(Needs.CREATE_GRAPH) and s.smooth(root) and not b.below(2)
     unused = b.pick((None, True, True, False))
     b.grad([root], chosen, s.retain(), creates, unused, materialize=bool(unused and not b.below(3)))

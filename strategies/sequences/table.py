@@ -70,10 +70,14 @@ class Sequence:
         return drawn
 
     def smooth(self, root: Ref) -> bool:
-        """Whether what a call on a root walks may be differentiated twice."""
+        """Whether what a call on a root walks may be differentiated twice, or three times where it walks derivatives."""
         assert self.b.tape is not None
         walk = self.b.tape.walk(Backward((root,), (None,)))
-        return not any(n.op.rstrip("_") in self.b.alphabet.once for n in (*walk.nodes, *walk.perhaps))
+        nodes = (*walk.nodes, *walk.perhaps)
+        left_out = self.b.alphabet.once
+        if any(n.derivative for n in nodes):
+            left_out = left_out | self.b.alphabet.twice_only
+        return not any(n.op.rpartition(" ")[2].rstrip("_") in left_out for n in nodes)
 
     def retain(self) -> bool | None:
         """Whether a call keeps the graph."""
