@@ -109,7 +109,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = worker["hypothesis_seed"]
         config.stash[SESSION] = session = _session(config, worker["workerid"])
         session.wrong, session.lost = frozenset(worker["wrong_ops"]), frozenset(worker["lost_ops"])
-        session.once = frozenset(worker["once_ops"])
+        session.once, session.twice_only = frozenset(worker["once_ops"]), frozenset(worker["twice_only_ops"])
 
 
 def _as_controller(config: pytest.Config) -> None:
@@ -171,6 +171,7 @@ def pytest_configure_node(node: Any) -> None:
         node.workerinput["wrong_ops"] = sorted(session.wrong)
         node.workerinput["lost_ops"] = sorted(session.lost)
         node.workerinput["once_ops"] = sorted(session.once)
+        node.workerinput["twice_only_ops"] = sorted(session.twice_only)
 
 
 def _audit(session: Session) -> None:
@@ -184,6 +185,7 @@ def _audit(session: Session) -> None:
     session.wrong = frozenset(op for op, outcome in found.items() if outcome == isolated.WRONG)
     session.lost = frozenset(op for op, outcome in found.items() if outcome == isolated.BEGUN)
     session.once = frozenset(op for op, outcome in found.items() if outcome == isolated.ONCE)
+    session.twice_only = frozenset(op for op, outcome in found.items() if outcome == isolated.TWICE)
 
 
 def _runs_suites(config: pytest.Config) -> bool:
@@ -306,6 +308,7 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
             verdict=verdict,  # type: ignore[arg-type]
             programs=check.programs if check else 0,
             exercised=dict(check.exercised) if check else {},
+            left_open=check.left_open if check else 0,
             seconds=round(call.duration, 3),
             reason=reason,
         )

@@ -1,8 +1,8 @@
 """The audit: which ops are wrong by themselves, found before any random program is drawn.
 
 Each op is run on a few fixed programs of its own. One that fails is left out of the programs of all other suites, so
-that one bad op does not turn the whole board red; its own rule reports it. One whose second derivative fails, or is not
-implemented, is left out of programs that differentiate twice.
+that one bad op does not turn the whole board red; its own rule reports it. One whose second or third derivative fails,
+or is not implemented, is left out of programs that differentiate so many times.
 """
 
 from __future__ import annotations
@@ -34,10 +34,15 @@ SAMPLES = 4
 """Random programs of an op in each dtype."""
 
 DRAWS = 6
-"""Draws of a program that differentiates an op twice before it is given up."""
+"""Draws of a program that differentiates an op several times before it is given up."""
+
+TIMES = {2: "twice", 3: "thrice"}
 
 SWEPT = ("elementwise", "activations", "binary")
 """The families whose ops treat each element by itself."""
+
+LONG = ("recurrent",)
+"""The families whose ops are many ops in one."""
 
 GRID = np.arange(-32, 33) / 8.0
 """Every value that tensors are drawn from."""
@@ -107,27 +112,29 @@ def _called(sampler: Sampler, made: Sequence[Ref], op: str) -> Program | None:
     return Program(tuple(sampler.reference.steps))
 
 
-def curvature(op: str, seed: int, dtype: str, weighted: bool) -> Program | None:
-    """A program that differentiates an op twice; None where every draw came to another op, or it is linear."""
+def curvature(op: str, seed: int, dtype: str, weighted: bool, times: int = 2) -> Program | None:
+    """A program that differentiates an op so many times; None where every draw came to another op, or its derivatives
+    end before.
+    """
     for draw in range(DRAWS):
-        sampler = Sampler(zlib.crc32(f"{op} {seed} twice {draw}".encode()), dtype)
+        sampler = Sampler(zlib.crc32(f"{op} {seed} {TIMES[times]} {draw}".encode()), dtype)
         made = sampler.op(op, fresh=True)
-        program = _curved(sampler, made, op, weighted)
+        program = _curved(sampler, made, op, weighted, times)
         if program or (applies(sampler, op) and size(sampler.shape(made[0])) and not weighted):
             return program
     return None
 
 
-def _curved(sampler: Sampler, made: Sequence[Ref], op: str, weighted: bool) -> Program | None:
-    if not applies(sampler, op) or not differentiate(sampler, made, weighted):
+def _curved(sampler: Sampler, made: Sequence[Ref], op: str, weighted: bool, times: int) -> Program | None:
+    if not applies(sampler, op) or not differentiate(sampler, made, weighted, times):
         return None
     return Program(tuple(sampler.reference.steps))
 
 
-def _swept_twice(op: str, dtype: str) -> Program | None:
+def _swept_again(op: str, dtype: str, times: int) -> Program | None:
     sampler = Sampler(1, dtype)
     made = _on_every_value(sampler, op)
-    return None if made is None else _curved(sampler, made, op, weighted=False)
+    return None if made is None else _curved(sampler, made, op, False, times)
 
 
 def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
@@ -138,17 +145,17 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
                 yield program
 
 
-def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1) -> Iterator[Program]:
-    """The fixed programs that differentiate an op twice: its results as they are and weighted, and a sweep of its
-    values.
+def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -> Iterator[Program]:
+    """The fixed programs that differentiate an op so many times: its results as they are and weighted, and a sweep of
+    its values.
     """
     for dtype in dtypes:
-        swept = _swept_twice(op, dtype)
+        swept = _swept_again(op, dtype, times)
         if swept is not None:
             yield swept
         for seed, weighted in product(range(seeds), (False, True)):
             alike = swept is not None and not seed and not weighted
-            program = None if alike else curvature(op, seed, dtype, weighted)
+            program = None if alike else curvature(op, seed, dtype, weighted, times)
             if program is not None:
                 yield program
 
@@ -168,13 +175,27 @@ def is_wrong(op: str, framework: Framework, claims: Collection[Needs], dtypes: S
 
 def is_once_only(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> bool:
     """Whether an op's second derivative breaks a rule in its most exact dtype, or is not implemented."""
+    return _fails(op, framework, claims, dtypes, 2)
+
+
+def is_twice_only(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> bool:
+    """Whether its third derivative does; that is not asked of ops which are `long`."""
+    return not is_long(op) and _fails(op, framework, claims, dtypes, 3)
+
+
+def _fails(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str], times: int) -> bool:
     if Needs.CREATE_GRAPH not in claims:
         return False
-    for program in curvatures(op, dtypes[:1]):
+    for program in curvatures(op, dtypes[:1], times=times):
         observation = run(program, framework)
         if unsupported(observation) or judge(program, observation, Reference(), claims).violation:
             return True
     return False
+
+
+def is_long(op: str) -> bool:
+    """Whether an op's third derivative is a sum of so many products that rounding may show in it."""
+    return OPS[op].family in LONG
 
 
 def unsupported(observation: Observation) -> bool:
@@ -189,6 +210,14 @@ def once_only(
     """The ops of the catalogue, less those that are wrong anyway, that cannot be differentiated twice."""
     names = (name for name in OPS if name in framework.ops and name not in wrong)
     return frozenset(name for name in names if is_once_only(name, framework, claims, dtypes))
+
+
+def twice_only(
+    framework: Framework, claims: Collection[Needs], dtypes: Sequence[str], wrong: Collection[str] = ()
+) -> frozenset[str]:
+    """The ops of the catalogue, less those that are wrong anyway, that cannot be differentiated three times."""
+    names = (name for name in OPS if name in framework.ops and name not in wrong)
+    return frozenset(name for name in names if is_twice_only(name, framework, claims, dtypes))
 
 
 def at_fault(wrong: Collection[str], ops: Collection[str]) -> frozenset[str]:

@@ -65,6 +65,7 @@ class Check:
     exercised: Counter[str] = field(default_factory=Counter)
     differences: Counter[Known] = field(default_factory=Counter)
     articles: dict[str, str] = field(default_factory=dict)
+    left_open: int = 0
 
     def __call__(self, program: Program | Related) -> None:
         """Run and judge `program`; raise `Broken` at the first rule that it breaks and that is no known difference."""
@@ -75,6 +76,7 @@ class Check:
         observation = self._run(program)
         judgement = judge(program, observation, _reference(program), self.claims)
         self.exercised.update(judgement.exercised)
+        self.left_open += judgement.lost
         if judgement.violation:
             self._complain(program, observation, judgement.violation)
 
@@ -129,6 +131,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         if not isinstance(leaf, Leaf) or len(leaf.value.data) != entry.elements:
             return False
     if entry.raised is not None and not violation.observed.startswith(f"raised: {entry.raised} ("):
+        return False
+    if entry.message is not None and entry.message not in violation.observed:
         return False
     if entry.views and not _views(program, violation.at):
         return False

@@ -1,7 +1,8 @@
 """The audit in a process of its own: an op that ends its process, or never comes back, is only one more wrong op.
 
 The process notes each op before it runs it and what came of it afterwards. Where it dies, the op that it had begun is
-wrong, and another process goes on with the ops behind it. An op that is right is then differentiated twice.
+wrong, and another process goes on with the ops behind it. An op that is right is then differentiated twice, and if that
+is right, too, three times.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harness.audit import is_once_only, is_wrong
+from harness.audit import is_once_only, is_twice_only, is_wrong
 from harness.session import Session
 
-BEGUN, FINE, WRONG, ONCE, END = "begun", "fine", "wrong", "once", "end"
+BEGUN, FINE, WRONG, ONCE, TWICE, END = "begun", "fine", "wrong", "once", "twice", "end"
 
 FAILED = 93
 """The exit code where the audit itself fails, which says nothing about the op."""
@@ -30,7 +31,7 @@ class AuditFailed(Exception):
 
 def audit(name: str, device: str, dtypes: Sequence[str], patience: float) -> dict[str, str]:
     """What came of each op of the framework of that name: `FINE`, `WRONG`, `ONCE` where its second derivative is wrong
-    or not implemented, or `BEGUN` where it never came back.
+    or not implemented, `TWICE` where its third is, or `BEGUN` where it never came back.
     """
     with TemporaryDirectory() as folder:
         notes = Path(folder) / "notes"
@@ -72,7 +73,9 @@ def main(name: str, device: str, dtypes: str, patience: str, path: str) -> int:
                 wrong = is_wrong(*asked)
                 print(WRONG if wrong else ONCE, op, file=file, flush=True)
                 if not wrong and not is_once_only(*asked):
-                    print(FINE, op, file=file, flush=True)
+                    print(TWICE, op, file=file, flush=True)
+                    if not is_twice_only(*asked):
+                        print(FINE, op, file=file, flush=True)
             print(FINE, END, file=file)
     except Exception:
         traceback.print_exc()

@@ -14,7 +14,7 @@ from frameworks.base import Framework
 from frameworks.known import Known, known
 from frameworks.registry import load
 from frameworks.smoke import smoke
-from harness.audit import at_fault, once_only, wrong_ops
+from harness.audit import at_fault, is_long, once_only, twice_only, wrong_ops
 from harness.checking import Check, companion, is_known, violation_of
 from harness.journal import PATIENCE, Journal
 from reports import records
@@ -27,8 +27,8 @@ SUITE_VERSION = "0.1"
 ADAPTER_ERROR = 10
 """The exit code of a run whose adapter cannot be used; none of pytest's own."""
 
-TWICE = "higher/op"
-"""The rule that ops are left out of programs that differentiate twice for."""
+TWICE, THRICE = "higher/op", "higher/op-third"
+"""The rules that ops are left out of programs that differentiate twice, and three times, for."""
 
 PACKAGES = ("torch", "jax", "jaxlib", "numpy", "scipy", "hypothesis", "pytest", "pytest-xdist")
 
@@ -39,7 +39,7 @@ class Session:
 
     `worker` names the process among pytest-xdist's; `patience` is how many seconds a program may take; `wrong` are the
     ops that an audit elsewhere found wrong by themselves (None: the session holds its own), `lost` those that never
-    came back from it, `once` those that it could not differentiate twice.
+    came back from it, `once` those that it could not differentiate twice, `twice_only` those that not three times.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Session:
     wrong: frozenset[str] | None = None
     lost: frozenset[str] = frozenset()
     once: frozenset[str] = frozenset()
+    twice_only: frozenset[str] = frozenset()
 
     @cached_property
     def framework(self) -> Framework:
@@ -91,25 +92,37 @@ class Session:
     @cached_property
     def broken(self) -> frozenset[str]:
         """The ops that are wrong by themselves, found by the audit, and those known to be."""
-        listed = {entry.op for entry in self.known if entry.op is not None and entry.rule != TWICE}
         wrong = wrong_ops(self.framework, self.claims, self.drawable) if self.wrong is None else self.wrong
+        listed = {entry.op for entry in self.known if entry.op is not None and entry.rule not in (TWICE, THRICE)}
         return at_fault(wrong, self.framework.ops) | self.lost | listed
 
     @cached_property
     def broken_twice(self) -> frozenset[str]:
         """The ops whose second derivatives are wrong or not implemented, found by the audit, and those known to be."""
-        listed = {entry.op for entry in self.known if entry.op is not None and entry.rule == TWICE}
         once = self.once
         if self.wrong is None:
             once = once_only(self.framework, self.claims, self.drawable, self.broken)
-        return at_fault(once, self.framework.ops) | listed
+        return at_fault(once, self.framework.ops) | self._listed(TWICE)
+
+    @cached_property
+    def broken_thrice(self) -> frozenset[str]:
+        """The others whose third derivatives are, and those of which that is not asked."""
+        found = self.twice_only
+        if self.wrong is None:
+            found = twice_only(self.framework, self.claims, self.drawable, self.broken | self.broken_twice)
+        return at_fault(found, self.framework.ops) | self._listed(THRICE) | {op for op in OPS if is_long(op)}
+
+    def _listed(self, rule: str) -> frozenset[str]:
+        """The ops that are known to break a rule."""
+        return frozenset(entry.op for entry in self.known if entry.op is not None and entry.rule == rule)
 
     def prepare(self) -> None:
         """Make the framework's alphabet, less its broken ops, the one that strategies draw from."""
         gc.freeze()  # what is loaded by now stays: the collector need not look at it again after every few programs
         gc.set_threshold(20_000, 20, 50)
         self.use_all_ops()
-        alphabet.use(replace(alphabet.current().without(self.broken), once=self.broken_twice))
+        left = alphabet.current().without(self.broken)
+        alphabet.use(replace(left, once=self.broken_twice, twice_only=self.broken_thrice))
 
     def use_all_ops(self) -> tuple[str, ...]:
         """Make the framework's whole alphabet the one that strategies draw from; its ops."""

@@ -24,13 +24,14 @@ CORE = (
 @dataclass(frozen=True)
 class Alphabet:
     """Ops (weighted by repetition, simplest first), dtypes, and what the framework claims. `once` are the ops that may
-    not stand where a program differentiates twice.
+    not stand where a program differentiates twice, `twice_only` the others that may not where it does three times.
     """
 
     ops: Sequence[str]
     dtypes: Sequence[str] = ("float64", "float32")
     claims: frozenset[Needs] = frozenset(Needs)
     once: frozenset[str] = frozenset()
+    twice_only: frozenset[str] = frozenset()
     weighted: Sequence[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -47,6 +48,11 @@ class Alphabet:
     def twice(self) -> Alphabet:
         """The alphabet of what may stand under a call with create_graph."""
         return self.without(self.once)
+
+    @cached_property
+    def thrice(self) -> Alphabet:
+        """The alphabet of what may stand where a program differentiates three times."""
+        return self.without(self.once | self.twice_only)
 
 
 _current = Alphabet(tuple(OPS))

@@ -1,4 +1,4 @@
-"""Second derivatives of ops: every op has programs, what is wrong or missing is told apart, and is drawn no more."""
+"""Second and third derivatives of ops: every op has programs; what is wrong or missing is told apart and left out."""
 
 from __future__ import annotations
 
@@ -51,6 +51,19 @@ def test_every_op_is_differentiated_twice(op: str):
         assert any(isinstance(step, Apply) and step.op == op for step in program)
 
 
+THRICE = ("multiply", "sin", "exp", "matmul", "softmax", "layer_norm", "var_mean", "conv1d", "logdet", "prod")
+
+
+@pytest.mark.parametrize("op", [op for op in THRICE if op in OPS])
+def test_ops_that_bend_are_differentiated_three_times(op: str):
+    found = list(audit.curvatures(op, ("float64",), times=3))
+    assert found
+    for program in found:
+        assert [type(step) for step in program].count(Backward) == 3
+        exercised = judge(program, run(program, TORCH), Reference(), TORCH.claims).exercised
+        assert exercised["higher/op-third"] == exercised["higher/op"] == 1
+
+
 @pytest.mark.parametrize("op", sorted(STEPS))
 def test_ops_that_are_constant_leave_nothing_to_differentiate(op: str):
     assert not list(audit.curvatures(op, ("float64",)))
@@ -90,6 +103,24 @@ def test_drawn_programs_are_sound(data: st.DataObject, op: str):
         "logcumsumexp",
         "binary_cross_entropy",
     }
+
+
+WRONG_THRICE = {"layer_norm", "layer_norm_affine", "batch_norm", "batch_norm_affine", "instance_norm", "logcumsumexp"}
+
+
+@pytest.mark.parametrize("op", sorted(WRONG_THRICE | {"group_norm", "rms_norm", "multiply", "sigmoid", "divide"}))
+def test_the_audit_finds_the_third_derivatives_that_torch_has_wrong(op: str):
+    assert audit.is_twice_only(op, TORCH, TORCH.claims, ("float64",)) == (op in WRONG_THRICE)
+
+
+def test_a_wrong_third_derivative_is_told_as_that_ops():
+    found = [violation_of(p, TORCH, TORCH.claims) for p in audit.curvatures("layer_norm", ("float64",), times=3)]
+    assert {(v.rule, v.op) for v in found if v} == {("higher/op-third", "layer_norm")}
+
+
+def test_ops_that_are_many_in_one_are_not_asked():
+    assert audit.is_long("gru")
+    assert not audit.is_twice_only("gru", TORCH, TORCH.claims, ("float64",))
 
 
 # -- frameworks that are wrong about second derivatives alone ---------------------------------------------------------
@@ -183,10 +214,13 @@ def test_not_implemented_is_no_answer_to_a_first_derivative():
 
 
 def test_what_cannot_be_differentiated_twice_is_left_out_of_programs_that_do(tmp_path: Path):
-    session = Session("torch", tmp_path, wrong=frozenset(), once=frozenset({"cosh"}))
+    session = Session("torch", tmp_path, wrong=frozenset(), once=frozenset({"cosh"}), twice_only=frozenset({"sinh"}))
     session.prepare()
     current = alphabet.current()
     assert {"cosh", "pow", "logcumsumexp", "lgamma"} <= current.once
     assert "pow" in current.ops
     assert not {"pow", "cosh"} & set(current.twice.ops)
     assert "sin" in current.twice.weighted
+    assert {"sinh", "layer_norm", "gru"} <= current.twice_only
+    assert {"sinh", "layer_norm"} <= set(current.twice.ops)
+    assert not {"sinh", "layer_norm", "cosh", "gru"} & set(current.thrice.ops)

@@ -4,6 +4,7 @@ where.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,13 @@ def test_a_witness_that_shows_nothing_is_told(tmp_path: Path) -> None:
     (tmp_path / "torch.toml").write_text(f'[[known]]\nrule = "gradients/op"\nop = "sin"\nreason = "none"\n{WITNESS}\n')
     (entry,) = known("torch", tmp_path)
     assert not Session("torch", tmp_path).witnessed(entry)
+
+
+def test_an_entry_may_ask_for_a_message(tmp_path: Path) -> None:
+    entry = next(entry for entry in known("torch") if entry.message)
+    session = Session("torch", tmp_path)
+    assert session.witnessed(entry)
+    assert not session.witnessed(replace(entry, message="another message"))
 
 
 def test_no_file_means_nothing_known(tmp_path: Path) -> None:

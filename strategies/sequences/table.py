@@ -70,7 +70,7 @@ class Sequence:
         return drawn
 
     def smooth(self, root: Ref) -> bool:
-        """Whether what a call on a root walks may be differentiated twice, or three times where it walks derivatives."""
+        """Whether what a call on a root walks may be differentiated once more, which derivatives in it were before."""
         assert self.b.tape is not None
         walk = self.b.tape.walk(Backward((root,), (None,)))
         nodes = (*walk.nodes, *walk.perhaps)
