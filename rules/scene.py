@@ -11,7 +11,7 @@ import numpy as np
 from rules.catalogue import Needs
 from rules.following import take
 from rules.graph import Expectation, Node
-from rules.language import Program, Ref, Walking, operands
+from rules.language import DetachInPlace, Program, Ref, Step, Walking, Write, operands
 from rules.observations import NotRun, Observation, Raised
 from rules.ops import OPS, Saves
 from rules.reference.needs import needs
@@ -70,6 +70,11 @@ class Scene:
         outcome = self.observation[at].outcome
         return outcome if isinstance(outcome, Raised) else None
 
+    @property
+    def kinds(self) -> str:
+        """The errors that the failing line may raise, in words."""
+        return " or ".join(kind.value for kind in self.expectation.raises)
+
     def name(self, ref: Ref | None) -> str:
         """A value's name; gradients that no instruction makes have none."""
         return self.names.get(ref, "a gradient") if ref is not None else "nothing"
@@ -81,8 +86,6 @@ class Scene:
     @cached_property
     def written(self) -> dict[Ref, list[int]]:
         """The instructions before the failing one that wrote to memory, by its owner."""
-        from rules.language import DetachInPlace, Step, Write
-
         found: dict[Ref, list[int]] = {}
         for at in range(self.violation.at):
             step = self.program[at]

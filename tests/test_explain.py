@@ -87,7 +87,7 @@ STORIES = [
         "2: multiply saves values that its derivative needs.",
         "3: negative needs nothing saved.",
         "4: walks lines 2 and 3; it does not retain the graph, so what they saved is freed.",
-        "5: has to walk line 2 again, but line 4 freed what they saved: it must raise."
+        "5: has to walk line 2 again, but line 4 freed what it saved: it must raise."
         " retain_graph=True asks to keep the graph, it cannot bring it back.",
     ], "returned, but it must raise: graph freed\n"),
     (HELD, Lying(OVERWRITES), [
