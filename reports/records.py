@@ -86,6 +86,7 @@ class Result:
 
     `verdict` ``error`` means that the adapter or the suite failed: it says nothing about the framework. It is ``known
     difference`` where the framework broke the rule only as its expectations file says: neither a pass nor a failure.
+    `left_open` counts the programs that went on with something that the rules leave open: they were judged up to there.
     """
 
     test: str
@@ -94,6 +95,7 @@ class Result:
     verdict: Outcome
     programs: int
     exercised: Mapping[str, int] = field(default_factory=dict)
+    left_open: int = 0
     seconds: float
     reason: str | None = None
 

@@ -89,6 +89,7 @@ class Summary:
     ops: tuple[OpSummary, ...]
     known: tuple[Entry, ...]
     programs: int
+    left_open: int
     seconds: float | None
 
     @property
@@ -111,6 +112,7 @@ def summarize(report: Report) -> Summary:
         _ops(report, differences),
         entries(report),
         report.programs,
+        sum(result.left_open for result in report.results),
         report.footer.seconds if report.footer else None,
     )
 

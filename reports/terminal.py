@@ -153,6 +153,9 @@ def _run(report: Report, summary: Summary, written: str | Path | None) -> Iterat
     else:
         took = f"{counted(summary.programs, 'program')} in {summary.seconds:,.1f} s"
         yield _fact("speed", f"{took}, {summary.rate:,.0f} programs/s")
+    if summary.left_open:
+        went_on = f"{counted(summary.left_open, 'program')} went on with what the rules leave open"
+        yield _fact("open", f"{went_on}, and were judged up to there")
     if written is not None:
         yield _fact("report", str(written))
 
