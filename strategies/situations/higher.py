@@ -20,16 +20,17 @@ JOINING = ("multiply", "matmul", "add", "subtract", "linear")
 def _step(b: Actor, value: Ref, leaves: list[Ref]) -> Ref:
     """One op on a value, of a kind whose derivatives are easily computed to the last place."""
     kind = b.below(4)
-    moving = [n for n in MOVING if n in b.alphabet.ops]
+    able = b.alphabet.thrice.ops
+    moving = [n for n in MOVING if n in able]
     if kind == 3 and moving:
         made = b.op(b.pick(moving), on=value)[0]
         fine = value in operands(b.reference.steps[made.at]) and b.requires(made) and b.reference.values[made].size
         return made if fine else value
     other = b.pick(leaves)
-    joins = [n for n in JOINING[:1] if n in b.alphabet.ops and b.shape(other) == b.shape(value)]
+    joins = [n for n in JOINING[:1] if n in able and b.shape(other) == b.shape(value)]
     if kind == 2 and joins and b.dtypes[other] == b.dtypes[value]:
         return b.apply(joins[0], (value, other))[0]
-    if kind == 1 and "matmul" in b.alphabet.ops and b.shape(value) == (2, 2) == b.shape(other):
+    if kind == 1 and "matmul" in able and b.shape(value) == (2, 2) == b.shape(other):
         return b.apply("matmul", (value, other))[0]
     return _smooth(b, value)
 
@@ -37,7 +38,8 @@ def _step(b: Actor, value: Ref, leaves: list[Ref]) -> Ref:
 def _smooth(b: Actor, value: Ref) -> Ref:
     """A smooth op on a value; on a large one, an op that neither grows nor saturates, which rounding would show in."""
     large = abs(b.reference.values[value]).max() > 2.5
-    return b.nonlinear(value, b.pick(b.having(*(("sin", "cos") if large else SMOOTH))))
+    able = [n for n in SMOOTH if n in b.alphabet.thrice.ops]
+    return b.nonlinear(value, b.pick(b.having(*([n for n in ("sin", "cos") if n in able] if large else able))))
 
 
 def _function(b: Actor, leaves: list[Ref], most: int = 3) -> Ref:
