@@ -137,7 +137,8 @@ class Session:
 
     def witnessed(self, entry: Known) -> bool:
         """Whether an entry's witness still shows the difference."""
-        violation = violation_of(entry.witness, self.framework, self.claims)
+        asked = self.asked(entry.rule)
+        violation = violation_of(entry.witness, asked, frozenset(asked.claims))
         return violation is not None and is_known(entry, entry.witness, violation)
 
     def missing(self, rule: str) -> list[str]:

@@ -264,6 +264,7 @@ _RULES = (
     _must("memory/dropped", "When the last value that leads to a graph goes away, what the graph saved MUST be released.", MECHANICS, needs=(Needs.COUNTS_SAVED,)),
     _must("memory/steady", "Building, walking and clearing again and again MUST NOT let the number of saved values grow.", MECHANICS, needs=(Needs.COUNTS_SAVED,)),
     _must("memory/cycle", "After the gradients of a call with create_graph are cleared and its values are gone, what its graph saved MUST be released.", BACKWARD, needs=(Needs.COUNTS_SAVED, Needs.CREATE_GRAPH)),
+    _should("memory/after-error", "What a graph saved SHOULD be released when the last value that leads to it goes away, also where a backward call on it failed.", MECHANICS, needs=(Needs.COUNTS_SAVED,)),
     # relations: two programs that give the same, whatever that is
     _must("relations/sum", "A backward call on a sum MUST give what backward calls on its terms, one after the other, give.", AUTOGRAD_BACKWARD, CONTROLS, needs=(Needs.IMPERATIVE, Needs.RETAIN)),
     _must("relations/scaling", "A cotangent that is multiplied by a number MUST give gradients that are multiplied by it.", BACKWARD, CHAIN_RULE, needs=(Needs.COTANGENTS,)),

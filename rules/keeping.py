@@ -50,12 +50,14 @@ class Share:
     """What one instruction saved: how many tensors of it are alive, at least and at most.
 
     It is `derived` where a call with create_graph, or a write, saved it: which of it a later call walks is not known.
+    A call `failed` on it where one that walks it raised.
     """
 
     op: str
     least: int
     most: int
     derived: bool = False
+    failed: bool = False
 
 
 class Ledger:
@@ -86,6 +88,12 @@ class Ledger:
             if number in self.shares:
                 self.shares[number].least = 0
 
+    def fail(self, numbers: Iterable[int]) -> None:
+        """A call failed on some shares."""
+        for number in numbers:
+            if number in self.shares:
+                self.shares[number].failed = True
+
     def gone(self, numbers: Iterable[int]) -> list[Share]:
         """Some shares are gone; those that there were."""
         return [self.shares.pop(number) for number in numbers if number in self.shares]
@@ -106,6 +114,7 @@ class Keeping:
         self.claims, self.exercised = claims, exercised
         self.ledger = Ledger()
         self.saved: int | None = 0
+        self.lingering = 0
         self.done: set[Kind] = set()
 
     def check(self, at: int, step: Instruction, expectation: Expectation, seen: Seen) -> Violation | None:
@@ -123,6 +132,7 @@ class Keeping:
         if isinstance(step, (*LETTING_GO, Backward, Grad, Write, DetachInPlace)):
             dropped = self.ledger.forget()
             gone = dropped if isinstance(step, LETTING_GO) else gone
+            self.lingering += sum(share.most for share in dropped if share.failed)
         low, high = self.ledger.bounds()
         recorded = isinstance(step, Write) or (isinstance(step, Walking) and step.create_graph)
         if recorded and seen.saved >= low:
@@ -194,7 +204,9 @@ class Keeping:
                 ledger.held[ref] = ledger.held.get(ref, NONE) | history
             values = seen.outcome.values if isinstance(seen.outcome, Returned) else ()
             ledger.keeps.update({Ref(at, k): history for k, value in enumerate(values) if value is not None})
-        if call.retains and returned:
+        if not returned:
+            ledger.fail(ledger.kept(call.roots))
+        elif call.retains:
             return []
         surely = (
             [node.at for node in walk.nodes if self._is_whole(node, call, walk)] if returned and self.tape.frees else []
@@ -223,6 +235,8 @@ class Keeping:
         if isinstance(step, Walking) and isinstance(seen.outcome, Returned) and step.retains:
             shares = (self.ledger.shares.get(node.at) for node in expectation.walk.nodes)
             rules += ["memory/retained"] if any(share is not None and share.least for share in shares) else []
+        if isinstance(step, LETTING_GO) and any(share.failed for share in gone):
+            rules.append("memory/after-error")
         if gone:
             kind = _kind(step, gone)
             rules += [_released(step, gone)] + (["memory/steady"] if kind in self.done else [])
@@ -242,7 +256,9 @@ class Keeping:
             rule = _released(step, gone)
         else:
             return None
-        if seen.saved > high and _kind(step, gone) in self.done:
+        if high < seen.saved <= high + self.lingering:
+            rule = "memory/after-error"
+        elif seen.saved > high and _kind(step, gone) in self.done:
             rule = "memory/steady"
         if not self._applies(rule):
             return None

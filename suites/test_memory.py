@@ -43,6 +43,12 @@ def test_rounds(check, program: Program):
     check(program)
 
 
+@rule("memory/after-error")
+@given(program=memory.failed())
+def test_failed(check, program: Program):
+    check(program)
+
+
 @rule("memory/cycle")
 @given(program=memory.cycles())
 def test_cycles(check, program: Program):

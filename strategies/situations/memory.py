@@ -89,7 +89,7 @@ def released(a: Actor) -> None:
 
 @history
 def kept(a: Actor) -> None:
-    """A graph walked two to four times, retained each time but perhaps the last; detached and dropped values between."""
+    """A graph walked two to four times, retained each time but perhaps the last; values come and go between."""
     root = a.root()
     for _ in range(1 + a.below(3)):
         _walk(a, root, True)
@@ -119,6 +119,23 @@ def let_go(a: Actor) -> None:
     if a.below(2):
         a.nonlinear(a.required())
         _let_go(a, [r for r in _made(a) if r not in stays])
+
+
+@history
+def failed(a: Actor) -> None:
+    """A call that meets a freed part on its way, or a hook that raises, beside parts that it has yet to walk; then all
+    is dropped.
+    """
+    first = a.nonlinear(a.leaf(a.pick(SHAPES)))
+    parts = [a.nonlinear(a.required()) for _ in range(1 + a.below(2))]
+    root = joined(a, [*parts, first] if a.below(2) else [first, *parts])
+    if a.can(Needs.HOOKS) and a.below(2):
+        a.hook(first, "raise")
+    elif a.can(Needs.FREES):
+        a.call(first, retain=a.pick(FREEING))
+    for _ in range(1 + a.below(2)):
+        a.call(root, retain=a.pick((None, True)))
+    _let_go(a, _made(a))
 
 
 @history
