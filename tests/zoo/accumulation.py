@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 
@@ -91,8 +91,10 @@ class SharesGradient(Member):
 
     caught_by = ("accumulation/own-object",)
 
-    def backward(self, roots: Sequence[torch.Tensor], cotangents: Given, retain_graph: bool | None) -> None:
-        super().backward(roots, cotangents, retain_graph)
+    def backward(
+        self, roots: Sequence[torch.Tensor], cotangents: Given, retain_graph: bool | None, **options: Any
+    ) -> None:
+        super().backward(roots, cotangents, retain_graph, **options)
         for n, leaf in enumerate(self.leaves):
             for other in self.leaves[:n]:
                 both = leaf.grad is not None and other.grad is not None and leaf.dtype == other.dtype

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,10 +18,10 @@ class NoGradIsSilent(Member):
 
     caught_by = ("errors/no-grad-root", "detach/root-raises")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         pairs = [(root, ct) for root, ct in zip(roots, cotangents, strict=True) if root.requires_grad]
         if pairs:
-            super().backward([root for root, _ in pairs], [ct for _, ct in pairs], retain_graph)
+            super().backward([root for root, _ in pairs], [ct for _, ct in pairs], retain_graph, **options)
 
 
 class ImplicitOnes(Member):
@@ -28,9 +29,9 @@ class ImplicitOnes(Member):
 
     caught_by = ("errors/non-scalar-root",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         given = [self.read(torch.ones_like(r)) if c is None else c for r, c in zip(roots, cotangents, strict=True)]
-        super().backward(roots, given, retain_graph)
+        super().backward(roots, given, retain_graph, **options)
 
 
 class ImplicitMean(Member):
@@ -38,9 +39,11 @@ class ImplicitMean(Member):
 
     caught_by = ("errors/non-scalar-root",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         ones = [self.read(torch.ones_like(root) / max(1, root.numel())) for root in roots]
-        super().backward(roots, [o if c is None else c for o, c in zip(ones, cotangents, strict=True)], retain_graph)
+        super().backward(
+            roots, [o if c is None else c for o, c in zip(ones, cotangents, strict=True)], retain_graph, **options
+        )
 
 
 class CotangentBroadcast(Member):
@@ -48,9 +51,9 @@ class CotangentBroadcast(Member):
 
     caught_by = ("errors/cotangent-shape",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         given = [_broadcast(c, tuple(r.shape)) for r, c in zip(roots, cotangents, strict=True)]
-        super().backward(roots, given, retain_graph)
+        super().backward(roots, given, retain_graph, **options)
 
 
 def _broadcast(cotangent: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray | None:
@@ -65,9 +68,9 @@ class CotangentReshaped(Member):
 
     caught_by = ("errors/cotangent-shape",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         given = [_reshape(c, tuple(r.shape)) for r, c in zip(roots, cotangents, strict=True)]
-        super().backward(roots, given, retain_graph)
+        super().backward(roots, given, retain_graph, **options)
 
 
 def _reshape(cotangent: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray | None:
@@ -85,9 +88,9 @@ class WrongKind(Member):
         "detach/root-raises",
     )  # fmt: skip
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:
-            super().backward(roots, cotangents, retain_graph)
+            super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
             raise ValueError("bad") from error
 
@@ -97,9 +100,9 @@ class FreedIsNoGrad(Member):
 
     caught_by = ("lifetime/same-root-raises", "lifetime/freed-subgraph-raises", "lifetime/default-frees")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:
-            super().backward(roots, cotangents, retain_graph)
+            super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
             if is_freed(error):
                 raise RuntimeError("the root does not require grad and does not have a grad_fn") from error
@@ -111,9 +114,9 @@ class RefusalClears(Member):
 
     caught_by = ("errors/refusal-keeps-gradients",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:
-            super().backward(roots, cotangents, retain_graph)
+            super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
             if not is_freed(error):
                 self.zero_grad(self.leaves, True)
@@ -125,10 +128,10 @@ class RefusalFrees(Member):
 
     caught_by = ("errors/refusal-keeps-graph",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         held = self.held()
         try:
-            super().backward(roots, cotangents, retain_graph)
+            super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
             for root in roots:
                 if root.requires_grad and not is_freed(error):
@@ -142,9 +145,9 @@ class TearsGradients(Member):
 
     caught_by = ("errors/not-torn",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:
-            super().backward(roots, cotangents, retain_graph)
+            super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
             if is_freed(error):
                 self.hold([None if old is None else 1.5 * old for old in self.held()])
@@ -156,9 +159,9 @@ class FailureClears(Member):
 
     caught_by = ("errors/not-torn",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:
-            super().backward(roots, cotangents, retain_graph)
+            super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
             if FREED in str(error):
                 self.zero_grad(self.leaves, True)
@@ -170,7 +173,7 @@ class RefusesHighRank(Member):
 
     caught_by = ("errors/legal-returns",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if any(root.dim() > 2 for root in roots):
             raise NotImplementedError("not implemented")
-        super().backward(roots, cotangents, retain_graph)
+        super().backward(roots, cotangents, retain_graph, **options)

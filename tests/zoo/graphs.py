@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,9 +36,9 @@ class DiamondOnce(Recording):
         self.arrived.add(key)
         return torch.zeros_like(contribution) if late else contribution
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         self.arrived = set()
-        super().backward(roots, cotangents, retain_graph)
+        super().backward(roots, cotangents, retain_graph, **options)
 
 
 class UseOnce(DiamondOnce):
@@ -91,8 +92,8 @@ class FirstRootOnly(Member):
 
     caught_by = ("gradients/several-roots",)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None) -> None:
-        super().backward(roots[:1], cotangents[:1], retain_graph)
+    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        super().backward(roots[:1], cotangents[:1], retain_graph, **options)
 
 
 class RootOnce(Member):
@@ -100,9 +101,9 @@ class RootOnce(Member):
 
     caught_by = ("gradients/several-roots",)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         kept = [k for k, root in enumerate(roots) if not any(root is other for other in roots[:k])]
-        super().backward([roots[k] for k in kept], [cotangents[k] for k in kept], retain_graph)
+        super().backward([roots[k] for k in kept], [cotangents[k] for k in kept], retain_graph, **options)
 
 
 class CotangentIgnored(Member):
@@ -110,8 +111,8 @@ class CotangentIgnored(Member):
 
     caught_by = ("gradients/cotangent",)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None) -> None:
-        super().backward(roots, [None if c is None else np.ones_like(c) for c in cotangents], retain_graph)
+    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        super().backward(roots, [None if c is None else np.ones_like(c) for c in cotangents], retain_graph, **options)
 
 
 class CotangentSummed(Member):
@@ -119,8 +120,10 @@ class CotangentSummed(Member):
 
     caught_by = ("gradients/cotangent",)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None) -> None:
-        super().backward(roots, [None if c is None else np.full_like(c, c.sum()) for c in cotangents], retain_graph)
+    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        super().backward(
+            roots, [None if c is None else np.full_like(c, c.sum()) for c in cotangents], retain_graph, **options
+        )
 
 
 class EqualLeavesMerged(Member):
@@ -141,10 +144,10 @@ class EqualLeavesSwapped(Combining):
 
     caught_by = ("gradients/equal-leaves",)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         held = self.held()
         self.hold([None] * len(held))
-        super().backward(roots, cotangents, retain_graph)
+        super().backward(roots, cotangents, retain_graph, **options)
         made = self.held()
         for n, leaf in enumerate(self.leaves):
             for m in range(n):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -20,9 +21,9 @@ class WrongAfterTwenty(Combining):
     def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
         return super().combine(leaf, old, 2 * new if new is not None and self.calls > 20 else new)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         self.calls += 1
-        super().backward(roots, cotangents, retain_graph)
+        super().backward(roots, cotangents, retain_graph, **options)
 
 
 class EverySeventhWrong(WrongAfterTwenty):

@@ -1,6 +1,6 @@
 """The hunt: runs the suites' own tests on a member, in this process, until one of them fails.
 
-It prepares the strategies as a session does (audit included), takes the tests of the rules that ought to name the
+It prepares the strategies as a session does, takes the tests of the rules that ought to name the
 member first, and gives each as many programs as the quick profile would. What comes back is the shrunk failure.
 """
 
@@ -22,21 +22,27 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 import suites
 from frameworks.known import known
-from harness.checking import Broken, Check
+from harness.audit import once_only
+from harness.checking import Broken, Check, broken_in
 from harness.session import Session
+from rules.catalogue import RULES
 from rules.language import Program
 from rules.text import render
 from rules.verdicts import Violation
 from strategies import alphabet, situations
 from strategies.alphabet import CORE
+from strategies.curvatures import curvatures
 from strategies.draft import Undrawable
-from tests.zoo.kit import Member
+from tests.zoo.kit import Honest, Member
 
 QUICK = 60
 """Programs per rule; each op by itself gets a tenth, and ten at least, as in the suites."""
 
 FIRST_OPS = 12
 """How many ops are tried by themselves where the audit finds none that is wrong."""
+
+AUDITED = frozenset({"gradients/op", "gradients/forward", "gradients/form", "higher/op", "higher/op-third"})
+"""Rules that the audit of the ops finds broken."""
 
 TORCH = known("torch")
 """What PyTorch, which every member is made of, is known to do otherwise."""
@@ -91,32 +97,35 @@ class Counting(Check):
 
 @cache
 def tests() -> dict[str, tuple[str, Callable[..., None]]]:
-    """Every test of the suites by its name, with the rule that it is about."""
+    """Every test of the suites by its family and name, with the rule that it is about."""
     found = {}
     for module in pkgutil.iter_modules(suites.__path__):
         for name, test in vars(importlib.import_module(f"suites.{module.name}")).items():
             marks = {mark.name: mark for mark in getattr(test, "pytestmark", ())}
             if "rule" in marks and hasattr(test, "hypothesis") and _is_drawn(test):
-                found[name] = (marks["rule"].args[0], test)
+                found[f"{module.name.removeprefix('test_')}/{name}"] = (marks["rule"].args[0], test)
     return found
 
 
 def _is_drawn(test: Callable[..., None]) -> bool:
-    """Whether a test needs nothing but what it draws, a check, and perhaps the name of an op."""
+    """Whether a test needs nothing but what it draws, and a check."""
     inner, given = test.hypothesis.inner_test, test.hypothesis._given_kwargs  # type: ignore[attr-defined]
-    return set(inspect.signature(inner).parameters) <= {"check", "op", *given}
+    return set(inspect.signature(inner).parameters) <= {"check", *given}
 
 
 def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> Iterator[Probe]:
     """All tests as probes, those of the rules in `first` before the others; `ops` are tested by themselves."""
     order = {rule: place for place, rule in enumerate(first)}
-    for name, (rule, test) in sorted(tests().items(), key=lambda item: order.get(item[1][0], len(order))):
-        body = test.hypothesis.inner_test  # type: ignore[attr-defined]
-        if name != "test_op":
-            yield Probe(rule, name, body, test.hypothesis._given_kwargs, examples)  # type: ignore[attr-defined]
-            continue
-        for op in ops:
-            yield Probe(rule, f"test_op[{op}]", _alone, {"program": situations.single_ops(op)}, max(10, examples // 10))
+    few = max(10, examples // 10)
+    found = [
+        Probe(rule, name, test.hypothesis.inner_test, test.hypothesis._given_kwargs, examples)  # type: ignore[attr-defined]
+        for name, (rule, test) in tests().items()
+    ]
+    for op in ops:
+        found.append(Probe("gradients/op", f"op[{op}]", _alone, {"program": situations.single_ops(op)}, few))
+        found.append(Probe("higher/op", f"twice[{op}]", _alone, {"program": curvatures(op)}, few))
+        found.append(Probe("higher/op-third", f"thrice[{op}]", _alone, {"program": curvatures(op, 3)}, few))
+    yield from sorted(found, key=lambda probe: order.get(probe.rule, len(order)))
 
 
 def _alone(check: Check, program: Program) -> None:
@@ -126,14 +135,15 @@ def _alone(check: Check, program: Program) -> None:
 def hunt(member: type[Member], examples: int = QUICK, seed: int = 0) -> Catch | None:
     """The first failure of the suites' tests on `member`, shrunk; None where it is not caught."""
     started, before = time.perf_counter(), 0
+    in_use = alphabet.current()
     with tempfile.TemporaryDirectory() as folder:
-        session = Session(f"{member.__module__}:{member.__name__}", Path(folder))
-        in_use = alphabet.current()
-        broken = prepare(session)
+        session = prepared(member, Path(folder))
         by_itself = ("gradients/op",) * ("gradients/forward" in member.caught_by)
         first = tuple(dict.fromkeys(by_itself + member.caught_by))
         try:
-            for probe in probes(first, broken or CORE[:FIRST_OPS], examples):
+            for probe in probes(first, tuple(sorted(session.broken)) or CORE[:FIRST_OPS], examples):
+                if not RULES[probe.rule].needs <= session.claims:
+                    continue
                 check = Counting(session.framework, session.claims, known=TORCH)
                 found = failure(probe, check, seed)
                 if found:
@@ -147,10 +157,24 @@ def hunt(member: type[Member], examples: int = QUICK, seed: int = 0) -> Catch | 
     return None
 
 
-def prepare(session: Session) -> tuple[str, ...]:
-    """Make the member's alphabet the one in use, less the ops that the audit finds wrong; which they are."""
+def prepared(member: type[Member], folder: Path) -> Session:
+    """A session whose alphabet is in use: the member's, less the ops that the audit finds wrong.
+
+    Only members that lie about single ops are audited: what holds of all others is what holds of PyTorch.
+    """
+    session = Session(f"{member.__module__}:{member.__name__}", folder)
+    if not AUDITED.intersection(member.caught_by):
+        session.wrong, session.once = frozenset(), honest()
     session.prepare()
-    return tuple(sorted(session.broken))
+    return session
+
+
+@cache
+def honest() -> frozenset[str]:
+    """The ops that PyTorch does not differentiate twice, or not rightly."""
+    session = Session(f"{Honest.__module__}:{Honest.__name__}", Path())
+    session.use_all_ops()
+    return once_only(session.framework, session.claims, session.drawable)
 
 
 def failure(probe: Probe, check: Check, seed: int) -> tuple[Broken, bool] | None:
@@ -170,15 +194,8 @@ def failure(probe: Probe, check: Check, seed: int) -> tuple[Broken, bool] | None
     except Undrawable:  # the op that the test needs is wrong by itself
         return None
     except (Broken, BaseExceptionGroup) as error:
-        broken = _broken(error)
+        broken = broken_in(error)
         if broken is None:
             raise
         return broken, isinstance(error, hypothesis.errors.Flaky)
     return None
-
-
-def _broken(error: BaseException) -> Broken | None:
-    if isinstance(error, Broken):
-        return error
-    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    return next((b for b in map(_broken, inner) if b is not None), None)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
 
 from frameworks.known import known
 from frameworks.torch_eager import TorchEager
+from rules.catalogue import Needs
 from rules.language import Attrs
 
 FREED = "Trying to backward through the graph a second time"
@@ -23,7 +24,8 @@ FREED = "Trying to backward through the graph a second time"
 UNSOUND = {"matrix_exp", "meshgrid", "broadcast_tensors"} | {entry.op for entry in known("torch") if entry.op}
 """Ops that differ in PyTorch itself: no member has them, so that whatever is found is the member's own lie."""
 
-Given = Sequence[np.ndarray | None]
+Given: TypeAlias = Sequence[np.ndarray | None]
+Roots: TypeAlias = Sequence[torch.Tensor]
 
 
 class Member(TorchEager):
@@ -74,20 +76,26 @@ class Honest(Member):
 
 
 class Combining(Member):
-    """A member that lies about what a leaf holds after a contribution: `combine` has the last word."""
+    """A member that lies about what a leaf holds after a contribution: `combine` has the last word.
+
+    It makes a new gradient each time, and so says nothing of adding in place or of hooks that look at the sum.
+    """
+
+    claims = Member.claims - {Needs.ADDS_IN_PLACE, Needs.ACCUMULATED_HOOKS}
 
     def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
         """What the leaf holds; here the truth."""
         return new if old is None else old if new is None else old + new
 
-    def backward(self, roots: Sequence[torch.Tensor], cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         """A true backward call into leaves that hold nothing; then each old gradient meets its contribution."""
-        old = self.held()
+        old = [leaf.grad for leaf in self.leaves]
         self.hold([None] * len(old))
         try:
-            super().backward(roots, cotangents, retain_graph)
+            super().backward(roots, cotangents, retain_graph, **options)
         finally:
-            self.hold([self.combine(leaf, held, leaf.grad) for leaf, held in zip(self.leaves, old, strict=True)])
+            with torch.set_grad_enabled(bool(options.get("create_graph"))):
+                self.hold([self.combine(leaf, held, leaf.grad) for leaf, held in zip(self.leaves, old, strict=True)])
 
 
 class Recording(Member):
@@ -112,6 +120,8 @@ def gated(value: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -
     if not value.requires_grad:
         return value
     use = value.view_as(value)
+    if not use.requires_grad:  # under no_grad nothing flows back
+        return value
     use.register_hook(lambda contribution: change(contribution).clone())
     return use
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -22,8 +23,8 @@ class NeverFrees(Member):
         "lifetime/last-call-frees",
     )
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
-        super().backward(roots, cotangents, True)
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        super().backward(roots, cotangents, True, **options)
 
 
 class AlwaysFrees(Member):
@@ -31,8 +32,8 @@ class AlwaysFrees(Member):
 
     caught_by = ("lifetime/retained-works",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
-        super().backward(roots, cotangents, None)
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        super().backward(roots, cotangents, None, **options)
 
 
 class DefaultKeeps(Member):
@@ -40,8 +41,8 @@ class DefaultKeeps(Member):
 
     caught_by = ("lifetime/default-frees", "lifetime/same-root-raises")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
-        super().backward(roots, cotangents, retain_graph is not False)
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        super().backward(roots, cotangents, retain_graph is not False, **options)
 
 
 class FalseKeeps(Member):
@@ -49,8 +50,8 @@ class FalseKeeps(Member):
 
     caught_by = ("lifetime/same-root-raises", "lifetime/last-call-frees", "lifetime/freed-subgraph-raises")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
-        super().backward(roots, cotangents, retain_graph is not None)
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        super().backward(roots, cotangents, retain_graph is not None, **options)
 
 
 class LateRetainRevives(Recording):
@@ -58,15 +59,15 @@ class LateRetainRevives(Recording):
 
     caught_by = ("lifetime/late-retain-raises",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         held = self.held()
         try:
-            super().backward(roots, cotangents, retain_graph)
+            super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
             if not retain_graph or not is_freed(error):
                 raise
             self.hold(held)
-            super().backward([self._again(root) for root in roots], cotangents, True)
+            super().backward([self._again(root) for root in roots], cotangents, True, **options)
 
     def _again(self, value: torch.Tensor) -> torch.Tensor:
         if id(value) not in self.made:
@@ -80,10 +81,10 @@ class SilentWhenFreed(Member):
 
     caught_by = ("lifetime/same-root-raises", "lifetime/freed-subgraph-raises")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         held = self.held()
         try:
-            super().backward(roots, cotangents, retain_graph)
+            super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
             if not is_freed(error):
                 raise
@@ -99,10 +100,10 @@ class ChecksRootOnly(Recording):
         super().reset()
         self.freed: set[int] = set()
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if any(id(root) in self.freed for root in roots):
             raise RuntimeError(FREED)
-        super().backward(roots, cotangents, True)
+        super().backward(roots, cotangents, True, **options)
         if not retain_graph:
             self.freed.update(id(root) for root in roots if not root.is_leaf)
 
@@ -116,10 +117,10 @@ class RetainSticks(Recording):
         super().reset()
         self.kept: set[int] = set()
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if retain_graph:
             self.kept.update(map(id, roots))
-        super().backward(roots, cotangents, retain_graph or any(id(root) in self.kept for root in roots))
+        super().backward(roots, cotangents, retain_graph or any(id(root) in self.kept for root in roots), **options)
 
 
 class RetainsOnce(Recording):
@@ -131,10 +132,10 @@ class RetainsOnce(Recording):
         super().reset()
         self.walked: set[int] = set()
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         again = any(id(root) in self.walked for root in roots)
         self.walked.update(map(id, roots))
-        super().backward(roots, cotangents, retain_graph and not again)
+        super().backward(roots, cotangents, retain_graph and not again, **options)
 
 
 class FreesEverything(Recording):
@@ -146,10 +147,10 @@ class FreesEverything(Recording):
         super().reset()
         self.gone: set[int] = set()
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if any(id(root) in self.gone for root in roots):
             raise RuntimeError(FREED)
-        super().backward(roots, cotangents, retain_graph)
+        super().backward(roots, cotangents, retain_graph, **options)
         if not retain_graph:
             self.gone.update(map(id, self.values))
 
@@ -172,11 +173,11 @@ class FreesWholeGraph(Recording):
         self.gone |= {id(made[0])} if parts & self.gone else set()
         return made
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         graphs = {self.graph[id(root)] for root in roots if id(root) in self.graph}
         if graphs & self.gone:
             raise RuntimeError(FREED)
-        super().backward(roots, cotangents, retain_graph)
+        super().backward(roots, cotangents, retain_graph, **options)
         if not retain_graph:
             self.gone |= graphs
 
@@ -199,9 +200,9 @@ class LeftoverCotangents(Recording):
 
     caught_by = ("lifetime/retained-works", "accumulation/adds")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         held = self.held()
-        super().backward(roots, cotangents, retain_graph)
+        super().backward(roots, cotangents, retain_graph, **options)
         for root in roots:
             times = sum(value is root for value in self.values) - 1
             self.values.append(root)

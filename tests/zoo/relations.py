@@ -25,7 +25,7 @@ class AddFavours(Member):
         return super().apply(op, operands, attrs)
 
 
-class FirstRootOnly(Member):
+class WalksOneRoot(Member):
     """A backward call over several roots walks only the first."""
 
     caught_by = ("relations/sum",)
@@ -44,7 +44,7 @@ class ClipsCotangents(Member):
         super().backward(roots, clipped, retain_graph, **options)
 
 
-class LosesAUse(Member):
+class LosesUses(Member):
     """The second use of a value that is no leaf passes no gradient back."""
 
     caught_by = ("relations/sharing",)

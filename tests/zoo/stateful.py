@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 import torch
 
 from rules.language import Attrs
-from tests.zoo.kit import Member
-
-Given = Sequence[np.ndarray | None]
+from tests.zoo.kit import Given, Member, Roots
 
 
 class StepsTwice(Member):
@@ -72,12 +70,10 @@ class ChecksEverything(Member):
         super().step(leaves, optimizer, settings)
         self.old = set(map(id, self.made))
 
-    def backward(
-        self, roots: Sequence[torch.Tensor], cotangents: Given, retain_graph: bool | None, create_graph: bool = False
-    ) -> None:
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if any(id(root) in self.old for root in roots):
             raise RuntimeError("a variable has been modified by an inplace operation")
-        super().backward(roots, cotangents, retain_graph, create_graph)
+        super().backward(roots, cotangents, retain_graph, **options)
 
 
 class HigherDetached(Member):
@@ -104,10 +100,8 @@ class AlwaysDifferentiable(Member):
 
     caught_by = ("higher/plain-raises",)
 
-    def backward(
-        self, roots: Sequence[torch.Tensor], cotangents: Given, retain_graph: bool | None, create_graph: bool = False
-    ) -> None:
-        super().backward(roots, cotangents, bool(retain_graph), True)
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        super().backward(roots, cotangents, bool(retain_graph), **(options | {"create_graph": True}))
 
 
 class AssignsNothing(Member):
