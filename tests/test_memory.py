@@ -61,6 +61,7 @@ RIGHT = {
     f"{A}; g = grad s wrt a create=True; drop b, s; drop g": {"memory/retained", "memory/cycle"},
     f"{A}; backward s; drop b, s; c = square a; t = sum c {SUM}; backward t": {"memory/freed", "memory/steady"},
     f"{A}; backward s; backward s": {"memory/freed"},
+    f"{A}; h = hook b raise; backward s retain=True; drop b, s": {"memory/after-error"},
     "a = leaf [1, 2]; b = negative a; backward b with [1, 2]": set(),
     "a = leaf [1, 2]; b = square a; no_grad: write a zero_; drop b": {"memory/dropped"},
     "a = leaf [1, 2]; b = sin a; write b mul_ b; backward b with [1, 2]; drop b": {"memory/freed"},
@@ -73,7 +74,11 @@ def test_pytorch_keeps_what_is_needed_and_no_more(text: str):
     assert not RIGHT[text] or exercised(text) <= RIGHT[text] | {"memory/dropped"}
 
 
+PARTS = "a = leaf [1, 2]; b = leaf [3, 4]; c = sin b; d = sin a; e = add d c; backward d with [1, 2]"
+
 WRONG = {
+    (f"{PARTS}; backward e with [1, 2]; drop c, d, e", (0, 0, 1, 2, 2, 1, 1, 1)): "memory/after-error",
+    (f"{PARTS}; backward e with [1, 2]; drop c, d, e", (0, 0, 1, 2, 2, 1, 1, 2)): "memory/dropped",
     (f"{A}; backward s", (0, 1, 1, 1)): "memory/freed",
     (f"{A}; c = sin a; backward s", (0, 1, 1, 2, 0)): "memory/freed",
     (f"{A}; backward s retain=True", (0, 1, 1, 0)): "memory/retained",
