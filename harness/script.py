@@ -13,6 +13,12 @@ from rules.observations import Gradient, NotRun, Observation, Raised, Seen, Tens
 from rules.text import names
 from rules.verdicts import Violation
 
+UNCHANGED = ("writes/nothing-else", "writes/refused-keeps-values", "functional/no-accumulation")
+"""Rules about what must stay as it was."""
+
+_HOOKED = ("hooks/called", "hooks/order", "hooks/removed", "hooks/accumulated")
+"""Rules about what hooks are called with, which they print."""
+
 
 def script(
     program: Program, observation: Observation, violation: Violation, dialect: Dialect | None, replay: str
@@ -20,6 +26,7 @@ def script(
     """Code that can be pasted and run; without a dialect, the command that replays the program."""
     if dialect is None:
         return f"# This framework has no printed form of its own; replay the program with:\n{replay}\n"
+    dialect = _printing(dialect, violation)
     lines = [dialect.prelude, ""]
     for at, line in enumerate(code(program, dialect)[: violation.at + 1]):
         outcome = observation[at].outcome
@@ -58,23 +65,50 @@ def _last(program: Program, seen: Seen, violation: Violation, line: str, dialect
         ]
     if violation.partner is not None:
         return [line, *_touched(program, violation, dialect)]
-    shown = [line]
+    shown = [*_before(program, violation, dialect), line]
     if dialect.saved and violation.rule.startswith("memory/"):
         shown.append(f'print("saved tensors alive:", {dialect.saved}, "(it has to be: {violation.allowed[0][0]})")')
     if violation.subject is not None:
         what = _what(program, seen, violation, violation.subject, dialect)
         if what is not None:
             shown.append(f'print("{what} is      ", {what})')
-        want = violation.want if violation.want is not None else violation.held
-        expected = f'"{violation.allowed[0][0]}"' if want is None else _values(want)
-        if want is not None or violation.subject.at != violation.at:
-            shown.append(f'print("it has to be ", {expected})')
+        shown.append(_due(violation))
     return shown
+
+
+def _due(violation: Violation) -> str:
+    """The line that prints what ought to be: a value, or what is allowed in words."""
+    want = violation.held if violation.want is None else violation.want
+    if want is None or violation.rule in UNCHANGED:
+        return f'print("allowed:      ", {violation.allowed[0][0]!r})'
+    return f'print("it has to be ", {_values(want)})'
+
+
+def _before(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
+    """Where something must not change: what it is before the last line."""
+    if violation.rule not in UNCHANGED or violation.subject is None or violation.subject.at >= violation.at:
+        return []
+    name = names(program)[violation.subject]
+    what = name if isinstance(program[violation.at], WRITING) else dialect.gradient.format(leaf=name)
+    return [f'print("{what} was     ", {what})']
+
+
+def _printing(dialect: Dialect, violation: Violation) -> Dialect:
+    """The dialect in which hooks that change a gradient print it, too, where the failure is about hooks."""
+    head, observe = "lambda grad: ", dialect.effects.get("observe", "")
+    if not violation.rule.startswith("hooks/") or not observe.startswith(head):
+        return dialect
+    effects = {
+        effect: f"{head}({observe.removeprefix(head)}, {template.removeprefix(head)})[1]"
+        for effect, template in dialect.effects.items()
+        if effect != "observe" and template.startswith(head)
+    }
+    return replace(dialect, effects={**dialect.effects, **effects})
 
 
 def _what(program: Program, seen: Seen, violation: Violation, subject: Ref, dialect: Dialect) -> str | None:
     """The code of what is wrong: a value, or the gradient that one holds; what a hook was given, it prints itself."""
-    if isinstance(program[subject.at], Hook):
+    if isinstance(program[subject.at], Hook) or violation.rule.startswith(_HOOKED):
         return None
     made = subject.at == violation.at
     written = isinstance(program[violation.at], WRITING) and (
@@ -93,14 +127,16 @@ def _left(program: Program, seen: Seen, violation: Violation, line: str, dialect
     assert violation.subject is not None
     what = _what(program, seen, violation, violation.subject, dialect)
     before = "none" if violation.held is None else _values(violation.held)
+    due = f'print("before the call it was", "{before}", "and {violation.allowed[0][0]}")'
     shown = [] if what is None else [f'print("{what} is      ", {what})']
     return [
+        *_before(program, violation, dialect),
         "try:",
         f"    {line}",
         f"except {_caught(program, dialect, seen.outcome)}:",
         "    pass  # it may raise",
         *shown,
-        f'print("before the call it was", "{before}", "and {violation.allowed[0][0]}")',
+        _due(violation) if isinstance(program[violation.at], WRITING) else due,
     ]
 
 

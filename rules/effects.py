@@ -131,7 +131,8 @@ def _flag(scene: Scene, step: Apply | Held | Leaf | Detach, subject: str) -> str
         return f"no operand requires grad, so {subject} must not either"
     if not records(modes):
         return f"stands under no_grad and is not recorded, so {subject} must not require grad"
-    return f"{joined(scene.name(r) for r in dict.fromkeys(flagged))} requires grad, so {subject} must, too"
+    mode = "enable_grad is the innermost mode, and " if modes else ""
+    return f"{mode}{scene.named(flagged)} requires grad, so {subject} must, too"
 
 
 def _flag_of_write(scene: Scene, step: Write, subject: str) -> str:

@@ -46,8 +46,7 @@ def _call(scene: Scene, call: Walking) -> str:
     if (
         violation.got is not None
         or violation.held is not None
-        or ("the leaf" in violation.observed
-        and not violation.want)
+        or ("the leaf" in violation.observed and not violation.want)
     ):
         if violation.rule.startswith(("accumulation/in-place", "accumulation/replaces", "accumulation/layout")):
             return f"adds to what {subject} holds: {violation.allowed[0][0]}, but {violation.observed}."
@@ -85,17 +84,17 @@ def _way(scene: Scene) -> str:
 
 def _stale(scene: Scene) -> str:
     """Which of the values that the call needs were written to since."""
-    said = []
-    for node in scene.walked:
-        if not scene.tape.stale(node) or node.at >= scene.violation.at:
-            continue
-        kept = set(scene.tape.kept(node))
-        later = [w for cell, writes in scene.written.items() if cell in kept for w in writes if w > node.at]
-        if later:
-            said.append(f"{op_name(node)} on line {node.at + 1} was recorded before {lines(later)} wrote")
-    if not said:
+    nodes = [node for node in scene.walked if node.at < scene.violation.at and scene.tape.stale(node)]
+    kept = {cell for node in nodes for cell in scene.tape.kept(node)}
+    since = {w for cell in kept for w in scene.written.get(cell, ()) if any(w > node.at for node in nodes)}
+    if not since:
         return ""
-    return f"{joined(dict.fromkeys(said))}, so it must raise or take the values as they were recorded. It "
+    which = joined(dict.fromkeys(f"{op_name(n)} on line {n.at + 1}" for n in sorted(nodes, key=lambda n: n.at)))
+    was, they = ("was", "it") if len(nodes) == 1 else ("were", "they")
+    return (
+        f"{which} {was} recorded before {lines(since)} wrote to what {they} may have kept: this call must raise, or "
+        "take the values as they were recorded. It "
+    )
 
 
 def _sum(scene: Scene, subject: str, call: Backward) -> str:

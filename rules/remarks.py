@@ -123,12 +123,14 @@ def _applied(scene: Scene, at: int, step: Apply) -> str | None:
 
 def _saved(scene: Scene, node: Node) -> str | None:
     """What an op kept for its derivative, where that matters."""
-    later = {w for cell in scene.tape.kept(node) for w in scene.written.get(cell, ()) if w > node.at}
-    if later and node.saves is not Saves.NEVER:
-        made = scene.named(cell for cell in node.record.outs if cell in scene.names)
-        kept = [scene.name(r) for r in dict.fromkeys(scene.keeps(node))]
-        what = f"{joined(kept)}, or its result {made}," if kept else "what it was computed from"
-        return f"{op_name(node)} keeps {what} for its derivative."
+    memory = scene.reference.memory
+    hit = {c for c in scene.tape.kept(node) if any(w > node.at for w in scene.written.get(c, ()))}
+    if hit and node.saves is not Saves.NEVER:
+        needed = scene.needs(node)
+        if any(memory.owner(r) in hit for r in needed):
+            return f"{op_name(node)}'s derivative needs {scene.named(needed)} as it is here."
+        made = scene.named(r for r in node.record.outs if r in scene.names)
+        return f"{op_name(node)} may keep {made} as it is here: its derivative may be computed from it."
     if not scene.lifetime:
         return None
     if node.saves is Saves.SURELY:
@@ -170,7 +172,7 @@ def _harm(scene: Scene, target: Ref, at: int) -> str:
     keepers = scene.keepers(scene.reference.memory.owner(target), at)
     if not keepers:
         return ""
-    return f" What {joined(f'{op_name(n)} on line {n.at + 1}' for n in keepers)} kept is no longer what it was."
+    return f" What {joined(f'{op_name(n)} on line {n.at + 1}' for n in keepers)} may have kept is not what it was."
 
 
 def _stepped(scene: Scene, at: int, leaves: tuple[Ref, ...]) -> str:

@@ -101,26 +101,19 @@ class Scene:
         """The other values of the program that share a value's memory and are there before the failing line."""
         return [r for r in self.reference.memory.users_of(ref) if r != ref and r in self.names]
 
-    def keeps(self, node: Node) -> list[Ref]:
-        """The operands that a node's derivative needs as they were, and its results."""
+    def needs(self, node: Node) -> list[Ref]:
+        """The operands that a node's derivative depends on."""
         record = node.record
-        if record.op == MOVE or record.at >= len(self.reference.steps):
+        refs = operands(self.program[record.at]) if record.at < len(self.program) else ()
+        if record.op == MOVE or node.derivative or len(refs) != len(record.args):
             return []
-        step = self.program[record.at]
-        refs = operands(step)
-        if node.derivative or len(refs) != len(record.args):
-            return [cell for cell in (*record.cells, *record.made) if cell is not None]
         shapes = tuple([np.shape(x) for x in record.operands])
-        read = needs(record.op, record.attrs, shapes, record.flows)
-        return [refs[k] for k in sorted(read)]
+        return [refs[k] for k in sorted(needs(record.op, record.attrs, shapes, record.flows))]
 
     def keepers(self, owner: Ref, before: int) -> list[Node]:
         """The walked nodes, recorded before an instruction, that may have kept what some memory held."""
-        return [
-            node
-            for node in self.walked
-            if node.at < before and node.saves is not Saves.NEVER and owner in set(self.tape.kept(node))
-        ]
+        found = [node for node in self.walked if node.at < before and node.saves is not Saves.NEVER]
+        return sorted((node for node in found if owner in set(self.tape.kept(node))), key=lambda node: node.at)
 
 
 def retraced(
@@ -173,4 +166,5 @@ def shown(value: np.ndarray | None) -> str:
     if value is None:
         return "none"
     with np.printoptions(precision=10, threshold=12, linewidth=10_000):
-        return np.array2string(np.asarray(value), separator=", ").replace("\n", "")
+        text = np.array2string(np.asarray(value), separator=", ").replace("\n", "")
+    return text if np.ndim(value) else text.removesuffix(".")
