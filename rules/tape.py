@@ -100,7 +100,7 @@ class Tape(Walker):
         if len(set(identities)) < len(identities):
             return True
         slot, switched = self.reference.slot, self.reference.switched
-        if isinstance(call, Grad) and self._changed_on_the_way(call, walk):
+        if self._is_muddled(walk) or (isinstance(call, Grad) and self._changed_on_the_way(call, walk)):
             return True
         if call.create_graph and any(switched.intersection(node.args) for node in walk.nodes):
             return True  # its derivative may depend on what was saved as it is now
@@ -109,6 +109,11 @@ class Tape(Walker):
         if (walk.ambiguous | self.reference.doubtful) & asked:
             return True
         return any(hook.effect != "observe" for _, hook in self.hooks_on(doubtful))
+
+    def _is_muddled(self, walk: Walk) -> bool:
+        """Whether a call goes through uses of views whose base has begun or ceased to require grad since."""
+        muddled = self.reference.memory.muddled
+        return bool(muddled) and any(muddled.intersection(node.args) for node in (*walk.nodes, *walk.perhaps))
 
     def _changed_on_the_way(self, call: Grad, walk: Walk) -> bool:
         """Whether an input of the functional form has a hook that changes its gradient, and is walked through to
@@ -127,6 +132,8 @@ class Tape(Walker):
             found[Kind.MODIFIED] = "writes/error-or-recorded"
             if self.reference.memory.restricted:
                 found[Kind.VIEW_WRITTEN] = "views/restricted"
+        if self._is_muddled(walk):
+            found[Kind.VIEW_WRITTEN] = "views/restricted"
         if {self.reference.slot(r) for r in call.inputs or ()} & self.reference.doubtful:
             found[Kind.UNUSED_INPUT] = "functional/unused-raises"
         if any(self.poisoned(r) for r in (*call.roots, *(call.inputs or ()))):

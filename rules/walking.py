@@ -79,7 +79,7 @@ class Walker:
         maybe = (maybe | ambiguous) - reached
         siblings = {out for node in (*nodes, *perhaps) for out in node.record.outs} - reached
         if call.inputs is not None:
-            ends = self._producers(call, nodes) + self._towards(call.inputs, nodes, siblings=True)
+            ends = self._producers(call, nodes) + self._towards(call.inputs, nodes, loosely=True)
             nodes = self._towards(call.inputs, nodes)
             perhaps += [node for node in ends if node not in nodes and node not in perhaps]
         return self._walk(call, nodes, perhaps, uses, reached, maybe | siblings, ambiguous)
@@ -102,16 +102,19 @@ class Walker:
         targets = {self.reference.slot(r) for r in call.inputs or ()}
         return [node for node in nodes if targets.intersection(node.record.outs)]
 
-    def _towards(self, inputs: Iterable[Ref], nodes: list[Node], siblings: bool = False) -> list[Node]:
-        """Those of some nodes on the way to inputs, or to what was made together with them."""
+    def _towards(self, inputs: Iterable[Ref], nodes: list[Node], loosely: bool = False) -> list[Node]:
+        """Those of some nodes on the way to inputs; `loosely` also those on the way to what was made together with
+        them, and those of which it depends on how a derivative was computed.
+        """
         targets = {self.reference.slot(r) for r in inputs}
-        if siblings:
+        if loosely:
             made = (self.reference.producer.get(slot) for slot in list(targets))
             targets.update(out for number in made if number is not None for out in self.node(number).record.outs)
         kept = []
         for node in reversed(nodes):
             used = zip(node.record.args, node.record.flows, strict=True)
-            if any(flows and slot in targets for slot, flows in used):
+            passed = [slot for slot, flows in used if flows] + (list(node.record.via) if loosely else [])
+            if targets.intersection(passed):
                 kept.append(node)
                 targets.update(node.record.outs)
         return kept[::-1]

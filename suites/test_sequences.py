@@ -10,7 +10,7 @@ from strategies.sequences import sequences
 
 rule = pytest.mark.rule
 
-MANY = 5 * settings().max_examples
+MANY = 10 * settings().max_examples
 """Programs of the widest alphabet: more than of any one situation."""
 
 

@@ -26,11 +26,10 @@ class State:
 
     `requires_grad` is each value's flag as it is now. `objects` are the gradients that are held, as values without an
     instruction; `histories` the slots of those that are differentiable. `asked` are values that are no leaves and were
-    inputs of a call: an implementation may go on to fill their gradients. `switched` are leaves whose
-    flag was changed. `doubtful` are the slots of views whose
-    memory was written to: whether gradients that flow through them from before are found there is open. `same` are values that
-    are one object with another. `lost` says that the program went on with something of which the rules leave open what
-    it is: from then on nothing can be said.
+    inputs of a call: an implementation may go on to fill their gradients. `switched` are leaves whose flag was changed.
+    `doubtful` are the slots of views whose memory was written to: whether gradients that flow through them from before
+    are found there is open. `same` are values that are one object with another. `lost` says that the program went on
+    with something of which the rules leave open what it is: from then on nothing can be said.
     """
 
     def __init__(self) -> None:
