@@ -31,7 +31,8 @@ class Known:
 
     `relative` limits the entry to values that are off by no more than this part of the largest, `elements` to leaves
     of that many elements, `views` to ops that make views, and, where it is about no op, to programs with such ops,
-    `raised` to errors of that kind, `message` to errors whose message has that in it: anything else is a failure.
+    `raised` to errors of that kind, `message` to errors whose message has that in it, `after` to
+    programs in which that op stands before: anything else is a failure.
     """
 
     rule: str
@@ -44,6 +45,7 @@ class Known:
     views: bool = False
     raised: str | None = None
     message: str | None = None
+    after: str | None = None
 
 
 def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
@@ -81,4 +83,5 @@ def _entry(form: dict[str, Any]) -> Known:
         form.get("views", False),
         form.get("raised"),
         form.get("message"),
+        form.get("after"),
     )

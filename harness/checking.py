@@ -134,6 +134,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.message is not None and entry.message not in violation.observed:
         return False
+    if entry.after is not None and not _stands_before(program, violation.at, entry.after):
+        return False
     if entry.views and not _views(program, violation.at):
         return False
     if entry.relative is None:
@@ -141,6 +143,10 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if violation.got is None or violation.want is None:
         return False
     return bool(np.abs(violation.got - violation.want).max() <= entry.relative * np.abs(violation.want).max())
+
+
+def _stands_before(program: Program, at: int, op: str) -> bool:
+    return any(isinstance(step, Apply) and step.op == op for step in program.instructions[:at])
 
 
 def _views(program: Program, at: int) -> bool:
