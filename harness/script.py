@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from rules.dialect import Dialect, code
-from rules.language import WRITING, Backward, Hook, Leaf, Program, Ref
+from rules.language import WRITING, Backward, Grad, Hook, Leaf, Program, Ref
 from rules.observations import Gradient, NotRun, Observation, Raised, Seen, Tensor
 from rules.text import names
 from rules.verdicts import Violation
@@ -45,6 +45,8 @@ def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
     """The exception to catch: the framework's own kind, the one that was seen, or what a hook of the program raises."""
     if any(isinstance(step, Hook) and step.effect == "raise" for step in program):
         return "Exception"
+    if any(isinstance(step, Grad) and step.materialize_grads and step.allow_unused is False for step in program):
+        return "Exception"  # options that contradict each other are no error of the graph's
     if isinstance(outcome, Raised) and outcome.type not in dialect.error:
         return outcome.type if hasattr(builtins, outcome.type) else "Exception"
     return dialect.error

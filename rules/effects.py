@@ -100,7 +100,10 @@ def _state(scene: Scene) -> str:
                 else f"{subject} is {source} seen in another way: they share memory, but {subject} has its own."
             )
         case ZeroGrad() | AssignGrad() | Step() if violation.subject is not None:
-            return f"{subject}: {due}, but {violation.observed}."
+            must = due.replace("the leaf holds", f"{subject} has to hold").replace(
+                "gradients stay", "gradients have to stay"
+            )
+            return f"{must}, but {violation.observed.replace('the leaf', 'it')}."
     return f"must give: {due}."
 
 

@@ -42,7 +42,8 @@ def _call(scene: Scene, call: Walking) -> str:
     if isinstance(call, Grad):
         return _shape(scene, call, subject)
     if "holds no gradient" in violation.observed:
-        return f"reaches {subject} {_way(scene)}, so it has to leave a gradient there, but there is none."
+        way = _way(scene, violation.subject)
+        return f"reaches {subject} {way}, so it has to leave a gradient there, but there is none."
     if (
         violation.got is not None
         or violation.held is not None
@@ -67,7 +68,7 @@ def _unreached(scene: Scene, call: Backward | Grad, subject: str) -> str:
         why = f"{_cut(scene)}, so it does not reach {subject}"
     else:
         why = f"does not reach {subject}"
-    return f"{why}: its gradient has to stay {held}, but it is {got}."
+    return f"{why}: {subject}'s gradient has to stay {held}, but it is {got}."
 
 
 def _cut(scene: Scene) -> str | None:
@@ -77,8 +78,8 @@ def _cut(scene: Scene) -> str | None:
     return "nothing flows through what was detached" if scene.violation.rule == "detach/blocks" else None
 
 
-def _way(scene: Scene) -> str:
-    path = {node.at for node in scene.expectation.walk.nodes if node.at < scene.violation.at}
+def _way(scene: Scene, ref: Ref) -> str:
+    path = scene.path(ref)
     return f"through {lines(path)}" if path else "itself"
 
 
@@ -101,7 +102,7 @@ def _sum(scene: Scene, subject: str, call: Backward) -> str:
     violation = scene.violation
     assert violation.subject is not None
     due = scene.reference.pullback(call).get(scene.reference.slot(violation.subject))
-    path = [n.at for n in scene.expectation.walk.nodes]
+    path = scene.path(violation.subject)
     way = f"through {lines(path)} " if path else ""
     before = "held no gradient" if violation.held is None else f"held {shown(violation.held)}"
     return (
@@ -121,10 +122,11 @@ def _with_hooks(scene: Scene) -> str:
 def _result(scene: Scene, call: Grad) -> str:
     violation = scene.violation
     assert violation.subject is not None
-    source = scene.name(call.inputs[violation.subject.output])
+    source = call.inputs[violation.subject.output]
     return (
-        f"asks for the gradient with respect to {source}, which it reaches {_way(scene)}{_with_hooks(scene)}: "
-        f"{scene.name(violation.subject)} has to be {shown(violation.want)}, but it is {shown(violation.got)}."
+        f"asks for the gradient with respect to {scene.name(source)}, which it reaches {_way(scene, source)}"
+        f"{_with_hooks(scene)}: {scene.name(violation.subject)} has to be {shown(violation.want)}, "
+        f"but it is {shown(violation.got)}."
     )
 
 
@@ -137,7 +139,11 @@ def _shape(scene: Scene, call: Grad, subject: str) -> str:
     source = scene.name(call.inputs[violation.subject.output])
     if "none" in violation.observed:
         why = f"is asked for zeros where an input is not used, and {source} is not"
-        why = why if violation.rule == "functional/materialized" else f"reaches {source} {_way(scene)}"
+        why = (
+            why
+            if violation.rule == "functional/materialized"
+            else f"reaches {source} {_way(scene, call.inputs[violation.subject.output])}"
+        )
     elif violation.rule == "functional/unused-none":
         why = f"does not reach {source}"
     elif "requires" in violation.observed:
@@ -145,7 +151,10 @@ def _shape(scene: Scene, call: Grad, subject: str) -> str:
         why = f"{with_} create_graph the call {is_} recorded"
     else:
         why = f"the gradient has the shape of {source}"
-    return f"{why}: {violation.allowed[0][0]}, but {violation.observed}."
+    due = violation.allowed[0][0].replace("the result is", f"{subject} has to be")
+    due = due.replace("the result requires no grad", f"{subject} must not require grad")
+    due = due.replace("the result requires grad", f"{subject} has to require grad")
+    return f"{why}: {due}, but {violation.observed.replace('the result', 'it')}."
 
 
 def _hook(scene: Scene, subject: str) -> str:
@@ -154,13 +163,16 @@ def _hook(scene: Scene, subject: str) -> str:
     if violation.want is not None:
         seen = f"{shown(violation.want)}, but it was called with {shown(violation.got)}."
         return f"the gradient of {subject} is complete when its hook is called: {seen}"
-    reached = (
-        violation.subject is not None and scene.reference.slot(violation.subject) in scene.expectation.walk.reached
-    )
-    why = f"computes {subject}'s gradient" if reached else f"does not compute {subject}'s gradient"
-    if violation.rule == "hooks/removed":
-        why = f"the hook on {subject} was removed"
-    return f"{why}: {due}, but {violation.observed}."
+    reached = scene.expectation.walk.reached
+    surely = violation.subject is not None and scene.reference.slot(violation.subject) in reached
+    why = f"computes {subject}'s gradient" if surely else f"does not compute {subject}'s gradient"
+    if violation.rule == "hooks/order":
+        return f"{why}: its hooks have to be called {due}, but they were called in another one."
+    if violation.rule == "hooks/accumulated" and "saw" in violation.observed:
+        return f"adds to what {subject} holds: the hook has to see all of it, but it saw another gradient."
+    why = f"the hook on {subject} was removed" if violation.rule == "hooks/removed" else why
+    must = due.replace("the hook is not", "it must not be").replace("the hook is", "its hook has to be")
+    return f"{why}: {must}, but {violation.observed.replace('the hook', 'it')}."
 
 
 def _must_raise(scene: Scene, call: Walking) -> str:

@@ -208,7 +208,11 @@ def _called(scene: Scene, at: int, call: Backward | Grad) -> str | None:
     raised = scene.raised(at)
     if raised is not None:
         if raised.kind not in ON_THE_WAY:
-            return "is refused, and leaves the graph and the gradients as they were." if scene.lifetime else "raises."
+            return (
+                "is refused, and leaves the graph and the gradients as they were."
+                if scene.lifetime
+                else f"is refused ({raised.kind.value})."
+            )
         return f"raises ({raised.kind.value}) on its way: what it went through may be freed."
     parts = [*_freed(scene, at, call), *_made(scene, at, call)]
     subject = scene.violation.subject
@@ -228,12 +232,13 @@ def _freed(scene: Scene, at: int, call: Walking) -> list[str]:
     shared = [n for n in scene.tape.walk(call).nodes if n.at in scene.lines_walked]
     if not shared or not scene.lifetime:
         return []
-    freed = any(n.freed_by == at for n in shared)
-    if freed:
+    where = {n.at for n in shared}
+    they = "it" if len(where) == 1 else "they"
+    if any(n.freed_by == at for n in shared):
         why = "retain_graph is False" if call.create_graph else "it does not retain the graph"
-        return [f"walks {lines(n.at for n in shared)}; {why}, so what they saved is freed."]
+        return [f"walks {lines(where)}; {why}, so what {they} saved is freed."]
     flag = "create_graph=True" if call.retain_graph is None else "retain_graph=True"
-    return [f"walks {lines(n.at for n in shared)}; {flag} keeps what they saved."]
+    return [f"walks {lines(where)}; {flag} keeps what {they} saved."]
 
 
 def _made(scene: Scene, at: int, call: Walking) -> list[str]:

@@ -110,6 +110,15 @@ class Scene:
         shapes = tuple([np.shape(x) for x in record.operands])
         return [refs[k] for k in sorted(needs(record.op, record.attrs, shapes, record.flows))]
 
+    def path(self, ref: Ref) -> list[int]:
+        """The instructions on the failing call's way to a value, or all that it walks where none leads there."""
+        ends, found = {self.reference.slot(ref)}, []
+        for node in sorted(self.walked, key=lambda node: node.at):
+            if ends.intersection(s for s, flows in zip(node.record.args, node.record.flows, strict=True) if flows):
+                ends.update(node.record.outs)
+                found.append(node.at)
+        return found or [node.at for node in self.expectation.walk.nodes]
+
     def keepers(self, owner: Ref, before: int) -> list[Node]:
         """The walked nodes, recorded before an instruction, that may have kept what some memory held."""
         found = [node for node in self.walked if node.at < before and node.saves is not Saves.NEVER]

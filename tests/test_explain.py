@@ -97,14 +97,14 @@ STORIES = [
     ], "a.grad is       tensor([6., 4.], dtype=torch.float64)\nit has to be  [8.0, 8.0]\n"),
     (RETAINED, Lying(FREES), [
         "2: multiply saves values that its derivative needs.",
-        "3: walks line 2; retain_graph=True keeps what they saved.",
+        "3: walks line 2; retain_graph=True keeps what it saved.",
         "4: walks line 2; every call so far retained it, so nothing that it needs is freed: it must return.",
     ], "RuntimeError: Trying to backward through the graph a second time"),
     (FAILED, Lying(TEARS), [
         "2: exp saves values that its derivative needs.",
         "4: multiply saves values that its derivative needs.",
         "5: add needs nothing saved.",
-        "6: walks line 2; it does not retain the graph, so what they saved is freed."
+        "6: walks line 2; it does not retain the graph, so what it saved is freed."
         " leaves a's gradient at 20.0855369232.",
         "7: raises, as it may, but then each leaf holds its old gradient or the complete new one:"
         " a held 20.0855369232 and is left with 0.5.",
