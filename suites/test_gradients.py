@@ -13,7 +13,7 @@ from strategies.programs import programs
 
 rule = pytest.mark.rule
 
-FEW = max(10, settings().max_examples // 10)
+FEW = max(4, settings().max_examples // 10)
 """Programs for one op: there are many ops, and each has few shapes and attributes."""
 
 

@@ -18,7 +18,7 @@ from strategies import pairs
 
 rule = pytest.mark.rule
 
-MOST = settings().max_examples // 6 if settings().max_examples < 1_000 else sys.maxsize
+MOST = settings().max_examples // 10 if settings().max_examples < 1_000 else sys.maxsize
 """Programs of one row: a few of them in the quick profile, all in the others."""
 
 

@@ -12,7 +12,7 @@ from strategies import situations
 
 rule = pytest.mark.rule
 
-FEW = max(10, settings().max_examples // 10)
+FEW = max(4, settings().max_examples // 10)
 """Programs for one write: there are many, and each has few shapes and attributes."""
 
 

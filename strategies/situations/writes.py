@@ -25,7 +25,7 @@ def around(b: Actor) -> list[str]:
 def single_writes(b: Actor, name: str) -> None:
     """One write to a copy of a fresh leaf, with operands that may require grad, and a backward call from its target."""
     b.claims(Needs.WRITES)
-    if name not in writes_of(tuple(b.alphabet.ops)):
+    if name not in writes_of(tuple(b.alphabet.ops))[1]:
         raise Undrawable(f"the op of {name} is not there, or wrong")
     (copy,) = b.having("clone")
     row = WRITES[name]
