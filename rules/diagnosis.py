@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rules.language import Backward, Leaf, Ref
+from rules.language import Grad, Leaf, Ref, Walking
 from rules.mistakes import mistakes
 from rules.reference.functions import Array
 from rules.reference.values import Reference
@@ -31,15 +31,20 @@ class Diagnosis:
 
 
 def diagnose(
-    reference: Reference, call: Backward, leaf: Ref, held: Holds, got: Holds, alone: bool = False
+    reference: Reference, call: Walking, leaf: Ref, held: Holds, got: Holds, alone: bool = False
 ) -> Diagnosis | None:
     """The first known mistake by which `leaf` is wrong and that explains, within a thousand roundings, what all
     leaves hold.
 
-    `held` is what the leaves held before, `got` what they hold after. `alone` says that the call walks a single op:
+    `held` is what the leaves held before, `got` what they hold after; of the functional form, `got` is what it returned
+    for each input. `alone` says that the call walks a single op:
     what could be the op's own fault is then taken for it.
     """
-    due = {r: c for r, c in reference.pullback(call).items() if r in got and r == reference.slot(r)}
+    pulled = reference.pullback(call)
+    into = call.inputs if isinstance(call, Grad) else reference.receivers(call, dict(pulled))
+    due = {r: pulled[reference.slot(r)] for r in into if r in got and reference.slot(r) in pulled}
+    if leaf not in due:
+        return None
     before = {r: np.zeros_like(c) if held.get(r) is None else np.asarray(held[r]) for r, c in due.items()}
     seen = {r: np.zeros_like(c) if got[r] is None else np.asarray(got[r]) for r, c in due.items()}
     for diagnosis, wrong in _explanations(reference, call, leaf, held, before, due, alone):
@@ -57,23 +62,25 @@ def _same(got: Array, want: Array) -> bool:
 
 
 def _explanations(
-    reference: Reference, call: Backward, leaf: Ref, held: Holds, before: Totals, due: Totals, alone: bool
+    reference: Reference, call: Walking, leaf: Ref, held: Holds, before: Totals, due: Totals, alone: bool
 ) -> Iterator[tuple[Diagnosis, Totals]]:
     def total(contributions: Mapping[Ref, Array]) -> Totals:
-        return {r: before[r] + contributions.get(r, 0.0) for r in due}
+        return {r: before[r] + contributions.get(reference.slot(r), 0.0) for r in due}
 
     if held.get(leaf) is not None:
         yield from _old_and_new(held, before, due)
     for rule, text, contributions in mistakes(reference, call):
         yield Diagnosis(rule, text), total(contributions)
     for text, contributions in _equals(reference, due):
-        yield Diagnosis("gradients/equal-leaves", text), total(contributions)
+        yield Diagnosis("gradients/equal-leaves", text), {r: before[r] + contributions[r] for r in due}
     again = "accumulation/adds" if held.get(leaf) is not None else "gradients/op" if alone else "accumulation/first"
-    yield Diagnosis(again, "This call's contribution was added twice."), total({r: 2 * c for r, c in due.items()})
-    yield Diagnosis(again, "This call's contribution was subtracted."), total({r: -c for r, c in due.items()})
+    text = "It is twice the right gradient." if isinstance(call, Grad) else "This call's contribution was added twice."
+    yield Diagnosis(again, text), {r: before[r] + 2 * c for r, c in due.items()}
+    text = "It has the opposite sign." if isinstance(call, Grad) else "This call's contribution was subtracted."
+    yield Diagnosis(again, text), {r: before[r] - c for r, c in due.items()}
     turned = {r: c.swapaxes(-1, -2) if c.ndim >= 2 and c.shape[-1] == c.shape[-2] else c for r, c in due.items()}
     rule = "gradients/op" if alone else "gradients/graph"
-    yield Diagnosis(rule, "It is the transpose of the right gradient."), total(turned)
+    yield Diagnosis(rule, "It is the transpose of the right gradient."), {r: before[r] + turned[r] for r in due}
 
 
 def _old_and_new(held: Holds, before: Totals, due: Totals) -> Iterator[tuple[Diagnosis, Totals]]:

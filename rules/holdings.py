@@ -179,10 +179,8 @@ class Holdings:
         alone = expectation.walk.alone
         rule, op = ("gradients/op", expectation.walk.nodes[0].op) if alone else ("gradients/graph", None)
         rule = self._blamed(expectation, rule)
-        diagnosis = None
-        if leaf in expectation.walk.leaves and not self.reference.hooks and call.inputs is None:
-            gradients = values_of(self.tape.held), values_of(seen.gradients)
-            diagnosis = diagnose(self.reference, call, leaf, *gradients, alone)
+        gradients = values_of(self.tape.held), values_of(seen.gradients)
+        diagnosis = diagnose(self.reference, call, leaf, *gradients, alone)
         if diagnosis and self.applies(diagnosis.rule) and rule in ("gradients/op", "gradients/graph"):
             rule = diagnosis.rule
         if leaf not in expectation.walk.leaves:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rules.diagnosis import diagnose
 from rules.graph import Expectation
 from rules.holdings import HUGE, Holdings, unchanged
 from rules.language import (
@@ -150,7 +151,7 @@ class Making(Holdings):
             if want is None and not step.materialize_grads and tensor.value.any():
                 rule = "functional/unused-none"
                 return self._differs(rule, at, out, "the result is a gradient", "the result is none", step)
-            violation = self._gradient(at, step, ref, out, tensor, want, expectation)
+            violation = self._gradient(at, step, ref, out, values, want, expectation)
             if violation:
                 return violation
             if want is not None and not step.create_graph and tensor.requires_grad:
@@ -172,10 +173,12 @@ class Making(Holdings):
         step: Grad,
         ref: Ref,
         out: Ref,
-        tensor: Tensor,
+        values: Values,
         want: np.ndarray | None,
         expectation: Expectation,
     ) -> Violation | None:
+        tensor = values[out.output]
+        assert tensor is not None
         want = np.zeros_like(self.reference.values[ref]) if want is None else want
         if tensor.value.shape != want.shape:
             text = f"a result of shape {tensor.value.shape}"
@@ -188,9 +191,11 @@ class Making(Holdings):
         rule = self._blamed(expectation, "functional/value")
         if not self.applies(rule):
             return None
+        got = {r: None if t is None else t.value for r, t in zip(step.inputs, values, strict=True)}
+        diagnosis = diagnose(self.reference, step, ref, {}, got)
         return Violation(
             rule, at, "returned another gradient", (("returns the gradient", rule),), out, None,
-            got=tensor.value, want=want, bound=bound,
+            got=tensor.value, want=want, bound=bound, diagnosis=diagnosis.text if diagnosis else None,
         )  # fmt: skip
 
     # -- writes -------------------------------------------------------------------------------------------------------

@@ -12,22 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from rules.language import Apply, Backward, Detach, Literal, Ref
+from rules.language import Apply, Detach, Literal, Ref, Walking
 from rules.reference.functions import Array, array
 from rules.reference.recording import Record, exact_vjp, pull
 from rules.reference.values import Reference
-
-Contributions = dict[Ref, Array]
-Mistake = tuple[str, str, Contributions]
-"""The rule against it, what it looks like, and what it would contribute to every value."""
+from rules.slips import Contributions, Mistake, slips
 
 
-def mistakes(reference: Reference, call: Backward) -> Iterator[Mistake]:
-    """The mistakes that are possible in a call, the simplest first."""
+def mistakes(reference: Reference, call: Walking) -> Iterator[Mistake]:
+    """The mistakes that are possible in a call, those about what went before it first, and then the simplest."""
+    hooked = reference.hooked()
 
-    def walk(changed: Backward = call, **options: Any) -> Contributions:
-        return pull(reference.records, reference.values, reference.roots(changed), **options)
+    def walk(changed: Walking = call, **options: Any) -> Contributions:
+        return pull(reference.records, reference.values, reference.roots(changed), hooked=hooked, **options)
 
+    yield from slips(reference, call)
     if any(c is not None for c in call.cotangents):
         shapes = [np.shape(reference.values[r]) for r in call.roots]
         ones = replace(call, cotangents=tuple(_ones(s, c) for s, c in zip(shapes, call.cotangents, strict=True)))
@@ -58,7 +57,7 @@ def mistakes(reference: Reference, call: Backward) -> Iterator[Mistake]:
         yield "detach/blocks", text, _through(reference, call)
 
 
-def _roots(call: Backward, walk: Callable[..., Contributions]) -> Iterator[Mistake]:
+def _roots(call: Walking, walk: Callable[..., Contributions]) -> Iterator[Mistake]:
     if len(set(call.roots)) < len(call.roots):
         once = dict(zip(call.roots, call.cotangents, strict=True))
         text = "It counts a root that is listed twice only once."
@@ -110,7 +109,7 @@ def _results_kept(kept: int) -> Callable[..., tuple[Array, ...]]:
     return vjp
 
 
-def _through(reference: Reference, call: Backward) -> Contributions:
+def _through(reference: Reference, call: Walking) -> Contributions:
     """The gradients of the program in which every detach is the identity."""
     renamed: dict[Ref, Ref] = {}
     requires: dict[Ref, bool] = dict(reference.requires_grad)
@@ -129,4 +128,5 @@ def _through(reference: Reference, call: Backward) -> Contributions:
         np.ones_like(reference.values[r]) if c is None else array(c)
         for r, c in zip(call.roots, call.cotangents, strict=True)
     ]
-    return pull(records, reference.values, zip(changed.roots, ones, strict=True))
+    roots = zip(changed.roots, ones, strict=True)
+    return pull(records, reference.values, roots, hooked=reference.hooked())
