@@ -16,9 +16,6 @@ from rules.verdicts import Violation
 UNCHANGED = ("writes/nothing-else", "writes/refused-keeps-values", "functional/no-accumulation")
 """Rules about what must stay as it was."""
 
-_HOOKED = ("hooks/called", "hooks/order", "hooks/removed", "hooks/accumulated")
-"""Rules about what hooks are called with, which they print."""
-
 
 def script(
     program: Program, observation: Observation, violation: Violation, dialect: Dialect | None, replay: str
@@ -110,7 +107,7 @@ def _printing(dialect: Dialect, violation: Violation) -> Dialect:
 
 def _what(program: Program, seen: Seen, violation: Violation, subject: Ref, dialect: Dialect) -> str | None:
     """The code of what is wrong: a value, or the gradient that one holds; what a hook was given, it prints itself."""
-    if isinstance(program[subject.at], Hook) or violation.rule.startswith(_HOOKED):
+    if isinstance(program[subject.at], Hook) or violation.observed.startswith("the hook"):
         return None
     made = subject.at == violation.at
     written = isinstance(program[violation.at], WRITING) and (

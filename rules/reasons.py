@@ -33,7 +33,7 @@ def _call(scene: Scene, call: Walking) -> str:
     if scene.raised(violation.at) is not None:
         left = f"{subject} held {shown(violation.held)} and is left with {shown(violation.got)}"
         return f"raises, as it may, but then {violation.allowed[0][0]}: {left}."
-    if violation.rule.startswith("hooks/") and violation.rule not in ("hooks/result", "hooks/retained"):
+    if violation.observed.startswith("the hook"):
         return _hook(scene, subject)
     if violation.want is not None:
         return _stale(scene) + (_result(scene, call) if isinstance(call, Grad) else _sum(scene, subject, call))

@@ -172,7 +172,7 @@ def _harm(scene: Scene, target: Ref, at: int) -> str:
     keepers = scene.keepers(scene.reference.memory.owner(target), at)
     if not keepers:
         return ""
-    return f" What {joined(f'{op_name(n)} on line {n.at + 1}' for n in keepers)} may have kept is not what it was."
+    return f" What {joined(f'{op_name(n)} on line {n.at + 1}' for n in keepers)} may have kept is another value now."
 
 
 def _stepped(scene: Scene, at: int, leaves: tuple[Ref, ...]) -> str:

@@ -91,12 +91,15 @@ def _writes(reference: Reference, walk: Walk) -> Iterator[Mistake]:
     for at in sorted({r.at for r in reference.records if r.op in WRITES and any(r.flows)}):
         write, line = f"the write on line {at + 1}", at + 1
         views = any(r.at == at and r.op == MOVE and len(r.args) == 2 for r in reference.records)
-        text = f"It is the gradient without {write}: what was there before got all of it."
-        yield "writes/recorded", text, walk(vjp=_at(at, _unwritten))
+        flows = any(r.flows[0] for r in reference.records if r.at == at and r.op in WRITES)
+        if flows:
+            text = f"It is the gradient without {write}: what was there before got all of it."
+            yield "writes/recorded", text, walk(vjp=_at(at, _unwritten))
         text = f"What was written on line {line} got no gradient."
         yield "writes/recorded", text, walk(vjp=_at(at, _nothing_in))
-        text = f"What was overwritten on line {line} got the gradient, too."
-        yield "writes/recorded", text, walk(vjp=_at(at, _old_too))
+        if flows:
+            text = f"What was overwritten on line {line} got the gradient, too."
+            yield "writes/recorded", text, walk(vjp=_at(at, _old_too))
         if views:
             text = f"It is the gradient of the base without {write}, which went to a view of it."
             yield "views/history", text, walk(vjp=_at(at, _base_alone))
@@ -187,8 +190,6 @@ def _hooks(reference: Reference, call: Walking, walk: Walk) -> Iterator[Mistake]
             line = handle.at + 1
             ignored = {**all_of_them, slot: changes[:k] + changes[k + 1 :]}
             yield "hooks/result", f"What the hook of line {line} returned was ignored.", walk(hooked=ignored)
-            twice = {**all_of_them, slot: changes[: k + 1] + changes[k:]}
-            yield "hooks/called", f"The hook of line {line} was applied twice.", walk(hooked=twice)
             if isinstance(call, Backward) and hook.effect == "scale" and slot not in reference.producer:
                 raw, held = walk(hooked=ignored), reference.held(hook.target)
                 if held is not None and slot in raw:
@@ -197,6 +198,8 @@ def _hooks(reference: Reference, call: Walking, walk: Walk) -> Iterator[Mistake]
                         f"The hook of line {line} was applied to all that its leaf holds, not to what this call adds."
                     )
                     yield "hooks/result", text, raw
+            twice = {**all_of_them, slot: changes[: k + 1] + changes[k:]}
+            yield "hooks/called", f"The hook of line {line} was applied twice.", walk(hooked=twice)
         if len(changes) > 1:
             text = "The hooks of one value were called in the opposite order."
             yield "hooks/order", text, walk(hooked={**all_of_them, slot: changes[::-1]})
