@@ -28,7 +28,7 @@ from rules.text import parse
 from rules.validation import MalformedProgram, validate
 from strategies import mixing, relations
 from strategies.programs import programs
-from tests.zoo.relations import FirstRootOnly
+from tests.zoo.relations import WalksOneRoot
 
 TORCH = TorchEager()
 A = Ref(0)
@@ -248,7 +248,7 @@ ROOTS = related(
 
 def broken() -> Broken:
     """How a member of the zoo fails on two related programs."""
-    check = Check(FirstRootOnly(), FirstRootOnly.claims)
+    check = Check(WalksOneRoot(), WalksOneRoot.claims)
     with pytest.raises(Broken) as caught:
         check(ROOTS)
     assert check.programs == 1
@@ -257,7 +257,7 @@ def broken() -> Broken:
 
 
 def test_a_failure_shows_both_programs(tmp_path):
-    session = Session("tests.zoo.relations:FirstRootOnly", tmp_path)
+    session = Session("tests.zoo.relations:WalksOneRoot", tmp_path)
     shown = failure(broken(), "suites/test_relations.py::test_sums", session)
     assert shown.other is not None
     assert len(shown.other.splitlines()) == 5
@@ -273,7 +273,7 @@ def test_a_failure_shows_both_programs(tmp_path):
 
 
 def test_a_failure_of_two_programs_is_replayed(tmp_path):
-    session = Session("tests.zoo.relations:FirstRootOnly", tmp_path)
+    session = Session("tests.zoo.relations:WalksOneRoot", tmp_path)
     shown = failure(broken(), "suites/test_relations.py::test_sums", session)
     record = tmp_path / "record.json"
     record.write_text(json.dumps(records.encode(shown)))
