@@ -113,7 +113,7 @@ class Scene:
     def path(self, ref: Ref) -> list[int]:
         """The instructions on the failing call's way to a value, or all that it walks where none leads there."""
         ends, found = {self.reference.slot(ref)}, []
-        for node in sorted(self.walked, key=lambda node: node.at):
+        for node in sorted(self.expectation.walk.nodes, key=lambda node: node.at):
             if ends.intersection(s for s, flows in zip(node.record.args, node.record.flows, strict=True) if flows):
                 ends.update(node.record.outs)
                 found.append(node.at)
