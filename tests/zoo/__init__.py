@@ -13,24 +13,34 @@ from tests.zoo import (
     derivatives,
     detaching,
     errors,
+    functional,
     graphs,
+    higher,
     history,
+    holding,
+    hooks,
     lifetime,
     memory,
+    modes,
     relations,
     stateful,
+    torn,
+    views,
+    writes,
 )
 from tests.zoo.kit import Member
 
 FAMILIES: tuple[ModuleType, ...] = (
-    accumulation, lifetime, graphs, derivatives, detaching, errors, stateful, memory, relations, history,
+    accumulation, holding, lifetime, graphs, derivatives, higher, detaching, errors, torn, stateful, writes, views,
+    modes, functional, hooks, memory, relations, history,
 )  # fmt: skip
 
 
-def _members(module: ModuleType) -> list[type[Member]]:
+def members_of(module: ModuleType) -> list[type[Member]]:
+    """The members of a family."""
     made_here = (c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__)
     return [c for c in made_here if issubclass(c, Member) and c.caught_by]
 
 
-ZOO: dict[str, type[Member]] = {member.name: member for module in FAMILIES for member in _members(module)}
+ZOO: dict[str, type[Member]] = {member.name: member for module in FAMILIES for member in members_of(module)}
 """Every member by its name."""

@@ -6,6 +6,7 @@ import statistics
 import sys
 
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
 from tests.zoo import ZOO
@@ -19,7 +20,9 @@ def main(names: list[str]) -> int:
     """Hunt the members of these names (all where there are none); 1 if one was not caught as it should be."""
     console = Console(width=150, highlight=False)
     members = {name: ZOO[name] for name in names or ZOO}
-    caught = {name: hunt(member) for name, member in members.items()}
+    caught: dict[str, Catch | None] = {}
+    for name, member in track(members.items(), "hunting", console=Console(stderr=True), transient=True):
+        caught[name] = hunt(member)
     table = Table(*COLUMNS, box=None)
     for name, catch in caught.items():
         table.add_row(name.removeprefix("zoo/"), *_cells(catch, members[name].caught_by))

@@ -66,3 +66,33 @@ class AlwaysRequiresGrad(Member):
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
         made = super().apply(op, operands, attrs)
         return [value if value.requires_grad else value.detach().requires_grad_() for value in made]
+
+
+class DetachInPlaceIgnored(Member):
+    """Detaching in place does nothing."""
+
+    caught_by = ("detach/in-place", "gradients/requires-grad")
+
+    def detach_in_place(self, value: torch.Tensor) -> None:
+        if value._is_view():
+            super().detach_in_place(value)
+
+
+class DetachInPlaceZeroes(Member):
+    """Detaching in place takes the history, and the value with it."""
+
+    caught_by = ("detach/in-place", "gradients/forward", "gradients/graph")
+
+    def detach_in_place(self, value: torch.Tensor) -> None:
+        super().detach_in_place(value)
+        value.data.zero_()
+
+
+class DetachesViews(Member):
+    """Detaching a view in place is accepted, and does nothing."""
+
+    caught_by = ("detach/view-raises",)
+
+    def detach_in_place(self, value: torch.Tensor) -> None:
+        if not value._is_view():
+            super().detach_in_place(value)

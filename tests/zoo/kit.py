@@ -31,7 +31,8 @@ Roots: TypeAlias = Sequence[torch.Tensor]
 class Member(TorchEager):
     """PyTorch, less the ops that it gets wrong itself.
 
-    `lie` is the docstring; `caught_by` the rules of which one has to name it, `longest` how many instructions the
+    `lie` is the docstring; `caught_by` the rules of which one has to name it, the one that the lie is about first: its own
+    test is the first to run, and may meet a rule beside it that the lie breaks, too. `longest` how many instructions the
     shrunk program may have, `flaky` whether the same program may be judged otherwise the next time.
     """
 
