@@ -110,7 +110,7 @@ def _calls(program: Program) -> Variations:
             if step.retain_graph is not None:
                 changed = replace(step, retain_graph=None)
                 yield f"with retain_graph left out on line {at + 1}", _with(program, at, changed)
-            if step.create_graph:
+            if step.create_graph and not any(ref.at == at for later in program for ref in operands(later)):
                 changed = replace(step, create_graph=False, retain_graph=step.retains)
                 yield f"without create_graph on line {at + 1}", _with(program, at, changed)
             if isinstance(step, Backward) and step.inputs is not None:

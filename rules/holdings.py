@@ -14,7 +14,7 @@ from rules.diagnosis import diagnose
 from rules.exercises import derived_op
 from rules.graph import Expectation, Walk
 from rules.language import AssignGrad, Backward, Grad, Instruction, Program, Ref, Step, Walking, Write, ZeroGrad
-from rules.observations import Gradient, Raised, Seen
+from rules.observations import Gradient, Kind, Raised, Seen
 from rules.reference.bound import close, gradient_bound, working_dtype
 from rules.reference.values import Reference
 from rules.tape import ON_THE_WAY, Tape
@@ -187,8 +187,11 @@ class Holdings:
             rule = before
         derived = derived_op(expectation.walk)
         blamed = {"gradients/op": op, "higher/op": derived, "higher/op-third": derived}
+        allowed: tuple[tuple[str, str], ...] = (("returns with the right gradient", before),)
+        if Kind.MODIFIED in expectation.raises:
+            allowed += ((f"raises: {Kind.MODIFIED.value}", expectation.raises[Kind.MODIFIED]),)
         return Violation(
-            rule, at, "returned with another gradient", (("returns with the right gradient", before),), leaf,
+            rule, at, "returned with another gradient", allowed, leaf,
             blamed.get(rule), None if held is None else held.value, got.value, want, bound,
             diagnosis.text if diagnosis else None,
         )  # fmt: skip

@@ -14,10 +14,24 @@ def reason(scene: Scene) -> str:
     """The remark on the failing line itself."""
     violation, step = scene.violation, scene.program[scene.violation.at]
     if violation.rule.startswith("memory/"):
-        return f"as the graphs stand now, {violation.allowed[0][0]}, but {violation.observed}."
+        return _alive(scene)
     if isinstance(step, Walking):
         return _call(scene, step)
     return effect(scene)
+
+
+def _alive(scene: Scene) -> str:
+    """How many saved tensors there have to be, and why."""
+    violation, step = scene.violation, scene.program[scene.violation.at]
+    due = violation.allowed[0][0].replace("tensors are", "tensors have to be").replace("tensor is", "tensor has to be")
+    where = {node.at for node in scene.expectation.walk.nodes}
+    why = "what can no longer be reached must not stay"
+    if isinstance(step, Walking) and where:
+        they = "it" if len(where) == 1 else "they"
+        why = f"walks {lines(where)} and keeps what {they} saved, and nothing more"
+        if not step.retains:
+            why = f"walks {lines(where)} and does not retain the graph, so what {they} saved has to go"
+    return f"{why}: {due}, but {violation.observed}."
 
 
 # -- calls ------------------------------------------------------------------------------------------------------------

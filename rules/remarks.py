@@ -35,6 +35,15 @@ from rules.tape import ON_THE_WAY
 
 def remark(scene: Scene, at: int) -> str | None:
     """What to say of instruction `at`, which comes before the failing one."""
+    said = _said(scene, at)
+    saved, before = scene.observation[at].saved, scene.observation[at - 1].saved if at else 0
+    if not scene.violation.rule.startswith("memory/") or saved is None or saved == before:
+        return said
+    alive = "1 saved tensor is alive after it." if saved == 1 else f"{saved} saved tensors are alive after it."
+    return f"{said} {alive}" if said else alive
+
+
+def _said(scene: Scene, at: int) -> str | None:
     step, plain = scene.program[at], not scene.program.stateful
     if plain and isinstance(scene.program[scene.violation.at], (Apply, Leaf)):
         return None
