@@ -31,6 +31,7 @@ from strategies import situations
 from strategies.builder import Builder
 from strategies.draft import RETAIN, Draw, Undrawable
 from strategies.programs import programs
+from strategies.sequences import sequences
 
 PURE = (Leaf, Apply, Detach)
 """Instructions that only read values: each may stand anywhere behind what it reads."""
@@ -67,7 +68,7 @@ WIDE: tuple[Callable[[], st.SearchStrategy[Program]], ...] = (
 @st.composite
 def any_program(draw: Draw) -> Program:
     """A program of any kind, as far as the framework claims what it needs."""
-    make = draw(st.sampled_from((programs, programs, *WIDE)))
+    make = draw(st.sampled_from((programs, programs, sequences, sequences, *WIDE)))
     try:
         return draw(make())
     except Undrawable:
