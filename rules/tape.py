@@ -110,6 +110,15 @@ class Tape(Walker):
             return True
         return any(hook.effect != "observe" for _, hook in self.hooks_on(doubtful))
 
+    def _may_overlap(self, leaf: Ref) -> bool:
+        """Whether a leaf was given a gradient of which one element may be spread over many places."""
+        held = self.reference.objects.get(leaf)
+        if held is None or held.at < 0:
+            return False
+        owner = self.reference.memory.owner(held)
+        made = self.reference.steps[owner.at] if owner.at >= 0 else None
+        return owner.at < 0 or isinstance(made, Grad) or self.reference.memory.overlaps_itself(held)
+
     def _is_muddled(self, walk: Walk) -> bool:
         """Whether a call goes through uses of views whose base has begun or ceased to require grad since."""
         muddled = self.reference.memory.muddled
@@ -132,6 +141,8 @@ class Tape(Walker):
             found[Kind.MODIFIED] = "writes/error-or-recorded"
             if self.reference.memory.restricted:
                 found[Kind.VIEW_WRITTEN] = "views/restricted"
+        if not call.create_graph and any(map(self._may_overlap, walk.into)):
+            found[Kind.OVERLAP] = "writes/overlap"
         if self._is_muddled(walk):
             found[Kind.VIEW_WRITTEN] = "views/restricted"
         if {self.reference.slot(r) for r in call.inputs or ()} & self.reference.doubtful:

@@ -158,10 +158,13 @@ class Walker:
 
     def stale(self, node: Node) -> bool:
         """Whether something that a node's derivative may need was written to after it was recorded."""
-        written = self.reference.memory.written
-        if not written or node.saves is Saves.NEVER:
+        reference, memory = self.reference, self.reference.memory
+        if not memory.written or node.saves is Saves.NEVER:
             return False
-        return any(written.get(cell, -1) > node.at for cell in self.kept(node)) or self._hit_itself(node)
+        kept = set(self.kept(node))
+        if node.derivative:  # it may have kept any of the gradients that were computed together with it
+            kept.update(memory.owner(ref) for ref in reference.born.get(node.at, ()))
+        return any(memory.written.get(cell, -1) > node.at for cell in kept) or self._hit_itself(node)
 
     def touched(self, node: Node) -> bool:
         """Whether any operand or result of a node was written to after it was recorded."""

@@ -78,6 +78,7 @@ class Holding(State):
             if slot in created:
                 self.slots[out] = created[slot]
             made.append(self.values[out])
+            self.born.setdefault(at, []).append(out)
         return tuple(made)
 
     def created(self, at: int, call: Walking) -> dict[Slot, Slot]:
@@ -168,7 +169,8 @@ class Holding(State):
                         held = self.objects.get(leaf)
                         if held is not None:
                             self.stale.add(held)
-                            self.memory.unsure.update(r for r in self.one_with([held]) if r.at >= 0)
+                            users = self.one_with([held, *self.memory.users_of(held)])
+                            self.memory.unsure.update(r for r in users if r.at >= 0)
             case AssignGrad(leaf, given):
                 self.histories.pop(leaf, None)
                 if given is not None and self.requires_grad[given]:
@@ -201,6 +203,7 @@ class Holding(State):
         if held is not None and not known and value.size:
             self.memory.unsure.update(r for r in self.memory.users_of(held) if r.at >= 0)
         made = self.objects[holder] = self.nameless(value)
+        self.born.setdefault(at, []).append(made)
         self.identities[holder] = gradient.identity
         if held is not None and held.at < 0:
             self.memory.forget([held])
