@@ -132,6 +132,7 @@ def _session(config: pytest.Config, worker: str) -> Session:
     dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
     folder = Path(option.report).expanduser()
     session = Session(option.framework, folder, dtypes, option.device, worker, option.patience)
+    session.thrice = settings().max_examples >= PROFILES["standard"]
     try:
         framework, _ = session.framework, session.known
     except UnknownFramework as error:
@@ -179,7 +180,7 @@ def _audit(session: Session) -> None:
     if session.wrong is not None:
         return
     try:
-        found = isolated.audit(session.name, session.device, session.drawable, session.patience)
+        found = isolated.audit(session.name, session.device, session.drawable, session.patience, session.thrice)
     except isolated.AuditFailed as error:
         pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
     session.wrong = frozenset(op for op, outcome in found.items() if outcome == isolated.WRONG)

@@ -29,14 +29,15 @@ class AuditFailed(Exception):
     """The audit could not be held; the message says why."""
 
 
-def audit(name: str, device: str, dtypes: Sequence[str], patience: float) -> dict[str, str]:
+def audit(name: str, device: str, dtypes: Sequence[str], patience: float, thrice: bool) -> dict[str, str]:
     """What came of each op of the framework of that name: `FINE`, `WRONG`, `ONCE` where its second derivative is wrong
-    or not implemented, `TWICE` where its third is, or `BEGUN` where it never came back.
+    or not implemented, `TWICE` where its third is (if `thrice`), or `BEGUN` where it never came back.
     """
+    asked = name, device, ",".join(dtypes), str(patience), "thrice" if thrice else "twice"
     with TemporaryDirectory() as folder:
         notes = Path(folder) / "notes"
         notes.touch()
-        command = [sys.executable, "-m", "harness.isolated", name, device, ",".join(dtypes), str(patience), str(notes)]
+        command = [sys.executable, "-m", "harness.isolated", *asked, str(notes)]
         begun = -1
         while len(found := _read(notes)) > begun:
             begun = len(found)
@@ -59,7 +60,7 @@ def _read(notes: Path) -> dict[str, str]:
     return {op: outcome for outcome, op in map(str.split, notes.read_text().splitlines())}
 
 
-def main(name: str, device: str, dtypes: str, patience: str, path: str) -> int:
+def main(name: str, device: str, dtypes: str, patience: str, depth: str, path: str) -> int:
     """Hold the audit, from the first op of which there is no note."""
     notes = Path(path)
     seen = _read(notes)
@@ -74,7 +75,7 @@ def main(name: str, device: str, dtypes: str, patience: str, path: str) -> int:
                 print(WRONG if wrong else ONCE, op, file=file, flush=True)
                 if not wrong and not is_once_only(*asked):
                     print(TWICE, op, file=file, flush=True)
-                    if not is_twice_only(*asked):
+                    if depth == "twice" or not is_twice_only(*asked):
                         print(FINE, op, file=file, flush=True)
             print(FINE, END, file=file)
     except Exception:

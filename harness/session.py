@@ -39,7 +39,8 @@ class Session:
 
     `worker` names the process among pytest-xdist's; `patience` is how many seconds a program may take; `wrong` are the
     ops that an audit elsewhere found wrong by themselves (None: the session holds its own), `lost` those that never
-    came back from it, `once` those that it could not differentiate twice, `twice_only` those that not three times.
+    came back from it, `once` those that it could not differentiate twice, `twice_only` those that not three times,
+    for which they are tried where `thrice` says so: from cold, tracing third derivatives takes a minute.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Session:
     lost: frozenset[str] = frozenset()
     once: frozenset[str] = frozenset()
     twice_only: frozenset[str] = frozenset()
+    thrice: bool = False
 
     @cached_property
     def framework(self) -> Framework:
@@ -108,7 +110,7 @@ class Session:
     def broken_thrice(self) -> frozenset[str]:
         """The others whose third derivatives are, and those of which that is not asked."""
         found = self.twice_only
-        if self.wrong is None:
+        if self.wrong is None and self.thrice:
             found = twice_only(self.framework, self.claims, self.drawable, self.broken | self.broken_twice)
         return at_fault(found, self.framework.ops) | self._listed(THRICE) | {op for op in OPS if is_long(op)}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zlib import crc32
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +20,10 @@ rule = pytest.mark.rule
 FEW = settings().max_examples // 120
 """Programs for one op besides the fixed ones, of which a quick run draws none; a third of them differentiate thrice."""
 
-SEEDS = 1 if settings().max_examples < 1_000 else 4
+SEEDS = 1 if settings().max_examples < 500 else 4
+
+SAMPLED = 5
+"""One in so many ops is differentiated three times in a quick run: from cold, tracing them all takes minutes."""
 
 
 @rule("higher/op")
@@ -28,7 +33,7 @@ def test_op_samples(check: Check, prepared: Session, op: str):
 
 @rule("higher/op-third")
 def test_third_samples(check: Check, prepared: Session, op: str):
-    if not audit.is_long(op):
+    if not audit.is_long(op) and (SEEDS > 1 or crc32(op.encode()) % SAMPLED == 0):
         samples(check, prepared, op, 3, 1)
 
 
