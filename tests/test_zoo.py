@@ -13,7 +13,7 @@ import pytest
 
 from rules.catalogue import RULES, Level
 from tests.zoo import FAMILIES, ZOO, members_of
-from tests.zoo.hunting import QUICK, hunt
+from tests.zoo.hunting import QUICK, TORCH, hunt
 from tests.zoo.kit import Honest, Member
 
 EACH = 3
@@ -39,7 +39,7 @@ def test_caught(name: str) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_no_false_alarm(seed: int) -> None:
-    catch = hunt(Honest, QUICK, seed)
+    catch = hunt(Honest, QUICK // 3, seed)
     assert catch is None, f"{catch.rule}, {catch.violation.observed}\n{catch.text}"
 
 
@@ -49,6 +49,7 @@ def test_names_are_unique() -> None:
 
 def test_every_rule_has_its_liars() -> None:
     named = set(chain.from_iterable(member.caught_by for member in ZOO.values()))
+    named |= {entry.rule for entry in TORCH}  # what PyTorch breaks itself is no lie of a member
     assert {slug for slug, rule in RULES.items() if rule.level is not Level.INFO} <= named
 
 

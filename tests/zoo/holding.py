@@ -82,12 +82,12 @@ class AssignedIsReplaced(Recording):
         self.values.append(leaf)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
-        held = [leaf.grad for leaf in self.values]
+        held = [self.gradient(leaf) for leaf in self.values]
         for leaf in self.values:
             leaf.grad = None
         super().backward(roots, cotangents, retain_graph, **options)
         for leaf, old in zip(self.values, held, strict=True):
-            leaf.grad = old if leaf.grad is None else leaf.grad
+            leaf.grad = old if self.gradient(leaf) is None else leaf.grad
 
 
 class AssignsZeros(Member):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from frameworks.base import HookFunction
 from tests.zoo.kit import Given, Member, Roots
-
-Function = Callable[[torch.Tensor], Any]
 
 
 class Hooked(Member):
@@ -268,34 +265,27 @@ class RetainOverwrites(Member):
 
 
 class RetainsBeforeHooks(Member):
-    """A value that retains its gradient holds it as it was before its hooks."""
+    """A value that retains its gradient holds it as it was before its last hook."""
 
     caught_by = ("hooks/retained",)
 
     def reset(self) -> None:
         super().reset()
-        self.plain: set[int] = set()
-        self.values: list[torch.Tensor] = []
+        self.before: dict[torch.Tensor, torch.Tensor] = {}
 
     def hook(self, value: torch.Tensor, function: HookFunction) -> Any:
-        made: list[torch.Tensor] = []
-
         def noted(gradient: torch.Tensor) -> torch.Tensor | None:
-            made[:] = [gradient]
+            self.before[value] = gradient
             return function(gradient)
 
-        handle = super().hook(value, noted)
-        self.values.append(value)
-        value.before = made  # type: ignore[attr-defined]
-        return handle
+        return super().hook(value, noted)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
-        retaining = [v for v in self.values if v.retains_grad]
-        held = [v.grad for v in retaining]
+        self.before.clear()
         super().backward(roots, cotangents, retain_graph, **options)
-        for value, old in zip(retaining, held, strict=True):
-            if old is None and value.grad is not None and value.before:  # type: ignore[attr-defined]
-                value.grad = value.before[0].clone()  # type: ignore[attr-defined]
+        for value, gradient in self.before.items():
+            if value.retains_grad and value.grad is not None:
+                value.grad = gradient.clone()
 
 
 class ConstantsRetain(Member):

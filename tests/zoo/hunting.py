@@ -27,6 +27,7 @@ from harness.checking import Broken, Check, broken_in
 from harness.session import Session
 from rules.catalogue import RULES
 from rules.language import Program
+from rules.relating import Related
 from rules.text import render
 from rules.verdicts import Violation
 from strategies import alphabet, situations
@@ -87,7 +88,7 @@ class Counting(Check):
 
     until: int | None = None
 
-    def __call__(self, program: Program) -> None:
+    def __call__(self, program: Program | Related) -> None:
         try:
             super().__call__(program)
         except Broken:

@@ -31,9 +31,9 @@ Roots: TypeAlias = Sequence[torch.Tensor]
 class Member(TorchEager):
     """PyTorch, less the ops that it gets wrong itself.
 
-    `lie` is the docstring; `caught_by` the rules of which one has to name it, the one that the lie is about first: its own
-    test is the first to run, and may meet a rule beside it that the lie breaks, too. `longest` how many instructions the
-    shrunk program may have, `flaky` whether the same program may be judged otherwise the next time.
+    `lie` is the docstring; `caught_by` the rules of which one has to name it, the one that the lie is about first: its
+    test is the first to run, and may meet another rule that the lie breaks, too. `longest` is how many instructions
+    the shrunk program may have, `flaky` whether the same program may be judged otherwise the next time.
     """
 
     lie: ClassVar[str]
@@ -90,13 +90,14 @@ class Combining(Member):
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         """A true backward call into leaves that hold nothing; then each old gradient meets its contribution."""
-        old = [leaf.grad for leaf in self.leaves]
+        old = [TorchEager.gradient(self, leaf) for leaf in self.leaves]
         self.hold([None] * len(old))
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         finally:
             with torch.set_grad_enabled(bool(options.get("create_graph"))):
-                self.hold([self.combine(leaf, held, leaf.grad) for leaf, held in zip(self.leaves, old, strict=True)])
+                made = [TorchEager.gradient(self, leaf) for leaf in self.leaves]
+                self.hold(list(map(self.combine, self.leaves, old, made)))
 
 
 class Recording(Member):
