@@ -34,6 +34,19 @@ def _alive(scene: Scene) -> str:
     return f"{why}: {due}, but {violation.observed}."
 
 
+OBJECTS = {
+    "accumulation/own-object": "must give every leaf a gradient of its own; what is later added to one is added to "
+    "{subject}'s too.",
+    "accumulation/in-place": "{subject} held a gradient already, and the call creates no graph: that gradient has to be "
+    "added to in place, but {subject} holds another object.",
+    "accumulation/replaces": "creates a graph, so {subject} has to get a new gradient, but the one that it held was "
+    "changed.",
+    "accumulation/layout": "gives {subject} its first gradient, laid out as {subject} is where that is dense, and in "
+    "row-major order otherwise: it has to have {due}, but {observed}.",
+}
+"""Why gradients are the objects that they are."""
+
+
 # -- calls ------------------------------------------------------------------------------------------------------------
 
 
@@ -51,8 +64,9 @@ def _call(scene: Scene, call: Walking) -> str:
         return _hook(scene, subject)
     if violation.want is not None:
         return _stale(scene) + (_result(scene, call) if isinstance(call, Grad) else _sum(scene, subject, call))
-    if violation.rule == "accumulation/own-object":
-        return f"must give every leaf a gradient of its own; what is later added to one is added to {subject}'s too."
+    if violation.rule in OBJECTS:
+        due = violation.allowed[0][0]
+        return OBJECTS[violation.rule].format(subject=subject, due=due, observed=violation.observed)
     if isinstance(call, Grad):
         return _shape(scene, call, subject)
     if "holds no gradient" in violation.observed:
@@ -63,8 +77,6 @@ def _call(scene: Scene, call: Walking) -> str:
         or violation.held is not None
         or ("the leaf" in violation.observed and not violation.want)
     ):
-        if violation.rule.startswith(("accumulation/in-place", "accumulation/replaces", "accumulation/layout")):
-            return f"adds to what {subject} holds: {violation.allowed[0][0]}, but {violation.observed}."
         return _unreached(scene, call, subject)
     return f"leaves {subject} a gradient: it has to have {violation.allowed[0][0]}, but it is {violation.observed}."
 

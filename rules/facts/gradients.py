@@ -51,7 +51,7 @@ ACCUMULATION = (
         "A gradient is laid out as its leaf where that is dense, else in row-major order.",
         "accumulation/layout",
         (
-            "c = leaf [[1, 2, 3], [4, 5, 6]] const; t = transpose c dim0=0 dim1=1; requires t True; b = exp t;"
+            "c = leaf [[1, 2, 1], [2, 1, 2]] const; t = transpose c dim0=0 dim1=1; requires t True; b = exp t;"
             " backward b with [[1, 1], [1, 1], [1, 1]]",
             RETURNS,
         ),
