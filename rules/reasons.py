@@ -37,7 +37,7 @@ def _alive(scene: Scene) -> str:
 OBJECTS = {
     "accumulation/own-object": "must give every leaf a gradient of its own; what is later added to one is added to "
     "{subject}'s too.",
-    "accumulation/in-place": "{subject} held a gradient already, and the call creates no graph: that gradient has to be "
+    "accumulation/in-place": "{subject} held a gradient already, and no graph is created: that gradient has to be "
     "added to in place, but {subject} holds another object.",
     "accumulation/replaces": "creates a graph, so {subject} has to get a new gradient, but the one that it held was "
     "changed.",
