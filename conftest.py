@@ -132,7 +132,7 @@ def _session(config: pytest.Config, worker: str) -> Session:
     dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
     folder = Path(option.report).expanduser()
     session = Session(option.framework, folder, dtypes, option.device, worker, option.patience)
-    session.thrice = settings().max_examples >= PROFILES["standard"]
+    session.thrice = config.getoption("--hypothesis-profile") != "quick"
     try:
         framework, _ = session.framework, session.known
     except UnknownFramework as error:
