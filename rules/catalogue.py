@@ -210,7 +210,7 @@ _RULES = (
     _must("modes/constant-root", "A backward call on a value that was computed under no_grad MUST raise.", NO_GRAD, needs=(Needs.MODES, Needs.NO_GRAD_CHECK)),
     _must("modes/backward-anywhere", "A backward call under no_grad MUST do what it does outside.", NO_GRAD, BACKWARD, needs=(Needs.MODES,)),
     _must("modes/unrecorded-write", "A write under no_grad MUST change the value and leave its history as it was.", NO_GRAD, IN_PLACE, needs=(Needs.MODES, Needs.WRITES)),
-    _must("modes/frozen-leaf", "A leaf that has ceased to require grad when a backward call reaches it MUST keep the gradient that it had.", MECHANICS, needs=(Needs.SWITCHES,)),
+    _must("modes/frozen-leaf", "A leaf that ceases to require grad MUST keep the gradient that it had, whatever backward call reaches it.", MECHANICS, needs=(Needs.SWITCHES,)),
     _must("modes/switch-refused", "Switching off requires_grad of a value that is no leaf MUST raise.", MECHANICS, needs=(Needs.SWITCHES,)),
     # higher: gradients of gradients
     _must("higher/differentiable", "A gradient computed with create_graph MUST be differentiable, and its own gradients right.", BACKWARD, CONTROLS, needs=(Needs.CREATE_GRAPH,)),

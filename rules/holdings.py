@@ -286,6 +286,15 @@ class Holdings:
                 return self._differs(rule, at, leaf, f"the leaf holds {shown}", due, step)
         return None
 
+    def _kept_all(self, at: int, step: Instruction, seen: Seen) -> Violation | None:
+        """Whether an instruction that has nothing to do with gradients left them alone."""
+        rule = {"RequiresGrad": "modes/frozen-leaf", "DetachInPlace": "detach/in-place", "RetainGrad": "hooks/retained"}
+        for leaf, got in seen.gradients.items():
+            if not unchanged(self.tape.held.get(leaf), got):
+                slug = rule.get(type(step).__name__, "hooks/called")
+                return self._differs(slug, at, leaf, "the leaf's gradient changed", "gradients stay as they were", step)
+        return None
+
     def _same_object(self, held: Gradient | None, step: ZeroGrad) -> bool:
         """Whether a gradient was assigned to several leaves, one of which is cleared."""
         cleared = [self.tape.held.get(leaf) for leaf in step.leaves]

@@ -20,11 +20,16 @@ from rules.language import (
     AssignGrad,
     Backward,
     Detach,
+    DetachInPlace,
     Grad,
     Held,
+    Hook,
     Instruction,
     Leaf,
     Program,
+    RemoveHook,
+    RequiresGrad,
+    RetainGrad,
     Step,
     Write,
     ZeroGrad,
@@ -91,6 +96,8 @@ class _Judge(Making, Watching, Holdings):
                     self.lost = True  # what it should have refused, it does not claim to
                     return None
                 return self._returned(at, step, expectation, seen)
+            case RequiresGrad() | DetachInPlace() | RetainGrad() | Hook() | RemoveHook():
+                return self._kept_all(at, step, seen)
             case _:
                 return None
 

@@ -148,7 +148,9 @@ class Making(Holdings):
                     rule = "functional/materialized"
                     return self._differs(rule, at, out, "the result is none", "the result is zeros", step)
                 continue
-            if want is None and not step.materialize_grads and tensor.value.any():
+            walk, slot = expectation.walk, self.reference.slot(ref)
+            surely_unused = slot not in walk.reached | walk.near
+            if want is None and not step.materialize_grads and (surely_unused or tensor.value.any()):
                 rule = "functional/unused-none"
                 return self._differs(rule, at, out, "the result is a gradient", "the result is none", step)
             violation = self._gradient(at, step, ref, out, values, want, expectation)

@@ -41,6 +41,12 @@ class Watching(Holdings):
         for handle in sorted(surely):
             if handle not in counts and due.get(handle) is not None and self._matters(call, handle, due[handle]):
                 return self._hook("hooks/called", at, handle, "the hook was not called", "the hook is called", call)
+        contributed = self.reference.pullback(call)
+        for handle in sorted(after):
+            value = contributed.get(reference.slot(self.program[handle.at].target))  # type: ignore[union-attr]
+            if handle not in counts and value is not None and self._matters(call, handle, value):
+                text = "the hook was not called"
+                return self._hook("hooks/accumulated", at, handle, text, "the hook is called", call)
         return self._what_they_saw(at, call, seen, due, surely, after) or self._order(at, call, seen, surely)
 
     def _matters(self, call: Walking, handle: Ref, value: np.ndarray) -> bool:

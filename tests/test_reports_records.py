@@ -40,7 +40,8 @@ def test_the_form_of_a_result_is_this_and_nothing_else() -> None:
         "op": None,
         "verdict": "pass",
         "programs": 100,
-        "exercised": {RAISES: 100}, "left_open": 0,
+        "exercised": {RAISES: 100},
+        "left_open": 0,
         "seconds": 0.5,
         "reason": None,
     }

@@ -29,6 +29,9 @@ def unrecorded(b: Actor) -> None:
     b.claims(Needs.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
+        if not b.below(3):
+            with b.under("enable_grad"):
+                plain(b, source)
         made = plain(b, source)
         for _ in range(b.below(3)):
             made = plain(b, made)

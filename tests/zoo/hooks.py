@@ -172,7 +172,7 @@ class CalledBeforeAccumulation(Member):
 class AccumulatedNeverCalled(Member):
     """A hook after accumulation is called only where the leaf held no gradient before."""
 
-    caught_by = ()  # hooks/accumulated ought to, and does not yet
+    caught_by = ("hooks/accumulated",)
 
     def accumulated_hook(self, leaf: torch.Tensor, function: HookFunction) -> Any:
         calls: list[bool] = []

@@ -92,7 +92,7 @@ class EnableGradIgnored(Member):
 class EnableGradEndsNoGrad(Leaking):
     """What follows an enable_grad block inside a no_grad block is recorded."""
 
-    caught_by = ()  # modes/no-grad-result ought to, and does not yet
+    caught_by = ("modes/no-grad-result",)
 
     def leave(self, name: str, error: BaseException | None) -> None:
         if name == "enable_grad":
@@ -212,7 +212,7 @@ class FrozenReceive(Member):
 class FrozenCleared(Member):
     """A leaf that ceases to require grad loses the gradient that it had."""
 
-    caught_by = ()  # modes/frozen-leaf ought to, and does not yet
+    caught_by = ("modes/frozen-leaf",)
 
     def set_requires_grad(self, value: torch.Tensor, on: bool) -> None:
         super().set_requires_grad(value, on)
