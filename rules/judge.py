@@ -96,8 +96,6 @@ class _Judge(Making, Watching, Holdings):
                     self.lost = True  # what it should have refused, it does not claim to
                     return None
                 return self._returned(at, step, expectation, seen)
-            case RequiresGrad() | DetachInPlace() | RetainGrad() | Hook() | RemoveHook():
-                return self._kept_all(at, step, seen)
             case _:
                 return None
 
@@ -147,5 +145,7 @@ class _Judge(Making, Watching, Holdings):
                 return self._written(at, step, seen)
             case ZeroGrad():
                 return self._cleared(at, step, seen)
+            case RequiresGrad() | DetachInPlace() | RetainGrad() | Hook() | RemoveHook():
+                return self._kept_all(at, step, seen)
             case _:
                 return None
