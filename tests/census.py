@@ -40,6 +40,7 @@ def features(program: Program) -> set[str]:
     follower = Actor(_undrawn, "float64")
     tape = follower.tape
     assert tape is not None
+    tape.counts = True
     found = set(_written(program))
     earlier: list[tuple[int, Expectation]] = []
     for at, step in enumerate(program):
