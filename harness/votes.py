@@ -14,16 +14,20 @@ from frameworks.base import Framework
 from frameworks.runner import run
 from reports.records import Votes
 from rules.explain import shown
-from rules.language import Apply, Backward, Detach, Instruction, Leaf, Literal, Program, Ref, Walking
-from rules.observations import Returned
+from rules.language import Apply, Backward, Detach, Grad, Instruction, Leaf, Literal, Program, Ref, Walking
+from rules.observations import Observation, Returned
 from rules.reference import whole
 from rules.reference.functions import array
+from rules.reference.values import Reference
+from rules.scene import retraced
 from rules.verdicts import Violation
 
 STEPS = {"float64": 1e-5, "float32": 1e-2}
 
 
-def votes(program: Program, framework: Framework, violation: Violation) -> Votes | None:
+def votes(
+    program: Program, framework: Framework, violation: Violation, observation: Observation | None = None
+) -> Votes | None:
     """The three votes, as text, and what they decide; None where the violation is not about a gradient's value."""
     call = program[violation.at]
     if not isinstance(call, Walking) or violation.got is None or violation.want is None or violation.subject is None:
@@ -34,6 +38,10 @@ def votes(program: Program, framework: Framework, violation: Violation) -> Votes
     if isinstance(call, Backward) and not program.stateful:
         authority = whole.gradients(program, call).get(violation.subject)
         differences = finite_differences(program, framework, call, violation.subject)
+    elif observation is not None:
+        tape, _ = retraced(program, observation, Reference(), framework.claims, violation.at)
+        asked = call.inputs[violation.subject.output] if isinstance(call, Grad) else violation.subject
+        authority = whole.recorded(tape.reference, call, tape.reference.slot(asked))
     return Votes(
         shown(got),
         shown(want if authority is None else authority),

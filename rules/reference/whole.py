@@ -9,9 +9,11 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from rules.language import Apply, Backward, Detach, Leaf, Program, Ref
+from rules.language import Apply, Backward, Detach, Leaf, Program, Ref, Walking
 from rules.reference.functions import array, definition
 from rules.reference.namespace import J
+from rules.reference.recording import MOVE, Record, Slot
+from rules.reference.values import Reference
 
 
 def gradients(program: Program, call: Backward) -> dict[Ref, np.ndarray]:
@@ -43,3 +45,39 @@ def gradients(program: Program, call: Backward) -> dict[Ref, np.ndarray]:
         J.np.ones_like(y) if c is None else J.np.asarray(array(c)) for y, c in zip(out, call.cotangents, strict=True)
     )
     return {ref: np.asarray(g) for ref, g in zip(leaves, pull(cts), strict=True)}
+
+
+def recorded(reference: Reference, call: Walking, slot: Slot) -> np.ndarray | None:
+    """What a call contributes to a slot, by `jax.vjp` over all that was recorded, as one function of that slot.
+
+    A value that was written to without being recorded is taken as it was when it was used; only its derivative comes
+    from its history. None where hooks change gradients on the way: that is no function's derivative.
+    """
+    if any(hook.effect != "observe" for on in reference.hooks.values() for _, hook in on):
+        return None
+    roots = reference.roots(call)
+
+    def values(given: jax.Array) -> tuple[jax.Array, ...]:
+        known: dict[Slot, jax.Array] = {slot: given}
+        for record in reference.records:
+            if any(record.flows) and any(s in known for s in record.args):
+                known.update(zip(record.outs, _again(record, known), strict=True))
+                known[slot] = given
+        return tuple(known.get(root, J.np.asarray(reference.values[root])) for root, _ in roots)
+
+    _, pull = jax.vjp(values, J.np.asarray(reference.values[slot]))
+    return np.asarray(pull(tuple(J.np.asarray(ct) for _, ct in roots))[0])
+
+
+def _again(record: Record, known: dict[Slot, jax.Array]) -> tuple[jax.Array, ...]:
+    """What a record made, with the derivatives of what is known."""
+    operands = []
+    for s, value, flows in zip(record.args, record.operands, record.flows, strict=True):
+        moving = known[s] - jax.lax.stop_gradient(known[s]) if flows and s in known else 0.0
+        operands.append(J.np.asarray(value) + moving)
+    if record.op != MOVE:
+        return definition(record.op, record.attrs)(*operands)
+    out = J.np.zeros(int(np.prod(record.attrs.shape)))
+    for x, (source, target) in zip(operands, record.attrs.ways, strict=True):
+        out = out.at[target].add(x.ravel()[source])
+    return (out.reshape(record.attrs.shape),)
