@@ -23,10 +23,11 @@ from rich.table import Table
 from frameworks.runner import run
 from harness.session import Session
 from rules.judge import judge
-from rules.language import Apply, Backward, Program, ZeroGrad
-from rules.reference.values import reference_of
+from rules.language import ACTIONS, Apply, Backward, Program
+from rules.reference.values import Reference, reference_of
 from strategies import situations
 from strategies.programs import programs
+from strategies.sequences import sequences
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,6 +38,7 @@ WORKLOADS = {
     "retained": situations.retained,
     "walked twice": situations.walked_twice,
     "detached operands": situations.detached_operands,
+    "sequences of everything": sequences,
 }
 
 
@@ -61,8 +63,8 @@ def measure(
         drawn = time.perf_counter()
         observation = run(program, session.framework)
         ran = time.perf_counter()
-        reference = reference_of(program)
-        for step in program:
+        reference = Reference() if program.stateful else reference_of(program)  # as the check of a program has it
+        for step in () if program.stateful else program:
             if isinstance(step, Backward) and all(
                 c is None or c.shape == reference.values[r].shape
                 for r, c in zip(step.roots, step.cotangents, strict=True)
@@ -75,7 +77,7 @@ def measure(
         spent.update(
             programs=1,
             ops=sum(isinstance(s, Apply) for s in program),
-            calls=sum(isinstance(s, (Backward, ZeroGrad)) for s in program),
+            calls=sum(isinstance(s, ACTIONS) for s in program),
         )
         last = time.perf_counter()
 
