@@ -210,5 +210,6 @@ class Holding(State):
         if gradient.memory is not None:
             self.memory.seen_at(made, gradient.memory)
         self._remember(holder, made)
-        if torn:
+        same = not value.size and held is not None and self.requires_grad[held]  # empty objects cannot be told apart
+        if torn or same:
             self.stale.add(made)  # a call that failed may have left a part of its history
