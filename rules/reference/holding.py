@@ -165,9 +165,10 @@ class Holding(State):
         match step:
             case ZeroGrad(leaves):
                 for leaf in leaves:
-                    if self.histories.pop(leaf, None) is not None and not step.set_to_none:
+                    self.histories.pop(leaf, None)
+                    if not step.set_to_none:
                         held = self.objects.get(leaf)
-                        if held is not None:
+                        if held is not None and self.requires_grad[held]:
                             self.stale.add(held)
                             users = self.one_with([held, *self.memory.users_of(held)])
                             self.memory.unsure.update(r for r in users if r.at >= 0)
@@ -181,8 +182,16 @@ class Holding(State):
     def observe(self, at: int, step: Instruction, seen: Seen) -> None:
         """Follow what was seen of the gradients that are held."""
         torn = isinstance(step, Backward) and step.create_graph and not isinstance(seen.outcome, Returned)
+        created = isinstance(step, AssignGrad) or (isinstance(step, Backward) and step.create_graph)
         for holder, gradient in seen.gradients.items():
             assigned = isinstance(step, AssignGrad) and step.leaf == holder
+            if (
+                gradient is not None
+                and not gradient.value.size
+                and self.objects.get(holder) is not None
+                and not created
+            ):
+                continue  # empty objects cannot be told apart: it is taken for the one that was held
             if gradient is None:
                 held = self.objects.get(holder)
                 if held is not None and held.at < 0:
@@ -210,6 +219,5 @@ class Holding(State):
         if gradient.memory is not None:
             self.memory.seen_at(made, gradient.memory)
         self._remember(holder, made)
-        same = not value.size and held is not None and self.requires_grad[held]  # empty objects cannot be told apart
-        if torn or same:
+        if torn:
             self.stale.add(made)  # a call that failed may have left a part of its history
