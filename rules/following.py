@@ -7,9 +7,9 @@ import numpy as np
 from rules.language import WRITING, Apply, Grad, Instruction, Modes, Ref, Write, results
 from rules.observations import Raised, Returned, Seen
 from rules.ops.domains import ANY
+from rules.ops.writes import row_of
 from rules.reference.memory import Derived
 from rules.reference.values import Reference
-from rules.walking import ROWS
 
 
 def outputs(at: int, step: Instruction) -> list[Ref]:
@@ -72,7 +72,7 @@ def _unite(reference: Reference, at: int, step: Grad, outcome: Returned) -> None
 
 def _in_domain(reference: Reference, step: Apply | Write) -> bool:
     """Whether an op's operands, which depend on what the framework did, still are where it is smooth."""
-    op = ROWS[step.op]
+    op = row_of(step.op)
     refs = step.args if isinstance(step, Apply) else (step.target, *step.args)
     values = [reference.values[r] for r in refs]
     fine = all(op.domain(k) is ANY or op.domain(k).holds(value) for k, value in enumerate(values))

@@ -8,14 +8,12 @@ import numpy as np
 
 from rules.graph import Node, Walk
 from rules.language import Backward, Hook, Ref, Walking
-from rules.ops import OPS, Saves
-from rules.ops.writes import WRITES
+from rules.ops import Saves
+from rules.ops.writes import ROWS, WRITES
 from rules.reference.functions import VJP
 from rules.reference.needs import may_save
 from rules.reference.recording import MOVE, Record, Slot
 from rules.reference.values import Reference
-
-ROWS = {**OPS, **WRITES}
 
 
 class Walker:

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from rules.catalogue import Needs
+from rules.graph import Walk
 from rules.language import (
     AssignGrad,
     Attrs,
@@ -193,10 +194,15 @@ class Actor(Builder):
         assert self.tape is not None
         return self.tape.held.get(leaf) is not None
 
+    def walk(self, root: Ref) -> Walk:
+        """What a backward call on a value would go through."""
+        assert self.tape is not None
+        return self.tape.walk(Backward((root,), (None,)))
+
     def walkable(self, root: Ref) -> bool:
         """Whether a backward call on a value would surely not meet anything that was freed or written to."""
         assert self.tape is not None
         if not self.requires(root):
             return False
-        walk = self.tape.walk(Backward((root,), (None,)))
+        walk = self.walk(root)
         return not any(node.freed or self.tape.stale(node) for node in (*walk.nodes, *walk.perhaps))

@@ -53,6 +53,10 @@ WHOLE = (
 WRITES: dict[str, Op] = {**INPLACE, **table("writes", *WHOLE, *ASSIGNMENTS)}
 
 
+ROWS: dict[str, Op] = {**OPS, **WRITES}
+"""The rows of ops and of writes by name: no write has an op's name."""
+
+
 def row_of(name: str) -> Op:
     """The row of an op of the catalogue, or of a write."""
-    return OPS[name] if name in OPS else WRITES[name]
+    return ROWS[name]

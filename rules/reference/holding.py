@@ -8,7 +8,7 @@ from rules.language import AssignGrad, Backward, Grad, Instruction, Ref, Walking
 from rules.observations import Gradient, Returned, Seen
 from rules.reference.functions import VJP, Array
 from rules.reference.memory import Derived
-from rules.reference.recording import MOVE, Slot, transposed
+from rules.reference.recording import MOVE, Record, Slot, evaluate, transposed
 from rules.reference.state import State
 
 
@@ -126,10 +126,8 @@ class Holding(State):
                 complete(slot)
         return cotangents
 
-    def _derivative(self, at: int, record, cts: tuple[Slot, ...]) -> tuple[Slot, ...]:  # type: ignore[no-untyped-def]
+    def _derivative(self, at: int, record: Record, cts: tuple[Slot, ...]) -> tuple[Slot, ...]:
         """The derivative of one record, as a record; its operands are those of the record, as they were then."""
-        from rules.reference.recording import evaluate
-
         op = f"{VJP}{len(record.args)} {record.op}"
         operands = (*record.operands, *(self.values[c] for c in cts))
         flows = (*record.flows, *(self.requires_grad[c] for c in cts))
@@ -184,20 +182,15 @@ class Holding(State):
         torn = isinstance(step, Backward) and step.create_graph and not isinstance(seen.outcome, Returned)
         created = isinstance(step, AssignGrad) or (isinstance(step, Backward) and step.create_graph)
         for holder, gradient in seen.gradients.items():
+            held = self.objects.get(holder)
             assigned = isinstance(step, AssignGrad) and step.leaf == holder
-            if (
-                gradient is not None
-                and not gradient.value.size
-                and self.objects.get(holder) is not None
-                and not created
-            ):
-                continue  # empty objects cannot be told apart: it is taken for the one that was held
             if gradient is None:
-                held = self.objects.get(holder)
                 if held is not None and held.at < 0:
                     self.memory.forget([held])
                 self.objects[holder] = None
-            elif assigned and self.objects.get(holder) is not None:
+            elif held is not None and not gradient.value.size and not created:
+                continue  # empty objects cannot be told apart: it is taken for the one that was held
+            elif assigned and held is not None:
                 self.identities[holder] = gradient.identity
             else:
                 self._follow(at, holder, gradient, torn)

@@ -114,14 +114,12 @@ class State:
                 self.producer[slot] = len(self.records)
         self.records.append(record)
 
-    def shadow(
-        self, at: int, op: str, attrs: Any, args: tuple[Slot, ...], cells: tuple[Ref | None, ...] = ()
-    ) -> tuple[Slot, ...]:
+    def shadow(self, at: int, op: str, attrs: Any, args: tuple[Slot, ...]) -> tuple[Slot, ...]:
         """An op on slots, recorded by instruction `at` beside the values of the program; the slots that it makes."""
         operands = tuple([self.values[r] for r in args])
         made = evaluate(op, attrs, operands)
         flows = tuple([self.requires_grad[r] for r in args])
-        return self._shadow(at, made, op, attrs, args, operands, flows, cells)
+        return self._shadow(at, made, op, attrs, args, operands, flows)
 
     def _shadow(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rules.language import Apply, Ref, Step, Write
+from rules.language import Ref, Step, Write
 from rules.reference.functions import Array
 from rules.reference.optimizers import State as OptimizerState
 from rules.reference.optimizers import stepped
@@ -48,9 +48,10 @@ class Writing(State):
             (new,) = self._shadow(at, put, MOVE, moves, both, (old, made), (self.requires_grad[base], True))
         whole = self.values[new]
         self.slots[base] = new
-        if base.at >= 0 and isinstance(self.steps[base.at], Apply) and memory.family.get(base):
+        if self._may_be_view(base) and memory.family.get(base):
             self.doubtful.add(new)  # what an op returned may itself be a view of something that nobody sees
-        self.requires_grad.update(dict.fromkeys(memory.relatives(base), True))
+        relatives = memory.relatives(base)
+        self.requires_grad.update(dict.fromkeys(relatives, True))
         for view in memory.family.get(base, ()):
             if view in self.same:
                 continue
@@ -58,7 +59,6 @@ class Writing(State):
             taken = Moves(((places.ravel(), np.arange(places.size)),), places.shape)
             out = (whole.ravel()[places],)
             (self.slots[view],) = self._shadow(at, out, MOVE, taken, (new,), (whole,), (True,))
-        relatives = memory.relatives(base)
         for holder, held in self.objects.items():
             if held in relatives:
                 self.histories[holder] = self.slot(held)

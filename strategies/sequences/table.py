@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from rules.language import Backward, Ref, Shape
+from rules.language import Ref, Shape
 from strategies.actor import Actor
 from strategies.draft import Draw
 
@@ -71,8 +71,7 @@ class Sequence:
 
     def smooth(self, root: Ref) -> bool:
         """Whether what a call on a root walks may be differentiated once more, which derivatives in it were before."""
-        assert self.b.tape is not None
-        walk = self.b.tape.walk(Backward((root,), (None,)))
+        walk = self.b.walk(root)
         nodes = (*walk.nodes, *walk.perhaps)
         left_out = self.b.alphabet.once
         if any(n.derivative for n in nodes):
