@@ -24,7 +24,7 @@ from rules.walking import Walker
 ON_THE_WAY = frozenset(
     {
         Kind.GRAPH_FREED, Kind.MODIFIED, Kind.HOOK_RAISED, Kind.HOOK_SHAPE, Kind.UNUSED_INPUT, Kind.VIEW_WRITTEN,
-        Kind.NOT_IMPLEMENTED,
+        Kind.NOT_IMPLEMENTED, Kind.OVERLAP,
     }
 )  # fmt: skip
 """The errors that a call meets while it walks; all others are found before it begins."""

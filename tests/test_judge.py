@@ -296,3 +296,13 @@ def test_what_was_not_run_ends_the_judging():
     judgement = judged(program, (*seen[:2], Seen(NotRun()), *seen[3:]))
     assert judgement.violation is None
     assert "lifetime/same-root-raises" not in judgement.exercised
+
+
+@pytest.mark.parametrize("leaves", ["x = leaf [1, 2]; y = leaf [3, 4]", "y = leaf [3, 4]; x = leaf [1, 2]"])
+@pytest.mark.parametrize("operands", ["x y", "y x"])
+def test_a_gradient_that_cannot_be_added_to_is_met_on_the_way(leaves: str, operands: str):
+    expanded = "s = sum x dim=(0,) keepdim=False; g = grad s wrt x; assign x g"
+    program = parse(f"{leaves}; {expanded}; z = multiply {operands}; backward z with [1, 1]", frozenset(OPS))
+    seen = run(program, TORCH)
+    assert seen[-1].outcome.kind is Kind.OVERLAP  # type: ignore[union-attr]
+    assert judged(program, seen).violation is None  # the other leaf holds nothing, or all of what it gets
