@@ -7,7 +7,7 @@ framework uses for a tensor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from inspect import Parameter, signature
 from typing import Any, Protocol, runtime_checkable
@@ -16,7 +16,7 @@ import numpy as np
 
 from rules.catalogue import Needs
 from rules.dialect import Dialect
-from rules.language import Attrs
+from rules.language import Attrs, Groups
 from rules.observations import Kind
 
 Value = Any
@@ -69,7 +69,9 @@ class FullFramework(Framework, Protocol):
     each input, None for one that is not used. `hook` and `accumulated_hook` register a function of a gradient (of the
     one that the leaf then holds, in the latter) and give a handle for `remove`; `altered` is what a hook with the
     effect "scale", "replace" or "misshape" returns for a gradient. `memory` is a number that tensors have in common
-    exactly if they share memory, None where there are no elements; `strides` counts in elements. `saved` counts what
+    exactly if they share memory, None where there are no elements; `strides` counts in elements. `step` is given
+    `groups` only where a program asks for them; `optimizer` makes the optimizer that equal steps are steps of, and
+    `clear` clears the gradients of all its leaves. `saved` counts what
     ops saved and graphs still hold, a tensor that two ops saved twice; where a framework leaves freeing to a garbage
     collector, it runs that first.
     """
@@ -105,7 +107,12 @@ class FullFramework(Framework, Protocol):
     def saved(self) -> int: ...
     def strides(self, value: Value) -> tuple[int, ...]: ...
     def assign_grad(self, leaf: Value, value: Value | None) -> None: ...
-    def step(self, leaves: Sequence[Value], optimizer: str, settings: Attrs) -> None: ...
+    def optimizer(self, leaves: Sequence[Value], optimizer: str, settings: Attrs, groups: Groups = ()) -> object: ...
+    def step(self, leaves: Sequence[Value], optimizer: str, settings: Attrs, groups: Groups = ()) -> None: ...
+    def clear(
+        self, leaves: Sequence[Value], optimizer: str, settings: Attrs, set_to_none: bool, groups: Groups = ()
+    ) -> None: ...
+    def clip(self, leaves: Sequence[Value], kind: str, bound: float) -> None: ...
 
 
 METHODS = (
@@ -127,17 +134,22 @@ METHODS_OF: dict[tuple[Needs, ...], tuple[str, ...]] = {
     (Needs.LAYOUT,): ("strides",),
     (Needs.ASSIGNS,): ("assign_grad",),
     (Needs.OPTIMIZERS,): ("step",),
+    (Needs.MAKES_OPTIMIZERS,): ("optimizer", "clear"),
+    (Needs.CLIPS,): ("clip",),
     (Needs.COUNTS_SAVED,): ("saved",),
 }
 """The methods, besides `METHODS`, of an adapter that makes these claims together."""
 
-KEYWORDS_OF: dict[Needs, str] = {Needs.CREATE_GRAPH: "create_graph", Needs.INPUTS: "inputs"}
-"""The keyword of `backward` that a claim needs."""
+KEYWORDS_OF: dict[Needs, tuple[str, str]] = {
+    Needs.CREATE_GRAPH: ("backward", "create_graph"),
+    Needs.INPUTS: ("backward", "inputs"),
+    Needs.GROUPS: ("step", "groups"),
+}
+"""The method and its keyword that a claim needs."""
 
 
 def lacking(framework: Framework) -> list[str]:
     """What an adapter lacks of what its claims need."""
-    takes = signature(framework.backward).parameters
     methods = [
         f"{method}(), as it claims {' and '.join(claim.name for claim in claims)}"
         for claims, methods in METHODS_OF.items()
@@ -146,11 +158,15 @@ def lacking(framework: Framework) -> list[str]:
         if not callable(getattr(framework, method, None))
     ]
     return methods + [
-        f"backward's keyword {keyword}, as it claims {claim.name}"
-        for claim, keyword in KEYWORDS_OF.items()
-        if claim in framework.claims and keyword not in takes and not _takes_any(takes.values())
+        f"{method}'s keyword {keyword}, as it claims {claim.name}"
+        for claim, (method, keyword) in KEYWORDS_OF.items()
+        if claim in framework.claims and not _takes(getattr(framework, method, None), keyword)
     ]
 
 
-def _takes_any(parameters: Iterable[Parameter]) -> bool:
-    return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
+def _takes(method: Callable[..., object] | None, keyword: str) -> bool:
+    """Whether a method takes a keyword; one that is not there is missed for its own sake."""
+    if method is None:
+        return True
+    parameters = signature(method).parameters
+    return keyword in parameters or any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())

@@ -14,7 +14,9 @@ from rules.language import (
     WRITING,
     Apply,
     AssignGrad,
+    Attrs,
     Backward,
+    Clip,
     Detach,
     DetachInPlace,
     Drop,
@@ -25,6 +27,7 @@ from rules.language import (
     Leaf,
     Literal,
     Modes,
+    Optimizer,
     Program,
     Ref,
     RemoveHook,
@@ -34,6 +37,7 @@ from rules.language import (
     Write,
     ZeroGrad,
     holders,
+    made_for,
     operands,
     results,
 )
@@ -137,7 +141,11 @@ class _Run:
                     options["inputs"] = [values[r] for r in inputs]
                 framework.backward([values[r] for r in roots], given, retain_graph, **options)
             case ZeroGrad(leaves, set_to_none):
-                framework.zero_grad([values[r] for r in leaves], set_to_none)
+                maker = made_for(step, self.program.instructions[:at])
+                if maker is None:
+                    framework.zero_grad([values[r] for r in leaves], set_to_none)
+                else:
+                    framework.clear(*self._optimizer(maker), set_to_none, **_groups(maker))
             case Write(op, target, args, attrs):
                 framework.write(op, values[target], [values[r] for r in args], attrs)
             case DetachInPlace(target):
@@ -153,11 +161,18 @@ class _Run:
                 framework.remove(self.handles[handle])
             case AssignGrad(leaf, value):
                 framework.assign_grad(values[leaf], None if value is None else values[value])
-            case Step(leaves, optimizer, settings):
-                framework.step([values[leaf] for leaf in leaves], optimizer, settings)
+            case Step():
+                framework.step(*self._optimizer(step), **_groups(step))
+            case Optimizer():
+                framework.optimizer(*self._optimizer(step), **_groups(step))
+            case Clip(leaves, kind, bound):
+                framework.clip([values[leaf] for leaf in leaves], kind, bound)
             case Drop(dropped):
                 for ref in dropped:
                     del values[ref]
+
+    def _optimizer(self, step: Step | Optimizer) -> tuple[list[Value], str, Attrs]:
+        return [self.values[leaf] for leaf in step.leaves], step.optimizer, step.settings
 
     def _hook(self, at: int, step: Hook) -> HookFunction:
         """The function that a hook calls; it notes each call."""
@@ -196,6 +211,11 @@ class _Run:
             self.memory(gradient),
             self.strides(gradient),
         )
+
+
+def _groups(step: Step | Optimizer) -> dict[str, Any]:
+    """Parameter groups are told to frameworks only where a program has them."""
+    return {"groups": step.groups} if step.groups else {}
 
 
 class _Modes:

@@ -16,7 +16,7 @@ from frameworks.base import HookFunction
 from frameworks.torch_dialect import dialect
 from rules.catalogue import Needs
 from rules.dialect import fill
-from rules.language import Attrs
+from rules.language import Attrs, Groups
 from rules.observations import Kind
 from rules.ops import OPS
 from rules.ops.writes import WRITES
@@ -51,6 +51,15 @@ _MESSAGES = (
     ("is not implemented", Kind.NOT_IMPLEMENTED),
 )
 """How PyTorch's RuntimeErrors and ValueErrors are told apart: by the most stable part of the message."""
+
+
+def _params(leaves: Sequence[torch.Tensor], groups: Groups) -> list[Any]:
+    """What an optimizer is made of: the leaves, or a dict for each parameter group."""
+    if not groups:
+        return list(leaves)
+    rest = iter(leaves)
+    return [{"params": [next(rest) for _ in range(count)], **dict(own)} for count, own in groups]
+
 
 _NAMES = "abcdefghi"
 _GLOBALS = {"torch": torch, "F": torch.nn.functional}
@@ -213,12 +222,28 @@ class TorchEager:
         """`leaf.grad = value`."""
         leaf.grad = value
 
-    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs) -> None:
-        """One step of the optimizer of these leaves and settings, which is made at its first step."""
-        key = (tuple(map(id, leaves)), optimizer, settings)
+    def optimizer(
+        self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, groups: Groups = ()
+    ) -> torch.optim.Optimizer:
+        """The optimizer of these leaves and settings, which is made when it is first spoken of."""
+        key = (tuple(map(id, leaves)), optimizer, settings, groups)
         if key not in self.optimizers:
-            self.optimizers[key] = _OPTIMIZERS[optimizer](list(leaves), **dict(settings))
-        self.optimizers[key].step()
+            self.optimizers[key] = _OPTIMIZERS[optimizer](_params(leaves, groups), **dict(settings))
+        return self.optimizers[key]
+
+    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
+        """`Optimizer.step`."""
+        self.optimizer(leaves, optimizer, settings, groups).step()
+
+    def clear(
+        self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, set_to_none: bool, groups: Groups = ()
+    ) -> None:
+        """`Optimizer.zero_grad`."""
+        self.optimizer(leaves, optimizer, settings, groups).zero_grad(set_to_none)
+
+    def clip(self, leaves: Sequence[torch.Tensor], kind: str, bound: float) -> None:
+        """`clip_grad_norm_` or `clip_grad_value_` of `torch.nn.utils`."""
+        _CLIPS[kind](leaves, bound)
 
     def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
         """Clear as the optimizers' `zero_grad` does: to None, or in place to zeros where there is a gradient."""
@@ -275,5 +300,11 @@ class TorchEager:
 
 
 _MODES = {"no_grad": torch.no_grad, "enable_grad": torch.enable_grad}
-_OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+_OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "adagrad": torch.optim.Adagrad,
+    "rmsprop": torch.optim.RMSprop,
+}  # fmt: skip
+_CLIPS: dict[str, Callable[..., Any]] = {
+    "norm": torch.nn.utils.clip_grad_norm_, "value": torch.nn.utils.clip_grad_value_,
+}  # fmt: skip
 _DTYPES = {torch.float32: "float32", torch.float64: "float64"}

@@ -19,6 +19,7 @@ from rules.language import (
     Apply,
     AssignGrad,
     Backward,
+    Clip,
     Detach,
     DetachInPlace,
     Grad,
@@ -26,6 +27,7 @@ from rules.language import (
     Hook,
     Instruction,
     Leaf,
+    Optimizer,
     Program,
     RequiresGrad,
     RetainGrad,
@@ -132,8 +134,12 @@ def _needs(step: Instruction) -> set[Needs]:
             return {Needs.ZERO_TO_NONE if set_to_none else Needs.ZERO_TO_ZEROS}
         case Held() | AssignGrad():
             return {Needs.ASSIGNS}
-        case Step():
-            return {Needs.OPTIMIZERS}
+        case Step(groups=groups):
+            return {Needs.OPTIMIZERS, *({Needs.GROUPS} if groups else ())}
+        case Optimizer(groups=groups):
+            return {Needs.MAKES_OPTIMIZERS, *({Needs.GROUPS} if groups else ())}
+        case Clip():
+            return {Needs.CLIPS}
         case _:
             return set()
 

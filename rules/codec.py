@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, NamedTuple, get_args
 
-from rules.language import VERSION, Attr, Attrs, Instruction, Literal, Modes, Program, Ref
+from rules.language import VERSION, Attr, Attrs, Groups, Instruction, Literal, Modes, Program, Ref
 from rules.validation import MalformedProgram, validate
 
 Json = Any
-READ = (1, VERSION)
-"""The versions that are read. Version 1 has fewer instructions, in the same form."""
+READ = (1, 2, VERSION)
+"""The versions that are read. Earlier ones have fewer instructions, in the same form."""
 
 
 def to_json(program: Program) -> dict[str, Json]:
@@ -38,7 +38,7 @@ def from_json(form: Json, known_ops: frozenset[str] | None = None) -> Program:
     if not isinstance(form, Mapping):
         raise MalformedProgram(f"a program is a JSON object, not {type(form).__name__}")
     if form.get("version") not in READ or isinstance(form.get("version"), bool):
-        versions = " or ".join(map(str, READ))
+        versions = ", ".join(map(str, READ[:-1])) + f" or {VERSION}"
         raise MalformedProgram(f"program version {form.get('version')!r} is not {versions}, which this suite reads")
     steps = form.get("instructions")
     if not isinstance(steps, list):
@@ -163,6 +163,14 @@ def _read_attrs(form: Json) -> Attrs:
     return tuple((str(name), _read_attr(value)) for name, value in form.items())
 
 
+def _groups(groups: Groups) -> Json:
+    return [{"leaves": count, "settings": _attrs(own)} for count, own in groups]
+
+
+def _read_groups(form: Json) -> Groups:
+    return tuple((_whole(group["leaves"]), _read_attrs(group["settings"])) for group in form)
+
+
 def _attr(value: Attr) -> Json:
     if isinstance(value, tuple):
         return [_attr(v) for v in value]
@@ -200,6 +208,7 @@ _FORMS: dict[Any, _Form] = {
     "tuple[Ref, ...] | None": _optional(_several(_REF)),
     "tuple[Literal | None, ...]": _several(_optional(_Form(_literal, _read_literal))),
     "Attrs": _Form(_attrs, _read_attrs),
+    "Groups": _Form(_groups, _read_groups),
     "bool": _FLAG,
     "bool | None": _optional(_FLAG),
     "int": _Form(_whole, _whole),

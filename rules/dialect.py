@@ -14,6 +14,7 @@ from rules.language import (
     AssignGrad,
     Attrs,
     Backward,
+    Clip,
     Detach,
     DetachInPlace,
     Drop,
@@ -24,6 +25,7 @@ from rules.language import (
     Leaf,
     Literal,
     Modes,
+    Optimizer,
     Program,
     Ref,
     RemoveHook,
@@ -33,7 +35,9 @@ from rules.language import (
     Step,
     Write,
     ZeroGrad,
+    made_for,
     results,
+    same_optimizer,
 )
 from rules.text import lines, names
 
@@ -49,8 +53,10 @@ class Dialect:
     reads what a leaf holds. `error` is the exception to catch where an error is expected. `saved` reads how many saved
     tensors are alive.
 
-    `step` has {optimizer}, {leaves} and {settings}; where an optimizer makes several steps, it has a name: `optimizer`
-    makes it, with the same fields, and `step_again`, with {name}, is a step.
+    `step` has {optimizer}, {leaves} and {settings}; where an optimizer does more than one thing, it has a name:
+    `optimizer` makes it, with the same fields, and with {name}, `step_again` is a step and `clear` clears to
+    {set_to_none}. `group` is one of several parameter groups, which stand in {leaves}; it has {leaves} and {settings}.
+    `clips` maps a way to clip to a statement with {leaves} and {bound}.
 
     The rest is for frameworks that claim those instructions; each template has the fields of its instruction.
     `clear_to_zeros_briefly` is `clear_to_zeros` as a simple statement, which may stand behind another or a `with`.
@@ -81,6 +87,9 @@ class Dialect:
     step: str = ""
     optimizer: str = ""
     step_again: str = ""
+    clear: str = ""
+    group: str = ""
+    clips: Mapping[str, str] = field(default_factory=dict)
     optimizers: Mapping[str, str] = field(default_factory=dict)
     writes: Mapping[str, str] = field(default_factory=dict)
     detach_in_place: str = ""
@@ -124,9 +133,13 @@ def _line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) 
     made = ", ".join(name[Ref(at, k)] for k in range(results(step)))
     match step:
         case ZeroGrad():
+            maker = made_for(step, program.instructions[:at])
+            if maker is not None and dialect.clear:
+                its = _its_name(program.instructions.index(maker), maker)
+                return dialect.clear.format(name=its, set_to_none=step.set_to_none)
             return _clear(step, name, dialect, alone=not program.mode(at))
-        case Step():
-            return _step(at, step, program, name, dialect)
+        case Step() | Optimizer():
+            return _optimizer(at, step, program, name, dialect)
         case Grad(inputs=(_,)):
             return f"({made},) = {_value(step, name, dialect)}"
         case _ if made:
@@ -176,6 +189,8 @@ def _action(step: Instruction, name: Mapping[Ref, str], dialect: Dialect) -> str
             return dialect.remove_hook.format(handle=name[handle])
         case AssignGrad(leaf, given):
             return dialect.assign.format(leaf=name[leaf], value="None" if given is None else name[given])
+        case Clip(leaves, kind, bound):
+            return dialect.clips[kind].format(leaves=_listed(leaves, name), bound=_number(bound))
         case Drop(values):
             return dialect.drop.format(values=_listed(values, name))
     raise TypeError(f"{type(step).__name__} is no action")
@@ -187,19 +202,43 @@ def _clear(step: ZeroGrad, name: Mapping[Ref, str], dialect: Dialect, alone: boo
     return "; ".join(template.format(leaf=name[leaf]) for leaf in step.leaves)
 
 
-def _step(at: int, step: Step, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> str:
-    """A step; equal steps are steps of one optimizer, which the first of them makes."""
+def _optimizer(at: int, step: Step | Optimizer, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> str:
+    """A step, or the making of an optimizer, which is named by the first line that has to do with it."""
     fields = {
         "optimizer": dialect.optimizers.get(step.optimizer, step.optimizer),
-        "leaves": _listed(step.leaves, name),
-        "settings": _further([f"{k}={v!r}" for k, v in step.settings]),
+        "leaves": _leaves_of(step, name, dialect),
+        "settings": _settings(step.settings),
     }
-    if not dialect.step_again or program.instructions.count(step) == 1:
+    its = [k for k, other in enumerate(program) if isinstance(other, (Step, Optimizer)) and same_optimizer(step, other)]
+    if not dialect.step_again or (len(its) == 1 and isinstance(step, Step)):
         return dialect.step.format(**fields)
-    first = program.instructions.index(step)
-    its = f"{step.optimizer}{first + 1}"
-    again = dialect.step_again.format(name=its)
-    return f"{its} = {dialect.optimizer.format(**fields)}; {again}" if at == first else again
+    named = _its_name(its[0], step)
+    lines = [f"{named} = {dialect.optimizer.format(**fields)}"] if at == its[0] else []
+    lines += [dialect.step_again.format(name=named)] if isinstance(step, Step) else []
+    return "; ".join(lines) or f"{named}  # it is made already"
+
+
+def _leaves_of(step: Step | Optimizer, name: Mapping[Ref, str], dialect: Dialect) -> str:
+    if not step.groups:
+        return _listed(step.leaves, name)
+    groups, first = [], 0
+    for count, own in step.groups:
+        leaves = _listed(step.leaves[first : first + count], name)
+        groups.append(dialect.group.format(leaves=leaves, settings=_pairs(own)))
+        first += count
+    return ", ".join(groups)
+
+
+def _settings(settings: Attrs) -> str:
+    return _further([f"{k}={v!r}" for k, v in settings])
+
+
+def _pairs(settings: Attrs) -> str:
+    return _further([f"{k!r}: {v!r}" for k, v in settings])
+
+
+def _its_name(first: int, step: Step | Optimizer) -> str:
+    return f"{step.optimizer}{first + 1}"
 
 
 def _backward(call: Backward, name: Mapping[Ref, str], dialect: Dialect) -> str:

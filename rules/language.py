@@ -11,11 +11,11 @@ fields.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple, get_args
 
-VERSION = 2
+VERSION = 3
 """The version of the language: written into every program's JSON form."""
 
 DTYPES = ("float32", "float64")
@@ -23,6 +23,7 @@ DTYPES = ("float32", "float64")
 Shape = tuple[int, ...]
 Attr = int | float | bool | str | None | tuple["Attr", ...]
 Attrs = tuple[tuple[str, Attr], ...]
+Groups = tuple[tuple[int, Attrs], ...]
 
 
 class Ref(NamedTuple):
@@ -187,12 +188,39 @@ class AssignGrad:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One step of an optimizer over leaves; equal leaves and settings mean the same optimizer."""
+class Optimizer:
+    """Make an optimizer of leaves; `groups` cuts them, in order, into parameter groups, each so many leaves with
+    settings of their own.
+
+    Equal leaves, settings and groups mean the same optimizer. Where one was made, it clears the gradients of exactly
+    its leaves.
+    """
 
     leaves: tuple[Ref, ...]
     optimizer: str
     settings: Attrs = ()
+    groups: Groups = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of an optimizer, which is made now unless an equal one was made before."""
+
+    leaves: tuple[Ref, ...]
+    optimizer: str
+    settings: Attrs = ()
+    groups: Groups = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """Clip the gradients that leaves hold, in place: all together to a `bound` of their common 2-norm ("norm"), or
+    each element to between minus `bound` and `bound` ("value").
+    """
+
+    leaves: tuple[Ref, ...]
+    kind: str
+    bound: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +232,12 @@ class Drop:
 
 Instruction = (
     Leaf | Apply | Detach | Write | DetachInPlace | RequiresGrad | Backward | Grad | RetainGrad | Hook | RemoveHook
-    | ZeroGrad | Held | AssignGrad | Step | Drop
+    | ZeroGrad | Held | AssignGrad | Optimizer | Step | Clip | Drop
 )  # fmt: skip
 Walking = Backward | Grad
 """The instructions that walk a graph."""
 
-ACTIONS = (Backward, Grad, ZeroGrad, AssignGrad, Step)
+ACTIONS = (Backward, Grad, ZeroGrad, AssignGrad, Step, Clip)
 """Instructions after which gradients are looked at."""
 
 WRITING = (Write, Step)
@@ -218,7 +246,8 @@ WRITING = (Write, Step)
 PURE = (Leaf, Apply, Detach, Backward, ZeroGrad)
 """Instructions whose effect follows from the program alone, whatever the framework chose to do before."""
 
-OPTIMIZERS = ("sgd", "adam")
+OPTIMIZERS = ("sgd", "adam", "adamw", "adagrad", "rmsprop")
+CLIPS = ("norm", "value")
 MODES = ("no_grad", "enable_grad")
 EFFECTS = ("observe", "scale", "replace", "raise", "misshape")
 
@@ -278,6 +307,24 @@ class Program:
         return tuple(Ref(at) for at, step in enumerate(self) if isinstance(step, Leaf))
 
 
+def same_optimizer(one: Optimizer | Step, other: Optimizer | Step) -> bool:
+    """Whether two instructions are about one optimizer."""
+    return all(getattr(one, f.name) == getattr(other, f.name) for f in fields(Optimizer))
+
+
+def made_for(clearing: ZeroGrad, before: Sequence[Instruction]) -> Optimizer | None:
+    """The optimizer that clears gradients: the latest that was made of exactly their leaves, if there is one."""
+    made = (step for step in reversed(before) if isinstance(step, Optimizer))
+    return next((step for step in made if step.leaves == clearing.leaves), None)
+
+
+def grouped(step: Optimizer | Step) -> Iterator[tuple[Ref, Attrs]]:
+    """Each leaf of an optimizer with the settings that hold for it."""
+    sizes = [(count, {**dict(step.settings), **dict(own)}) for count, own in step.groups]
+    settings = [tuple(own.items()) for count, own in sizes for _ in range(count)]
+    yield from zip(step.leaves, settings or [step.settings] * len(step.leaves), strict=True)
+
+
 # -- what an instruction reads and makes, told from the types of its fields
 
 _ONE, _MANY = ("Ref", "Ref | None"), ("tuple[Ref, ...]", "tuple[Ref, ...] | None")
@@ -333,6 +380,6 @@ def holders(program: Program) -> frozenset[Ref]:
                 found.add(target)
             case Backward(inputs=tuple() as inputs):
                 found.update(inputs)
-            case ZeroGrad(leaves) | Step(leaves):
+            case ZeroGrad(leaves) | Step(leaves) | Clip(leaves) | Optimizer(leaves):
                 found.update(leaves)
     return frozenset(found)

@@ -14,6 +14,7 @@ from rules.language import (
     Attr,
     Attrs,
     Backward,
+    Clip,
     Detach,
     DetachInPlace,
     Drop,
@@ -24,6 +25,7 @@ from rules.language import (
     Leaf,
     Literal,
     Modes,
+    Optimizer,
     Program,
     Ref,
     RemoveHook,
@@ -113,7 +115,11 @@ def _instruction(word: str, rest: str, made: int, known: Known) -> Instruction:
             leaf, _, given = rest.partition(" ")
             return AssignGrad(known[leaf], None if given.strip() == "none" else known[given.strip()])
         case "step":
-            return _read_step(rest, known)
+            return _read_optimizer(rest, known, Step)
+        case "optimizer":
+            return _read_optimizer(rest, known, Optimizer)
+        case "clip":
+            return _read_clip(rest, known)
         case "zero":
             rest, to_zeros, _ = rest.partition(" to zeros")
             return ZeroGrad(_listed(rest, known), not to_zeros)
@@ -159,11 +165,25 @@ def _read_write(text: str, known: Known) -> Write:
     return Write(words[1], known[words[0]], args, attrs)
 
 
-def _read_step(text: str, known: Known) -> Step:
+def _read_optimizer(text: str, known: Known, kind: type[Step] | type[Optimizer]) -> Step | Optimizer:
+    leaves, optimizer, rest = _read_leaves(text, known)
+    settings = dict(_read_operands(rest, known)[1])
+    given: Any = settings.pop("groups", ())
+    groups = tuple((int(count), tuple((str(key), value) for key, value in own)) for count, own in given)
+    return kind(leaves, optimizer, tuple(settings.items()), groups)
+
+
+def _read_clip(text: str, known: Known) -> Clip:
+    leaves, kind, bound = _read_leaves(text, known)
+    return Clip(leaves, kind, float(bound))
+
+
+def _read_leaves(text: str, known: Known) -> tuple[tuple[Ref, ...], str, str]:
+    """Leaves with commas between them, the word behind them, and the rest."""
     *leaves, rest = _split(text)
     last, _, rest = rest.partition(" ")
-    optimizer, _, settings = rest.strip().partition(" ")
-    return Step(tuple(known[n] for n in (*leaves, last)), optimizer, _read_operands(settings, known)[1])
+    word, _, rest = rest.strip().partition(" ")
+    return tuple(known[n] for n in (*leaves, last)), word, rest
 
 
 def _read_backward(text: str, known: Known) -> Backward:

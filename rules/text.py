@@ -22,7 +22,9 @@
     zero a                                 to None;  `zero a to zeros` to zeros
     g = held a                             the gradient that a holds, as a value
     assign a g                             replaces it, by a value or by `none`
-    step a, c sgd lr=0.1                   one step of an optimizer over leaves
+    optimizer a, c sgd lr=0.1              makes an optimizer of leaves
+    step a, c sgd lr=0.1                   one step of it; parameter groups: groups=((1,()),(1,(('lr',0.2),)))
+    clip a, c norm 1.0                     clips the gradients that leaves hold; also `value 1.0`
     drop p, q                              the program's last references to them
     no_grad: enable_grad: b = square a     under grad modes, the outermost first
 
@@ -39,6 +41,7 @@ from rules.language import (
     AssignGrad,
     Attrs,
     Backward,
+    Clip,
     Detach,
     DetachInPlace,
     Drop,
@@ -48,6 +51,7 @@ from rules.language import (
     Instruction,
     Leaf,
     Literal,
+    Optimizer,
     Program,
     Ref,
     RemoveHook,
@@ -107,8 +111,12 @@ def _text(step: Instruction, name: Mapping[Ref, str]) -> str:
             return f"held {name[leaf]}"
         case AssignGrad(leaf, given):
             return f"assign {name[leaf]} {'none' if given is None else name[given]}"
-        case Step(leaves, optimizer, settings):
-            return _called([f"step {_listed(leaves, name)}", optimizer], settings)
+        case Step(leaves, optimizer, settings, groups) | Optimizer(leaves, optimizer, settings, groups):
+            word = "step" if isinstance(step, Step) else "optimizer"
+            grouped = (("groups", groups),) if groups else ()
+            return _called([f"{word} {_listed(leaves, name)}", optimizer], (*settings, *grouped))
+        case Clip(leaves, kind, bound):
+            return f"clip {_listed(leaves, name)} {kind} {bound!r}"
         case Backward(roots, cotangents, _, _, inputs):
             restricted = "" if inputs is None else f" inputs {_listed(inputs, name) or 'none'}"
             return f"backward {_listed(roots, name)}{restricted}{_with(cotangents)}{_flags(step)}"

@@ -6,12 +6,14 @@ import math
 from collections.abc import Collection
 
 from rules.language import (
+    CLIPS,
     DTYPES,
     EFFECTS,
     MODES,
     OPTIMIZERS,
     Apply,
     Backward,
+    Clip,
     Detach,
     Drop,
     Grad,
@@ -19,6 +21,7 @@ from rules.language import (
     Instruction,
     Leaf,
     Literal,
+    Optimizer,
     Program,
     Ref,
     RemoveHook,
@@ -79,13 +82,16 @@ def _problem(step: Instruction, program: Program, known_ops: frozenset[str] | No
             return "an op makes at least one value"
         case Backward() | Grad():
             return _call_problem(step)
-        case ZeroGrad(leaves) | Step(leaves) if not leaves:
+        case ZeroGrad(leaves) | Step(leaves) | Optimizer(leaves) | Clip(leaves) if not leaves:
             return "it needs at least one leaf"
-        case Step() if step.optimizer not in OPTIMIZERS:
-            return f"unknown optimizer {step.optimizer!r}; there are {', '.join(OPTIMIZERS)}"
-        case Step():
-            wrong = next((r for r in step.leaves if not isinstance(program[r.at], (Leaf, Detach))), None)
-            return f"{wrong} is not a leaf" if wrong else None
+        case Step() | Optimizer():
+            return _optimizer_problem(step, program)
+        case Clip() if step.kind not in CLIPS:
+            return f"unknown way to clip {step.kind!r}; there are {', '.join(CLIPS)}"
+        case Clip() if not step.bound > 0:
+            return "the bound of a clipped gradient is positive"
+        case Clip() if len(set(step.leaves)) < len(step.leaves):
+            return "it names a leaf twice"
         case Hook() if step.effect not in EFFECTS:
             return f"unknown effect {step.effect!r}; there are {', '.join(EFFECTS)}"
         case Hook() if step.accumulated and step.effect != "observe":
@@ -96,6 +102,19 @@ def _problem(step: Instruction, program: Program, known_ops: frozenset[str] | No
             return "it names a value twice"
         case _:
             return None
+
+
+def _optimizer_problem(step: Step | Optimizer, program: Program) -> str | None:
+    if step.optimizer not in OPTIMIZERS:
+        return f"unknown optimizer {step.optimizer!r}; there are {', '.join(OPTIMIZERS)}"
+    wrong = next((r for r in step.leaves if not isinstance(program[r.at], (Leaf, Detach))), None)
+    if wrong:
+        return f"{wrong} is not a leaf"
+    if step.groups and (
+        sum(count for count, _ in step.groups) != len(step.leaves) or min(count for count, _ in step.groups) < 1
+    ):
+        return f"the groups do not share out the {len(step.leaves)} leaves"
+    return None
 
 
 def _writes() -> Collection[str]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rules.codec import dumps, from_json, loads, to_json
 from rules.language import (
+    CLIPS,
     EFFECTS,
     MODES,
     OPTIMIZERS,
@@ -21,6 +22,7 @@ from rules.language import (
     AssignGrad,
     Attr,
     Backward,
+    Clip,
     Detach,
     DetachInPlace,
     Drop,
@@ -30,6 +32,7 @@ from rules.language import (
     Instruction,
     Leaf,
     Literal,
+    Optimizer,
     Program,
     Ref,
     RemoveHook,
@@ -108,8 +111,12 @@ def instructions(draw: Any, kind: Any, live: list[Ref], handles: list[Ref], leav
         if kind is Grad:
             return Grad(roots, draw(some), given, draw(RETAINS), draw(flags), draw(RETAINS), draw(flags))
         return Backward(roots, given, draw(RETAINS), draw(flags), draw(st.none() | st.just(()) | some))
-    if kind is Step and not leaves:
+    if kind in (Step, Optimizer) and not leaves:
         kind = Detach
+    if kind in (Step, Optimizer):
+        given = draw(st.lists(st.sampled_from(leaves), min_size=1, max_size=3).map(tuple))
+        groups = draw(st.just(()) | st.tuples(*[st.tuples(st.just(1), attrs) for _ in given]))
+        return kind(given, draw(st.sampled_from(OPTIMIZERS)), draw(attrs), groups)
     return draw({
         Leaf: st.builds(Leaf, literals(), flags),
         Apply: st.builds(Apply, st.just("made_up"), some, attrs, st.integers(1, 3)),
@@ -124,8 +131,8 @@ def instructions(draw: Any, kind: Any, live: list[Ref], handles: list[Ref], leav
         ZeroGrad: st.builds(ZeroGrad, some, flags),
         Held: st.builds(Held, one),
         AssignGrad: st.builds(AssignGrad, one, st.none() | one),
-        Step: st.builds(Step, st.lists(st.sampled_from(leaves or [Ref(0)]), min_size=1, max_size=3).map(tuple),
-                        st.sampled_from(OPTIMIZERS), attrs),
+        Clip: st.builds(Clip, st.lists(one, min_size=1, max_size=3, unique=True).map(tuple), st.sampled_from(CLIPS),
+                        st.floats(min_value=0, exclude_min=True)),
         Drop: st.builds(Drop, st.lists(one, min_size=1, max_size=2, unique=True).map(tuple)),
     }[kind])  # fmt: skip
 
@@ -198,6 +205,7 @@ EVERY = """
     i = grad s, b wrt a with 1, [1, 2] retain=True create=True unused=False materialize=True
     retain b; k = hook b scale -2.5; l = hook b observe; m = hook a observe accumulated; n = hook b replace inf
     o = hook b raise; r = hook b misshape; unhook k; zero a, b to zeros; zero a; t = held a; assign a t; assign a none
+    optimizer a, c sgd lr=0.5 groups=((1,()),(1,(("lr",inf),))); clip a, c norm 1.5; clip a value 2.0
     step a, c adam lr=0.1 betas=(0.5, 0.75); drop p, q; no_grad: u = exp a
     no_grad: enable_grad: write a mul_ u; enable_grad: backward s
 """

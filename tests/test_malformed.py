@@ -80,9 +80,9 @@ def test_a_good_instruction_in_the_same_place_is_not():
     [
         ("[]", "a program is a JSON object, not list"),
         ("{", "not JSON: Expecting property name enclosed in double quotes at line 1, column 2"),
-        ('{"instructions":[]}', "version None is not 1 or 2"),
-        ('{"version":3,"instructions":[]}', "version 3 is not 1 or 2"),
-        ('{"version":true,"instructions":[]}', "version True is not 1 or 2"),
+        ('{"instructions":[]}', "version None is not 1, 2 or 3"),
+        ('{"version":4,"instructions":[]}', "version 4 is not 1, 2 or 3"),
+        ('{"version":true,"instructions":[]}', "version True is not 1, 2 or 3"),
         ('{"version":2}', "'instructions' is missing or no list"),
         ('{"version":1,"instructions":{}}', "'instructions' is missing or no list"),
     ],

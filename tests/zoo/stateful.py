@@ -16,9 +16,9 @@ class StepsTwice(Member):
 
     caught_by = ("writes/step",)
 
-    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs) -> None:
-        super().step(leaves, optimizer, settings)
-        super().step(leaves, optimizer, settings)
+    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, **options: Any) -> None:
+        super().step(leaves, optimizer, settings, **options)
+        super().step(leaves, optimizer, settings, **options)
 
 
 class ForgetsMomentum(Member):
@@ -26,9 +26,9 @@ class ForgetsMomentum(Member):
 
     caught_by = ("writes/step",)
 
-    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs) -> None:
+    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, **options: Any) -> None:
         self.optimizers.clear()
-        super().step(leaves, optimizer, settings)
+        super().step(leaves, optimizer, settings, **options)
 
 
 class StepsUnseen(Member):
@@ -36,7 +36,7 @@ class StepsUnseen(Member):
 
     caught_by = ("writes/error-or-recorded",)
 
-    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs) -> None:
+    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, **options: Any) -> None:
         old = [leaf.detach().clone() for leaf in leaves]
         versions = [leaf.detach().clone().requires_grad_() for leaf in leaves]
         for version, leaf in zip(versions, leaves, strict=True):
@@ -46,7 +46,7 @@ class StepsUnseen(Member):
         for twin, value, version in zip(twins, old, versions, strict=True):  # type: ignore[call-overload]
             twin.data.copy_(value)
             twin.grad = version.grad
-        super().step(twins, optimizer, settings)  # type: ignore[arg-type]
+        super().step(twins, optimizer, settings, **options)  # type: ignore[arg-type]
         for leaf, twin in zip(leaves, twins, strict=True):  # type: ignore[call-overload]
             leaf.data.copy_(twin.data)
 
@@ -66,8 +66,8 @@ class ChecksEverything(Member):
         self.made += made
         return made
 
-    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs) -> None:
-        super().step(leaves, optimizer, settings)
+    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, **options: Any) -> None:
+        super().step(leaves, optimizer, settings, **options)
         self.old = set(map(id, self.made))
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:

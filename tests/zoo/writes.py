@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from rules.language import Attrs
@@ -212,8 +214,8 @@ class StepMovesIdle(Member):
 
     caught_by = ("writes/step",)
 
-    def step(self, leaves: Roots, optimizer: str, settings: Attrs) -> None:
-        super().step(leaves, optimizer, settings)
+    def step(self, leaves: Roots, optimizer: str, settings: Attrs, **options: Any) -> None:
+        super().step(leaves, optimizer, settings, **options)
         for leaf in leaves:
             if leaf.grad is None:
                 leaf.data.mul_(0.5)
