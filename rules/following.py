@@ -50,6 +50,7 @@ def adopt(reference: Reference, at: int, step: Instruction, seen: Seen) -> None:
         for ref, tensor in zip(outputs(at, step), seen.outcome.values, strict=False):
             if tensor is not None and ref in values:
                 values[ref] = tensor.value.astype(np.float64)
+                memory.laid_out(ref, tensor.value.shape, tensor.strides)
                 if tensor.memory is not None and memory.owner(ref) not in memory.ids:
                     memory.seen_at(ref, tensor.memory)
     for ref, tensor in seen.values.items():

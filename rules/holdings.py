@@ -81,9 +81,17 @@ class Holdings:
                     got=tensor.value, want=want, bound=slack,
                 )  # fmt: skip
         for leaf, got in seen.gradients.items():
-            if not unchanged(self.tape.held.get(leaf), got):
+            if not unchanged(self.tape.held.get(leaf), got) and not self._moved_along(leaf, step, got):
                 return self._differs(rule, at, leaf, "the leaf's gradient changed", "gradients stay as they were", step)
         return None
+
+    def _moved_along(self, leaf: Ref, step: Step, got: Gradient | None) -> bool:
+        """Whether a gradient lies in the memory of a leaf that was stepped, and is what that is now."""
+        memory, held = self.reference.memory, self.reference.objects.get(leaf)
+        if held is None or got is None or memory.owner(held) not in map(memory.owner, step.leaves):
+            return False
+        want = self.reference.values[held]
+        return got.value.shape == want.shape and np.allclose(got.value, want, 256 * np.finfo(self.dtype).eps)
 
     def _differs(self, rule: str, at: int, ref: Ref, seen: str, due: str, step: Instruction) -> Violation | None:
         return Violation(rule, at, seen, ((due, rule),), ref, op_of(step)) if self.applies(rule) else None
@@ -316,6 +324,9 @@ class Holdings:
                 continue
             if walked and (self.reference.slot(leaf) in expectation.walk.ambiguous or self._is_anothers(leaf, step)):
                 continue
+            if walked and self.tape.is_unclear(step, expectation.walk):
+                self.lost = True  # what it would have given is open, too
+                return None
             due = "its old gradient or the complete new one" if walked else "its old gradient"
             if self.applies(rule):
                 return Violation(

@@ -101,7 +101,8 @@ def _assigning(tape: Tape, step: AssignGrad) -> Expectation:
             rule = "accumulation/assigned-form"
             return Expectation(None, {Kind.GRADIENT_FORM: rule}, (rule,))
         dtypes = {tape.leaves[r].value.dtype for r in (step.leaf, step.value) if r in tape.leaves}
-        if step.value == step.leaf or len(dtypes) > 1:  # refused or not: the documentation speaks of neither
+        own = step.leaf in tape.reference.one_with([step.value])
+        if own or len(dtypes) > 1:  # refused or not: the documentation speaks of neither
             refusable = {Kind.GRADIENT_FORM: "accumulation/assigned-form"}
             return Expectation(raises=refusable, exercises=("accumulation/assigned",))
     return Expectation(exercises=("accumulation/assigned",))
@@ -118,14 +119,19 @@ def _writing(tape: Tape, step: Write, modes: Modes) -> Expectation:
         raises[Kind.OVERLAP] = "writes/overlap"
         unclear = True
     unclear = unclear or memory.owner(target) in memory.tangled
-    if memory.owner(target).at < 0 or isinstance(reference.steps[memory.owner(target).at], Grad):
-        raises[Kind.OVERLAP] = "writes/overlap"  # a gradient may be one element spread over many places,
-        raises[Kind.VIEW_WRITTEN] = "views/restricted"  # or a view of another that was made without recording
+    owner = memory.owner(target)
+    if owner.at < 0 or isinstance(reference.steps[owner.at], Grad):
+        raises[Kind.VIEW_WRITTEN] = "views/restricted"  # a gradient may be a view that was made without recording,
+        if owner not in memory.seen:
+            raises[Kind.OVERLAP] = "writes/overlap"  # or one element spread over many places
+            unclear = True
     if any(map(tape.poisoned, (target, *step.args))):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"
     if recorded and (target in memory.restricted or any(r in memory.restricted for r in memory.relatives(target))):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"
         unclear = True
+    if recorded and any(r in tape.unrecorded for r in memory.relatives(target)):
+        raises[Kind.VIEW_WRITTEN] = "views/restricted"  # what an op returned may be a view of something unseen
     is_leaf = reference.requires_grad[base] and reference.is_leaf(base)
     if recorded and (is_leaf or (reference.requires_grad[target] and reference.is_leaf(target))):
         raises = {**raises, Kind.LEAF_WRITTEN: "writes/leaf-raises"}

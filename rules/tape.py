@@ -14,7 +14,20 @@ from collections.abc import Sequence
 
 from rules.exercises import exercised
 from rules.graph import Expectation, Freed, Node, Walk
-from rules.language import Apply, Backward, Detach, Grad, Instruction, Leaf, Modes, Ref, RequiresGrad, Walking, records
+from rules.language import (
+    Apply,
+    Backward,
+    Detach,
+    Grad,
+    Held,
+    Instruction,
+    Leaf,
+    Modes,
+    Ref,
+    RequiresGrad,
+    Walking,
+    records,
+)
 from rules.legality import allowed, refusals
 from rules.observations import Gradient, Kind, NotRun, Outcome, Raised, Returned, Seen
 from rules.reference.recording import Slot
@@ -72,7 +85,7 @@ class Tape(Walker):
             exercises = tuple(dict.fromkeys(refused.values())) + self._after_refusal()
             return Expectation(None, {**raises, **met}, exercises, walk)
         gone = [n for n in walk.nodes if n.surely_gone and n not in walk.partly] if self.frees else []
-        broken = self._broken(walk)
+        broken = self._broken(call, walk)
         unused = self._unused(call, walk)
         if gone or broken or unused:
             rules = self._gone(call, walk, gone) if gone else ()
@@ -89,14 +102,15 @@ class Tape(Walker):
             if not all(d is not None and d.any() for d in due):  # a gradient that is zero throughout may be undefined
                 met[Kind.UNUSED_INPUT] = "functional/unused-raises"
         exercises = exercised(self, call, walk, modes) if self.counts else ()
-        return Expectation(self._why_returns(exercises), met, exercises, walk, self._is_unclear(call, walk))
+        return Expectation(self._why_returns(exercises), met, exercises, walk, self.is_unclear(call, walk))
 
-    def _is_unclear(self, call: Walking, walk: Walk) -> bool:
+    def is_unclear(self, call: Walking, walk: Walk) -> bool:
         """Whether it is open what a call gives: through a hook that may be called, or not, or in a gradient that is
         asked for, or that several leaves were given to hold.
         """
-        held = [gradient for gradient in map(self.held.get, walk.into) if gradient is not None and gradient.value.size]
-        identities = [gradient.identity for gradient in held if gradient.identity is not None]
+        same = self.reference.same
+        holding = {same.get(r, r): gradient for r in walk.into if (gradient := self.held.get(r)) is not None}
+        identities = [g.identity for g in holding.values() if g.value.size and g.identity is not None]
         if len(set(identities)) < len(identities):
             return True
         slot, switched = self.reference.slot, self.reference.switched
@@ -116,6 +130,8 @@ class Tape(Walker):
         if held is None or held.at < 0:
             return False
         owner = self.reference.memory.owner(held)
+        if owner in self.reference.memory.seen:
+            return self.reference.memory.overlaps_itself(held)
         made = self.reference.steps[owner.at] if owner.at >= 0 else None
         return owner.at < 0 or isinstance(made, Grad) or self.reference.memory.overlaps_itself(held)
 
@@ -149,7 +165,7 @@ class Tape(Walker):
             found[Kind.UNUSED_INPUT] = "functional/unused-raises"
         if any(self.poisoned(r) for r in (*call.roots, *(call.inputs or ()))):
             found[Kind.VIEW_WRITTEN] = "views/restricted"
-        for _, hook in self.hooks_on(walk.near | self.reference.doubtful & walk.called):
+        for _, hook in self.hooks_on(walk.near | walk.called):
             if hook.effect in BROKEN_HOOKS:
                 kind, rule = BROKEN_HOOKS[hook.effect]
                 found[kind] = rule
@@ -162,10 +178,14 @@ class Tape(Walker):
         added = {memory.owner(h) for h in held if h is not None and len(memory.users_of(h)) > 1}
         return bool(added) and any(added & set(self.kept(node)) for node in (*walk.nodes, *walk.perhaps))
 
-    def _broken(self, walk: Walk) -> dict[Kind, str]:
-        """The errors that hooks raise which the call surely comes by."""
+    def _broken(self, call: Walking, walk: Walk) -> dict[Kind, str]:
+        """The errors that hooks raise which the call surely comes by: a gradient of zeros may stay undefined."""
         surely = self.hooks_on(walk.called - self.reference.doubtful)
-        return dict(BROKEN_HOOKS[hook.effect] for _, hook in surely if hook.effect in BROKEN_HOOKS)
+        broken = {handle: BROKEN_HOOKS[hook.effect] for handle, hook in surely if hook.effect in BROKEN_HOOKS}
+        if not broken:
+            return {}
+        given = dict(self.reference.firings(call))
+        return dict(error for handle, error in broken.items() if handle in given and given[handle].any())
 
     def _unused(self, call: Walking, walk: Walk) -> dict[Kind, str]:
         if not isinstance(call, Grad) or call.allow_unused or call.materialize_grads:
@@ -214,6 +234,8 @@ class Tape(Walker):
                 self.leaves[Ref(at)] = step
             case Detach(source):
                 self.detached[Ref(at)] = source
+            case Held() if isinstance(seen.outcome, Returned):
+                self._held_as(Ref(at))
             case RequiresGrad(target, True) if isinstance(seen.outcome, Returned):
                 self.detached.pop(target, None)
             case Apply() if not records(modes):
@@ -225,6 +247,12 @@ class Tape(Walker):
         if seen.gradients:
             self.actions += 1
             self.held = dict(seen.gradients)
+
+    def _held_as(self, made: Ref) -> None:
+        """A gradient taken as a value is one object with others: it holds what they do."""
+        for other in self.reference.one_with([made]):
+            if self.held.get(other) is not None:
+                self.held[made] = self.held[other]
 
     def _walked(self, at: int, call: Walking, expectation: Expectation, outcome: Outcome) -> None:
         if isinstance(outcome, NotRun):

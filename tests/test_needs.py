@@ -17,7 +17,7 @@ import torch
 
 from rules.language import Attrs, Shape
 from rules.ops import OPS, Op
-from rules.ops.op import RESULTS
+from rules.ops.op import RESULTS, choices_of, rest_of, takes
 from rules.ops.writes import ROWS, WRITES, row_of
 from rules.reference.needs import Saved, may_save, needs
 from tests.test_ops import Arrays, code, draws, fitted, sampled, tupled
@@ -26,6 +26,8 @@ from tests.test_writes_table import write
 CASES = 8
 each_row = pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
 pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")
+
+ONE = (1, 1)
 
 UNTRACKED = {"kron"}
 """Ops whose operands PyTorch saves through `_unsafe_view`, without their version: later writes go unnoticed."""
@@ -139,6 +141,8 @@ def test_where_torch_does_not_raise_its_gradient_is_the_recorded_one(row):
 def test_what_a_row_says_is_saved_besides_was_seen_to_be(name):
     row = OPS[name]
     cases = [(shapes, attrs) for shapes, attrs in sampled(row, 40) if not any(0 in s for s in shapes)]
+    if takes(row, ONE):  # which no fresh leaf has: some formulas are linear there, and still keep what they keep
+        cases += [(shapes := (ONE, *rest), choices_of(row, shapes)[0]) for rest in rest_of(row, ONE)]
     raised = set()
     for shapes, attrs in cases:
         values = fitted(row, shapes, "float64", seed=0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from rules.language import Shape
 from rules.ops.domains import DOMINANT, INVERTIBLE, NONZERO, POSITIVE_DEFINITE, SMALL, SPLIT_SPECTRUM, SQUARABLE
-from rules.ops.op import Op, Saves, table
+from rules.ops.op import RESULTS, Op, Saves, table
 from rules.ops.parts import entry, stacked
 from rules.ops.shapes import every, nonempty, offer, ranked, shaped, square
 
@@ -131,7 +131,7 @@ def _op(name: str, torch: str, reference, *domains, accepts=square, **more) -> O
 
 LINALG = table(
     "linalg",
-    _op("det", "torch.linalg.det({0})", _det, INVERTIBLE),
+    _op("det", "torch.linalg.det({0})", _det, INVERTIBLE, also_saves=(0, RESULTS)),  # of one row, it is linear
     _op("slogdet", "torch.linalg.slogdet({0})", _slogdet, INVERTIBLE),
     _op("inv", "torch.linalg.inv({0})", _inv, INVERTIBLE),
     _op("solve", "torch.linalg.solve({0}, {1})", _solve, INVERTIBLE, SQUARABLE, rest=_right_sides),
@@ -145,7 +145,13 @@ LINALG = table(
         choices=offer(upper=(True, False)),
     ),
     _op("cholesky", f"torch.linalg.cholesky({SYMMETRIC})", _cholesky, POSITIVE_DEFINITE),
-    _op("eigvalsh", f"torch.linalg.eigvalsh({SYMMETRIC})", _eigenvalues, SPLIT_SPECTRUM),
+    _op(
+        "eigvalsh",
+        f"torch.linalg.eigvalsh({SYMMETRIC})",
+        _eigenvalues,
+        SPLIT_SPECTRUM,
+        also_saves=(RESULTS,),  # of one row, it is linear
+    ),
     _op("matrix_power", "torch.linalg.matrix_power({0}, {n})", _power, INVERTIBLE, choices=offer(n=(2, 3, -1, -2))),
     _op("matrix_exp", "torch.linalg.matrix_exp({0} / 4)", lambda j, x: _exp(j, x / 4), SMALL),
     _op(

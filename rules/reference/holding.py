@@ -205,6 +205,7 @@ class Holding(State):
         if held is not None and not known and value.size:
             self.memory.unsure.update(r for r in self.memory.users_of(held) if r.at >= 0)
         made = self.objects[holder] = self.nameless(value)
+        self.memory.laid_out(made, value.shape, gradient.strides)
         self.born.setdefault(at, []).append(made)
         self.identities[holder] = gradient.identity
         if held is not None and held.at < 0:

@@ -47,6 +47,8 @@ class Memory:
         self.unsure: set[Ref] = set()
         self.tangled: dict[Ref, set[Ref]] = {}
         self.ids: dict[Ref, int] = {}
+        self.seen: set[Ref] = set()
+        self.spread: set[Ref] = set()
         self._places: dict[Ref, Array] = {}
 
     # -- sharing ------------------------------------------------------------------------------------------------------
@@ -96,6 +98,16 @@ class Memory:
                 self.tangled.setdefault(other, set()).add(owner)
         self.ids[owner] = number
 
+    def laid_out(self, ref: Ref, shape: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
+        """Note how a new value that owns its memory was seen to lie in it: spread where two elements may be in one
+        place.
+        """
+        if strides is None or ref in self.owners:
+            return
+        self.seen.add(ref)
+        if _are_one(shape, strides):
+            self.spread.add(ref)
+
     def forget(self, refs: Iterable[Ref]) -> None:
         """These values are gone: what memory they used may be used again."""
         self.gone.update(refs)
@@ -138,6 +150,8 @@ class Memory:
 
     def overlaps_itself(self, ref: Ref) -> bool:
         """Whether two elements of a value are one in memory."""
+        if self.owner(ref) in self.spread:
+            return True
         return ref in self.derived and len(np.unique(self.places(ref))) < self.places(ref).size
 
     def overlaps_partly(self, ref: Ref, other: Ref) -> bool:
@@ -157,3 +171,13 @@ class Memory:
                 return True
         doubtful = self.unsure or self.muddled
         return bool(doubtful) and any(r in self.unsure or r in self.muddled for r in operands(step))
+
+
+def _are_one(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether strides may put two elements in one place."""
+    reach = 1
+    for stride, n in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
+        if stride < reach:
+            return True
+        reach += stride * (n - 1)
+    return False

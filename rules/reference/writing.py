@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from rules.language import Ref, Step, Write
@@ -38,6 +40,8 @@ class Writing(State):
         memory, new = self.memory, self.latest
         base = memory.base(target)
         self.lost = self.lost or base in self.switched  # what used it as a leaf finds it inside the graph
+        if self._may_be_view(base):
+            self.doubtful.add(self.slot(base))  # the write may reach past it to what it is a view of
         if self.same.get(target, target) != base:
             within = memory.within(target, base).ravel()
             old = self.values[base]
@@ -59,9 +63,7 @@ class Writing(State):
             taken = Moves(((places.ravel(), np.arange(places.size)),), places.shape)
             out = (whole.ravel()[places],)
             (self.slots[view],) = self._shadow(at, out, MOVE, taken, (new,), (whole,), (True,))
-        for holder, held in self.objects.items():
-            if held in relatives:
-                self.histories[holder] = self.slot(held)
+        self._hold_again(relatives)
 
     def _cut(self, at: int, target: Ref) -> None:
         """A value loses its history in place."""
@@ -79,13 +81,24 @@ class Writing(State):
         if self.is_leaf(target):
             if self.requires_grad[target] != on:
                 self.switched.add(target)
-            self.requires_grad[target] = on
+            self.requires_grad.update(dict.fromkeys(self.one_with([target]), on))
+            self._hold_again([target])
             self._uncertain(target)
             self._pullbacks.clear()  # type: ignore[attr-defined]
 
+    def _hold_again(self, changed: Iterable[Ref]) -> None:
+        """Those that hold one of some values as their gradient hold its history as it is now."""
+        changed = self.one_with(changed)
+        for holder, held in self.objects.items():
+            if held in changed:
+                if self.requires_grad[held]:
+                    self.histories[holder] = self.slot(held)
+                else:
+                    self.histories.pop(holder, None)
+
     def _uncertain(self, target: Ref) -> None:
         """What views of a value make of a change of its flag alone is nobody's promise."""
-        self.memory.muddled.update(r for r in self.memory.relatives(target) if r != target)
+        self.memory.muddled.update(set(self.memory.relatives(target)) - self.one_with([target]))
 
     def _step(self, at: int, step: Step) -> None:
         state = self.optimizers.setdefault(step, OptimizerState())

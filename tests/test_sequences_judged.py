@@ -1,0 +1,83 @@
+"""What random sequences came by: programs that PyTorch runs as it may, once taken for mistakes, one a row."""
+
+from __future__ import annotations
+
+import pytest
+
+from frameworks.known import known
+from frameworks.runner import run
+from harness.checking import is_known, violation_of
+from rules.ops import OPS
+from rules.text import parse
+from tests.tampering import TORCH, judged
+
+pytestmark = pytest.mark.filterwarnings("ignore:Use of masked_fill_ on expanded tensors:UserWarning")
+
+LEAF = "a = leaf [1, 2, 3]"
+SUM = f"{LEAF}; f = sum a dim=(0,) keepdim=False"
+
+JUDGED = {
+    "det keeps its result, of one row, too": "a = leaf [[1]]; d = det a; no_grad: write d abs_; backward d with 1",
+    "eigvalsh does, too": "a = leaf [[1]]; d = eigvalsh a; no_grad: write d abs_; backward d with [1]",
+    "a value assigned to itself under another name": f"{LEAF}; b = leaf [1, 2, 3] const; assign a b; h = held a; "
+    "assign b h; backward a with [1, 2, 3]",
+    "what an op returns under no_grad may be a view": f"{LEAF}; no_grad: b = leaf (0, 3) []; no_grad: c = leaf [[1, 2],"
+    " [3, 4], [-1, 0]]; no_grad: d = leaf [[1, 2, 3], [4, -1, 0]]; no_grad: e = multi_dot b c d; write e mul_ b; "
+    "backward e with (0, 3) []",
+    "a step moves a gradient that lies in the leaf's memory": f"{LEAF}; backward a with [1, 2, 3]; b = held a; "
+    "d = detach b; requires d True; assign d b; step d sgd lr=0.125; backward d with [1, 2, 3]",
+    "a gradient that came to require grad is a part of the next": f"{LEAF}; b = leaf [1, 2, 3] const; assign a b; "
+    "requires b True; backward a with [1, 2, 3] create=True; d = held a; backward d with [1, 2, 3]",
+    "and one that ceased to is not": f"{LEAF}; b = leaf [1, 2, 3]; assign a b; requires b False; "
+    "backward a with [1, 2, 3] create=True; d = held a; backward d with [1, 2, 3]",
+}
+
+LEFT_OPEN = {
+    "a hook on what may be a view, part of which was written": f"{LEAF}; b = repeat a repeats=2 dim=0; hook b raise; "
+    "d = slice b start=0 stop=0 step=1; write d abs_; backward d with (0,) []",
+    "a write to a gradient that is one number in many places": f"{SUM}; g = grad f wrt a with 1 create=True; "
+    "write g masked_fill_ mask=(True,False,True) value=0.0; backward g with [1, 2, 3]",
+    "one that reads it": f"{SUM}; g = grad f wrt a with 1 create=True; write g add_index_ f index=0",
+    "what a hook on such a value makes of a call that fails": f"{LEAF}; b = selu a; c = grad b wrt a with [1, 2, 3] "
+    "create=True; backward c with [1, 2, 3]; detach_ b; retain c; d = multiply c c; e = reshape d shape=(3,); "
+    "f = hook e scale 2.0; write e abs_; backward e with [1, 2, 3]",
+}
+
+
+@pytest.mark.parametrize("text", JUDGED.values(), ids=JUDGED.keys())
+def test_what_pytorch_does_is_allowed(text: str):
+    program = parse(text, frozenset(OPS))
+    judgement = judged(program, run(program, TORCH))
+    assert judgement.violation is None
+    assert not judgement.lost
+
+
+@pytest.mark.parametrize("text", LEFT_OPEN.values(), ids=LEFT_OPEN.keys())
+def test_what_pytorch_does_is_left_open(text: str):
+    program = parse(text, frozenset(OPS))
+    judgement = judged(program, run(program, TORCH))
+    assert judgement.violation is None
+    assert judgement.lost
+
+
+def test_gradients_under_two_names_are_one():
+    text = (
+        f"{LEAF}; b = sin a; backward b with [1, 2, 3] create=True; c = held a; backward c inputs c with [1, 2, 3]; "
+        "d = held a; backward d inputs d with [1, 2, 3]"
+    )
+    program = parse(text, frozenset(OPS))
+    judgement = judged(program, run(program, TORCH))
+    assert judgement.violation is None
+    assert not judgement.lost
+
+
+def test_a_known_error_is_known_by_whatever_rule_the_call_had_to_return():
+    text = (
+        f"{LEAF}; b = abs a; f = grad b wrt a with [1, 2, 3] create=True; backward f with [1, 2, 3] retain=True; "
+        "backward f with [1, 2, 3]"
+    )
+    program = parse(text, frozenset(OPS))
+    violation = violation_of(program, TORCH, TORCH.claims)
+    assert violation is not None
+    assert violation.rule != "errors/legal-returns"
+    assert any(is_known(entry, program, violation) for entry in known("torch"))
