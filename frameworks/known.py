@@ -12,7 +12,7 @@ from typing import Any
 
 from rules.catalogue import RULES
 from rules.language import Program
-from rules.ops import OPS
+from rules.ops.writes import APPLIED
 from rules.text import parse
 from rules.validation import MalformedProgram
 
@@ -65,13 +65,13 @@ def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
     for entry in found:
         if entry.rule not in RULES:
             raise MalformedExpectations(f"{path.name}: there is no rule {entry.rule!r}")
-        if entry.op is not None and entry.op not in OPS:
+        if entry.op is not None and entry.op not in APPLIED:
             raise MalformedExpectations(f"{path.name}: there is no op {entry.op!r}")
     return found
 
 
 def _entry(form: dict[str, Any]) -> Known:
-    witness = parse(form["witness"], frozenset(OPS))
+    witness = parse(form["witness"], APPLIED)
     return Known(
         form["rule"],
         form.get("op"),

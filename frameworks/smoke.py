@@ -17,6 +17,7 @@ from rules.language import DTYPES, Attrs
 from rules.observations import Kind
 from rules.ops import OPS
 from rules.ops.op import choices_of, rest_of
+from rules.ops.writes import APPLIED
 
 VECTOR = (2,)
 
@@ -61,7 +62,7 @@ def _declarations(framework: Framework) -> None:
     absent = lacking(framework)
     if absent:
         raise BrokenAdapter(f"{framework.name}: the adapter lacks {'; '.join(absent)} (see frameworks/base.py)")
-    unknown = sorted(set(framework.ops) - set(OPS))
+    unknown = sorted(set(framework.ops) - APPLIED)
     if unknown or not framework.ops:
         names = ", ".join(unknown[:5]) if unknown else "no op"
         raise BrokenAdapter(f"{framework.name}: ops names {names}; it has to name ops of rules/ops")

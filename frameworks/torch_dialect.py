@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 
 from rules.dialect import Dialect
-from rules.ops import OPS
-from rules.ops.writes import WRITES
+from rules.ops.writes import APPLIED, ROWS, WRITES
 
 
 def dialect(device: torch.device) -> Dialect:
@@ -17,7 +16,7 @@ def dialect(device: torch.device) -> Dialect:
         tensor=f"torch.tensor({{data}}, dtype=torch.{{dtype}}{where}{{flags}})",
         empty=f"torch.zeros({{shape}}, dtype=torch.{{dtype}}{where}{{flags}})",
         differentiable=", requires_grad=True",
-        ops={name: op.torch for name, op in OPS.items()},
+        ops={name: op.template for name, op in ROWS.items() if name in APPLIED},
         detach="{source}.detach()",
         backward="{root}.backward({arguments})",
         backward_many="torch.autograd.backward([{roots}], [{cotangents}]{arguments})",

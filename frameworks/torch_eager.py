@@ -18,8 +18,7 @@ from rules.catalogue import Needs
 from rules.dialect import fill
 from rules.language import Attrs, Groups
 from rules.observations import Kind
-from rules.ops import OPS
-from rules.ops.writes import WRITES
+from rules.ops.writes import APPLIED, WRITES, row_of
 
 _MESSAGES = (
     ("Trying to backward through the graph a second time", Kind.GRAPH_FREED),
@@ -61,28 +60,25 @@ def _params(leaves: Sequence[torch.Tensor], groups: Groups) -> list[Any]:
     return [{"params": [next(rest) for _ in range(count)], **dict(own)} for count, own in groups]
 
 
-_NAMES = "abcdefghi"
 _GLOBALS = {"torch": torch, "F": torch.nn.functional}
 
 
 @lru_cache(maxsize=None)
-def _code(op: str, attrs: Attrs) -> Callable[..., Any]:
-    template = OPS[op].torch
-    given = _NAMES[: _arity(template)]
-    return eval(f"lambda {', '.join(given)}: {fill(template, given, attrs)}", _GLOBALS)
+def _code(op: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
+    given = _names(operands)
+    return eval(f"lambda {', '.join(given)}: {fill(row_of(op).template, given, attrs)}", _GLOBALS)
 
 
 @lru_cache(maxsize=None)
-def _statement(op: str, attrs: Attrs) -> Callable[..., None]:
-    template = WRITES[op].torch
-    given = _NAMES[: _arity(template)]
+def _statement(op: str, attrs: Attrs, operands: int) -> Callable[..., None]:
+    given = _names(operands)
     made: dict[str, Any] = {}
-    exec(f"def write({', '.join(given)}):\n    {fill(template, given, attrs)}", _GLOBALS, made)
+    exec(f"def write({', '.join(given)}):\n    {fill(WRITES[op].template, given, attrs)}", _GLOBALS, made)
     return made["write"]
 
 
-def _arity(template: str) -> int:
-    return max(n for n in range(1, 10) if f"{{{n - 1}" in template)
+def _names(operands: int) -> list[str]:
+    return [f"x{k}" for k in range(operands)]
 
 
 class TorchEager:
@@ -91,7 +87,7 @@ class TorchEager:
     name = "torch"
     version = torch.__version__
     claims = frozenset(Needs) - {Needs.COUNTS_SAVED}
-    ops = frozenset(OPS)
+    ops = APPLIED
     dtypes = ("float64", "float32")
 
     def __init__(self, device: str = "cpu") -> None:
@@ -127,7 +123,7 @@ class TorchEager:
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
         """All results of an op."""
-        out = _code(op, attrs)(*operands)
+        out = _code(op, attrs, len(operands))(*operands)
         return (out,) if isinstance(out, torch.Tensor) else out
 
     def detach(self, value: torch.Tensor) -> torch.Tensor:
@@ -176,7 +172,7 @@ class TorchEager:
 
     def write(self, op: str, target: torch.Tensor, operands: Sequence[torch.Tensor], attrs: Attrs) -> None:
         """The statement of `rules.ops.writes`."""
-        _statement(op, attrs)(target, *operands)
+        _statement(op, attrs, 1 + len(operands))(target, *operands)
 
     def detach_in_place(self, value: torch.Tensor) -> None:
         """`Tensor.detach_`."""

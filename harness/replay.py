@@ -35,7 +35,7 @@ from rules.language import (
     Write,
     ZeroGrad,
 )
-from rules.ops import OPS
+from rules.ops.writes import APPLIED
 from rules.reference.values import Reference
 from rules.relating import Related
 from rules.validation import MalformedProgram
@@ -164,5 +164,5 @@ def read(path: Path) -> Program | Related:
     if isinstance(form, dict) and form.get("record") == "failure":
         form = form.get("program")
     if relations.is_relation(form):
-        return relations.from_json(form, frozenset(OPS))
-    return codec.from_json(form, frozenset(OPS))
+        return relations.from_json(form, APPLIED)
+    return codec.from_json(form, APPLIED)

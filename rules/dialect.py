@@ -6,8 +6,9 @@ dialect is printed in the suite's text form.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from rules.language import (
     Apply,
@@ -41,6 +42,10 @@ from rules.language import (
 )
 from rules.text import lines, names
 
+Template = str | Callable[[Sequence[str], Mapping[str, Any]], str]
+"""An op's code with fields to be filled in, or a function that writes it from the operands' names and the attributes.
+"""
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -70,7 +75,7 @@ class Dialect:
     tensor: str
     empty: str
     differentiable: str
-    ops: Mapping[str, str]
+    ops: Mapping[str, Template]
     detach: str
     backward: str
     backward_many: str
@@ -109,8 +114,10 @@ class Dialect:
     modes: Mapping[str, str] = field(default_factory=dict)
 
 
-def fill(template: str, args: Iterable[str], attrs: Attrs) -> str:
+def fill(template: Template, args: Iterable[str], attrs: Attrs) -> str:
     """An op's code: `template` with the operands' names and the attributes' values."""
+    if callable(template):
+        return template(tuple(args), dict(attrs))
     return template.format(*args, **{name: repr(value) for name, value in attrs})
 
 

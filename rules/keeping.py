@@ -29,8 +29,8 @@ from rules.language import (
     ZeroGrad,
 )
 from rules.observations import Returned, Seen
-from rules.ops import OPS
 from rules.ops.op import Aliases
+from rules.ops.writes import row_of
 from rules.tape import Tape
 from rules.verdicts import Violation
 
@@ -176,7 +176,7 @@ class Keeping:
         own = NONE | {at}
         for k in range(step.results):
             ref = Ref(at, k)
-            graph = requires[ref] or OPS[step.op].aliases is not Aliases.NEVER  # a view may keep what it is a view of
+            graph = requires[ref] or row_of(step.op).aliases is not Aliases.NEVER  # a view may keep its base
             ledger.keeps[ref] = ledger.kept(step.args) | own if graph else own
             if requires[ref]:
                 flows = (ledger.leads.get(r, NONE) for r in step.args if requires[r])

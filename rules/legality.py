@@ -30,8 +30,8 @@ from rules.language import (
     records,
 )
 from rules.observations import Kind
-from rules.ops import OPS
 from rules.ops.op import Aliases
+from rules.ops.writes import row_of
 from rules.reference.memory import Memory
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _applied(tape: Tape, step: Apply, modes: Modes) -> tuple[str, ...]:
         rules.append("modes/recorded" if records(modes) else "modes/no-grad-result")
     elif requires and tape.unrecorded:
         rules.append("modes/restored")
-    aliases = OPS[step.op].aliases
+    aliases = row_of(step.op).aliases
     if aliases is not Aliases.PERHAPS:
         rules.append("views/shares" if aliases is Aliases.SURELY else "views/own-memory")
     return tuple(rules)

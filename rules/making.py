@@ -22,8 +22,8 @@ from rules.language import (
     operands,
 )
 from rules.observations import Gradient, Returned, Seen, Tensor
-from rules.ops import OPS
 from rules.ops.op import Aliases
+from rules.ops.writes import row_of
 from rules.reference.bound import close, forward_bound
 from rules.reference.recording import Slot
 from rules.verdicts import Violation, op_of
@@ -106,11 +106,11 @@ class Making(Holdings):
             return None
         memory = self.reference.memory
         sources = {memory.ids[memory.owner(r)] for r in operands(step) if memory.owner(r) in memory.ids}
-        shares = isinstance(step, Detach) or (isinstance(step, Apply) and OPS[step.op].aliases is Aliases.SURELY)
+        shares = isinstance(step, Detach) or (isinstance(step, Apply) and row_of(step.op).aliases is Aliases.SURELY)
         if shares and sources and tensor.memory not in sources:
             due = "the result shares its operand's memory"
             return self._differs("views/shares", at, ref, "the result has memory of its own", due, step)
-        if isinstance(step, Apply) and OPS[step.op].aliases is Aliases.NEVER and tensor.memory in sources:
+        if isinstance(step, Apply) and row_of(step.op).aliases is Aliases.NEVER and tensor.memory in sources:
             due = "the result has memory of its own"
             return self._differs("views/own-memory", at, ref, "the result shares an operand's memory", due, step)
         return None

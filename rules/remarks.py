@@ -26,9 +26,9 @@ from rules.language import (
     records,
 )
 from rules.observations import NotRun, Returned
-from rules.ops import OPS, Saves
+from rules.ops import Saves
 from rules.ops.op import Aliases
-from rules.ops.writes import WRITES
+from rules.ops.writes import WRITES, row_of
 from rules.scene import Scene, joined, lines, op_name, shown
 from rules.tape import ON_THE_WAY
 
@@ -122,7 +122,7 @@ def _applied(scene: Scene, at: int, step: Apply) -> str | None:
         (source, *_) = sorted(sources)
         views = "a view of" if len(outs) == 1 else "views of"
         said.append(f"{made} {are} {views} {scene.name(source)}: they share memory.")
-    elif scene.violation.rule == "views/own-memory" and OPS[step.op].aliases is Aliases.NEVER:
+    elif scene.violation.rule == "views/own-memory" and row_of(step.op).aliases is Aliases.NEVER:
         said.append(f"{made} has memory of its own.")
     nodes = [node for node in scene.walked if node.at == at]
     if nodes and not said:

@@ -13,7 +13,8 @@ from rules.following import take
 from rules.graph import Expectation, Node
 from rules.language import DetachInPlace, Program, Ref, Step, Walking, Write, operands
 from rules.observations import NotRun, Observation, Raised
-from rules.ops import OPS, Saves
+from rules.ops import Saves
+from rules.ops.writes import APPLIED
 from rules.reference.needs import needs
 from rules.reference.recording import MOVE
 from rules.reference.values import Reference
@@ -167,7 +168,7 @@ def op_name(node: Node) -> str:
     base = node.op.rpartition(" ")[2]
     if node.derivative:
         return f"the derivative of {base}"
-    return "the view" if base == MOVE else base if base in OPS else f"the write {base}"
+    return "the view" if base == MOVE else base if base in APPLIED else f"the write {base}"
 
 
 def shown(value: np.ndarray | None) -> str:

@@ -41,6 +41,7 @@ from rules.ops import OPS, Saves
 from rules.ops.domains import ANY, Domain
 from rules.ops.op import POOL, choices_of
 from rules.ops.shapes import size
+from rules.ops.writes import row_of
 from rules.reference.values import Reference, remember
 from rules.tape import Tape
 from strategies.alphabet import Alphabet, current
@@ -204,7 +205,7 @@ class Draft:
             case Grad():
                 return self.dtypes[step.inputs[number]]
             case Apply(op, args):
-                return OPS[op].dtype or self.dtypes[args[0]]
+                return row_of(op).dtype or self.dtypes[args[0]]
         raise AssertionError(step)
 
     def _saves(self, step: Apply, ref: Ref) -> bool:
@@ -212,7 +213,7 @@ class Draft:
         if not self.reference.requires_grad[ref]:
             return False
         requires = [self.reference.requires_grad[r] for r in step.args]
-        surely = OPS[step.op].saving(requires) is Saves.SURELY and self.reference.values[ref].size
+        surely = row_of(step.op).saving(requires) is Saves.SURELY and self.reference.values[ref].size
         return bool(surely) or any(r in self.saving for r in step.args)
 
     def leaf(

@@ -18,12 +18,13 @@ import torch
 from rules.language import Attrs, Shape
 from rules.ops import OPS, Op
 from rules.ops.op import RESULTS, choices_of, rest_of, takes
-from rules.ops.writes import ROWS, WRITES, row_of
+from rules.ops.writes import WRITES, row_of
 from rules.reference.needs import Saved, may_save, needs
 from tests.test_ops import Arrays, code, draws, fitted, sampled, tupled
 from tests.test_writes_table import write
 
 CASES = 8
+ROWS = {**OPS, **WRITES}
 each_row = pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
 pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")
 

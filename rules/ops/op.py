@@ -93,6 +93,9 @@ class Op:
     operands (and `RESULTS`) that PyTorch was seen to save where the derivative does not depend on them, so that writing
     to them later is an error: for their shapes, because they serve another operand's derivative, or for points that are
     judged nowhere.
+
+    Where the code depends on the attributes in more than their values, `code` writes it from the operands' names and
+    the attributes, in the place of `torch`; `template` is what `rules.dialect.fill` takes.
     """
 
     name: str
@@ -112,6 +115,12 @@ class Op:
     multi: bool = False
     overlaps: bool = False
     also_saves: tuple[int, ...] = ()
+    code: Callable[[Sequence[str], Mapping[str, Any]], str] | None = None
+
+    @property
+    def template(self) -> str | Callable[[Sequence[str], Mapping[str, Any]], str]:
+        """How the op is written in PyTorch."""
+        return self.code or self.torch
 
     def domain(self, operand: int) -> Domain:
         """The domain of one operand."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rules.modules import MODULES
 from rules.ops import OPS
 from rules.ops.assignments import ASSIGNMENTS, VALUES
 from rules.ops.inplace import INPLACE, narrower
@@ -53,10 +54,13 @@ WHOLE = (
 WRITES: dict[str, Op] = {**INPLACE, **table("writes", *WHOLE, *ASSIGNMENTS)}
 
 
-ROWS: dict[str, Op] = {**OPS, **WRITES}
-"""The rows of ops and of writes by name: no write has an op's name."""
+ROWS: dict[str, Op] = {**OPS, **WRITES, **MODULES}
+"""The rows of ops, writes and modules by name: no two have the same."""
+
+APPLIED = frozenset((*OPS, *MODULES))
+"""The names of ops that programs apply, modules included; what they write is in `WRITES`."""
 
 
 def row_of(name: str) -> Op:
-    """The row of an op of the catalogue, or of a write."""
+    """The row of an op of the catalogue, of a write, or of a module."""
     return ROWS[name]

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from rules.language import Apply, Detach, Leaf, Program, Ref, Walking
-from rules.ops import OPS
+from rules.ops.writes import row_of
 from rules.reference.functions import Array
 from rules.reference.recording import Record, Slot, evaluate, exact_vjp, pull
 from rules.reference.state import is_shadow
@@ -126,5 +126,5 @@ def gradient_bound(reference: Reference, call: Walking, slot: Slot, dtype: str, 
 def working_dtype(program: Program) -> str:
     """The narrowest dtype that a program computes in, on which its bound rests."""
     wide = all(s.value.dtype == "float64" for s in program if isinstance(s, Leaf))
-    narrow = any(isinstance(s, Apply) and OPS[s.op].dtype == "float32" for s in program)
+    narrow = any(isinstance(s, Apply) and row_of(s.op).dtype == "float32" for s in program)
     return "float64" if wide and not narrow else "float32"

@@ -52,11 +52,19 @@ def _slice(args: Sequence[str], params: Any, eqn: Any) -> str:
     return f"{args[0]}[{', '.join(f'{a}:{b}:{s}' for a, b, s in cuts)}]"
 
 
+def _split(args: Sequence[str], params: Any, eqn: Any) -> str:
+    ends = np.cumsum(params["sizes"]).tolist()
+    cuts = zip([0, *ends], ends, strict=False)
+    return "(" + "".join(f"{args[0]}[{':, ' * params['axis']}{a}:{b}], " for a, b in cuts) + ")"
+
+
 def _dot(args: Sequence[str], params: Any, eqn: Any) -> str:
     (left, right), (left_batch, right_batch) = params["dimension_numbers"]
     ranks = [v.aval.ndim for v in eqn.invars]
     if not left_batch and tuple(left) == (ranks[0] - 1,) and tuple(right) == (0,) and ranks[1] <= 2:
         return f"np.dot({args[0]}, {args[1]})"
+    if not left_batch and ranks == [2, 2] and len(left) == 1:
+        return f"np.dot({args[0]}{'.T' * (left[0] == 0)}, {args[1]}{'.T' * (right[0] == 1)})"
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     a = [next(letters) for _ in range(ranks[0])]
     b = [next(letters) for _ in range(ranks[1])]
@@ -94,17 +102,32 @@ def pad(x: Any, value: Any, config: Sequence[tuple[int, int, int]]) -> Any:
     return x
 
 
-def split(x: Any, sizes: Sequence[int], axis: int) -> Any:
-    """Pieces of the given sizes along `axis`."""
-    return np.split(x, np.cumsum(sizes)[:-1], axis=axis)
-
-
 def logcumsumexp(x: Any, axis: int) -> Any:
     """The running log of the sum of exponentials."""
     return np.logaddexp.accumulate(x, axis=axis)
 
 
-HELPERS = {"cumulative": cumulative, "pad": pad, "split": split, "logcumsumexp": logcumsumexp}
+def scan(
+    body: Callable[..., tuple[Any, ...]],
+    consts: tuple[Any, ...],
+    carry: tuple[Any, ...],
+    xs: tuple[Any, ...],
+    length: int,
+    reverse: bool,
+    stacked: Sequence[tuple[tuple[int, ...], str]],
+) -> tuple[Any, ...]:
+    """`lax.scan`: the last carry, and what each step made besides, stacked in arrays of the given shapes and dtypes."""
+    outs = [np.empty(shape, dtype) for shape, dtype in stacked]
+    carries = len(carry)
+    for t in reversed(range(length)) if reverse else range(length):
+        made = body(*consts, *carry, *[x[t] for x in xs])
+        carry = made[:carries]
+        for out, y in zip(outs, made[carries:], strict=True):
+            out[t] = y
+    return (*carry, *outs)
+
+
+HELPERS = {"cumulative": cumulative, "pad": pad, "logcumsumexp": logcumsumexp, "scan": scan}
 
 _NUMPY = {
     "neg": "negative", "exp": "exp", "exp2": "exp2", "log": "log", "log1p": "log1p", "expm1": "expm1", "sqrt": "sqrt",
@@ -148,7 +171,9 @@ PRIMITIVES: dict[str, Expression] = {
     "rev": lambda args, params, eqn: f"np.flip({args[0]}, {tuple(params['dimensions'])})",
     "concatenate": lambda args, params, eqn: f"np.concatenate(({', '.join(args)},), axis={params['dimension']})",
     "pad": lambda args, params, eqn: f"pad({args[0]}, {args[1]}, {tuple(params['padding_config'])})",
-    "split": lambda args, params, eqn: f"split({args[0]}, {tuple(params['sizes'])}, {params['axis']})",
+    "split": _split,
+    "stack": lambda args, params, eqn: f"np.stack(({', '.join(args)},), axis={params['axis']})",
+    "unstack": lambda args, params, eqn: f"np.moveaxis({args[0]}, {params['axis']}, 0)",
     "argmax": lambda args, params, eqn: f"np.argmax({args[0]}, axis={params['axes'][0]})",
     "argmin": lambda args, params, eqn: f"np.argmin({args[0]}, axis={params['axes'][0]})",
     "convert_element_type": lambda args, params, eqn: f"np.asarray({args[0]}, dtype='{np.dtype(params['new_dtype'])}')",

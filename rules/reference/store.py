@@ -29,7 +29,7 @@ BATCH = 64
 def _digest() -> str:
     """What staged code depends on: the catalogue, the staging, and the versions below."""
     hasher = hashlib.sha256(f"{jax.__version__} {np.__version__}".encode())
-    for folder in (_ROOT / "rules" / "ops", _ROOT / "rules" / "reference"):
+    for folder in (_ROOT / "rules" / name for name in ("ops", "modules", "reference")):
         for path in sorted(folder.glob("*.py")):
             hasher.update(path.read_bytes())
     return hasher.hexdigest()[:16]

@@ -38,8 +38,8 @@ from rules.language import (
     records,
 )
 from rules.observations import Returned, Seen
-from rules.ops import OPS
 from rules.ops.op import Aliases
+from rules.ops.writes import row_of
 from rules.reference.functions import Array, array
 from rules.reference.holding import Holding
 from rules.reference.memory import Derived
@@ -117,14 +117,14 @@ class Reference(Writing, Holding):
         made = evaluate(step.op, step.attrs, operands)
         flows = tuple([recording and self.requires_grad[r] for r in step.args])
         outs = tuple([Ref(at, k) for k in range(len(made))])
-        if OPS[step.op].aliases is not Aliases.NEVER:
+        if row_of(step.op).aliases is not Aliases.NEVER:
             self._share(step, outs, recording, seen)
         self.record(at, outs, step.op, step.attrs, step.args, operands, flows)
         return self._make(at, made, any(flows))
 
     def _share(self, step: Apply, outs: tuple[Ref, ...], recording: bool, seen: Seen | None) -> None:
         """Say whose memory the results use: as documented, or as was seen, or (before it is seen) as is usual."""
-        documented = OPS[step.op].aliases is Aliases.SURELY
+        documented = row_of(step.op).aliases is Aliases.SURELY
         for k, out in enumerate(outs):
             source: Ref | None = step.args[0] if len(step.args) == 1 or documented else step.args[k % len(step.args)]
             if seen is not None and isinstance(seen.outcome, Returned):
@@ -138,7 +138,7 @@ class Reference(Writing, Holding):
                     self.memory.unsure.add(out)
             if source is not None:
                 derived = Derived(source, step.op, step.attrs, step.args, k)
-                self.memory.views(out, derived, restricted=not recording or OPS[step.op].multi)
+                self.memory.views(out, derived, restricted=not recording or row_of(step.op).multi)
 
     def _make(self, at: int, made: tuple[Array, ...], requires_grad: bool) -> tuple[Array, ...]:
         for k, value in enumerate(made):
