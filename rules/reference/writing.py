@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from rules.language import Ref, Step, Write
+from rules.language import Ref, Step, Write, grouped
 from rules.reference.functions import Array
-from rules.reference.optimizers import State as OptimizerState
-from rules.reference.optimizers import stepped
+from rules.reference.optimizers import LeafState, stepped
 from rules.reference.recording import MOVE, Moves, Slot, evaluate
 from rules.reference.state import State
 
@@ -19,7 +18,7 @@ class Writing(State):
 
     def __init__(self) -> None:
         super().__init__()
-        self.optimizers: dict[Step, OptimizerState] = {}
+        self.optimizers: dict[tuple[Step, Ref], LeafState] = {}
         self.latest: Slot = Ref(-1)
 
     def _write(self, at: int, step: Write, recording: bool) -> None:
@@ -101,8 +100,9 @@ class Writing(State):
         self.memory.muddled.update(set(self.memory.relatives(target)) - self.one_with([target]))
 
     def _step(self, at: int, step: Step) -> None:
-        state = self.optimizers.setdefault(step, OptimizerState())
-        for leaf in step.leaves:
+        for leaf, settings in grouped(step):
             gradient = self.held(leaf)  # type: ignore[attr-defined]
             if gradient is not None:
-                self.overwrite(at, leaf, stepped(step, state, leaf, self.values[leaf], gradient))
+                state = self.optimizers.setdefault((step, leaf), LeafState())
+                moved = stepped(step.optimizer, dict(settings), state, self.values[leaf], gradient)
+                self.overwrite(at, leaf, moved)
