@@ -126,7 +126,7 @@ def code(program: Program, dialect: Dialect | None) -> list[str]:
     if dialect is None:
         return list(lines(program))
     name = names(program)
-    return [_under(program.mode(at), _line(at, program, name, dialect), dialect) for at in range(len(program))]
+    return [_under(program.mode(at), line(at, program, name, dialect), dialect) for at in range(len(program))]
 
 
 def _under(modes: Modes, line: str, dialect: Dialect) -> str:
@@ -135,7 +135,8 @@ def _under(modes: Modes, line: str, dialect: Dialect) -> str:
     return dialect.under.format(modes=", ".join(dialect.modes[mode] for mode in modes), line=line)
 
 
-def _line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> str:
+def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> str:
+    """One instruction as code, its values being called as `name` says; its grad modes are left out."""
     step = program[at]
     made = ", ".join(name[Ref(at, k)] for k in range(results(step)))
     match step:
