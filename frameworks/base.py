@@ -115,6 +115,9 @@ class FullFramework(Framework, Protocol):
     def clip(self, leaves: Sequence[Value], kind: str, bound: float) -> None: ...
 
 
+USUAL_OPTIMIZERS = {"sgd": ("lr", "momentum", "nesterov", "weight_decay"), "adam": ("lr", "betas", "weight_decay")}
+"""The optimizers and their settings of an adapter that claims optimizers and has no attribute `optimizers`."""
+
 METHODS = (
     "reset", "leaf", "apply", "detach", "backward", "zero_grad", "gradient", "identity", "read", "dtype",
     "requires_grad", "classify",

@@ -32,7 +32,8 @@ class Known:
     `relative` limits the entry to values that are off by no more than this part of the largest, `elements` to leaves
     of that many elements, `views` to ops that make views, and, where it is about no op, to programs with such ops,
     `raised` to errors of that kind, `message` to errors whose message has that in it, `after` to
-    programs in which that op stands before: anything else is a failure.
+    programs in which that op stands before, `step` to steps of an optimizer with some settings, as the text form
+    writes them: anything else is a failure.
     """
 
     rule: str
@@ -46,6 +47,7 @@ class Known:
     raised: str | None = None
     message: str | None = None
     after: str | None = None
+    step: str | None = None
 
 
 def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
@@ -84,4 +86,5 @@ def _entry(form: dict[str, Any]) -> Known:
         form.get("raised"),
         form.get("message"),
         form.get("after"),
+        form.get("step"),
     )

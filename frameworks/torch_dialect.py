@@ -6,6 +6,7 @@ import torch
 
 from rules.dialect import Dialect
 from rules.ops.writes import APPLIED, ROWS, WRITES
+from rules.optimizers import OPTIMIZERS
 
 
 def dialect(device: torch.device) -> Dialect:
@@ -27,7 +28,7 @@ def dialect(device: torch.device) -> Dialect:
         step="torch.optim.{optimizer}([{leaves}]{settings}).step()",
         optimizer="torch.optim.{optimizer}([{leaves}]{settings})",
         step_again="{name}.step()",
-        optimizers={"sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "adagrad": "Adagrad", "rmsprop": "RMSprop"},
+        optimizers={name: row.torch for name, row in OPTIMIZERS.items()},
         clear="{name}.zero_grad(set_to_none={set_to_none})",
         group='{{"params": [{leaves}]{settings}}}',
         clips={

@@ -19,6 +19,7 @@ from rules.dialect import fill
 from rules.language import Attrs, Groups
 from rules.observations import Kind
 from rules.ops.writes import APPLIED, WRITES, row_of
+from rules.optimizers import OPTIMIZERS
 
 _MESSAGES = (
     ("Trying to backward through the graph a second time", Kind.GRAPH_FREED),
@@ -89,6 +90,7 @@ class TorchEager:
     claims = frozenset(Needs) - {Needs.COUNTS_SAVED}
     ops = APPLIED
     dtypes = ("float64", "float32")
+    optimizers = {name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()}
 
     def __init__(self, device: str = "cpu") -> None:
         torch.set_num_threads(1)  # six elements need no pool, and workers share the cores
@@ -107,7 +109,7 @@ class TorchEager:
             if value is not None:
                 value.grad = None
         self._holding.clear()
-        self.optimizers: dict[object, torch.optim.Optimizer] = {}
+        self.made_optimizers: dict[object, torch.optim.Optimizer] = {}
 
     def counting(self) -> TorchEager:
         """The same framework with its saved tensors counted."""
@@ -223,9 +225,9 @@ class TorchEager:
     ) -> torch.optim.Optimizer:
         """The optimizer of these leaves and settings, which is made when it is first spoken of."""
         key = (tuple(map(id, leaves)), optimizer, settings, groups)
-        if key not in self.optimizers:
-            self.optimizers[key] = _OPTIMIZERS[optimizer](_params(leaves, groups), **dict(settings))
-        return self.optimizers[key]
+        if key not in self.made_optimizers:
+            self.made_optimizers[key] = _OPTIMIZERS[optimizer](_params(leaves, groups), **dict(settings))
+        return self.made_optimizers[key]
 
     def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
         """`Optimizer.step`."""
@@ -296,10 +298,7 @@ class TorchEager:
 
 
 _MODES = {"no_grad": torch.no_grad, "enable_grad": torch.enable_grad}
-_OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
-    "sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "adagrad": torch.optim.Adagrad,
-    "rmsprop": torch.optim.RMSprop,
-}  # fmt: skip
+_OPTIMIZERS = {name: getattr(torch.optim, row.torch) for name, row in OPTIMIZERS.items()}
 _CLIPS: dict[str, Callable[..., Any]] = {
     "norm": torch.nn.utils.clip_grad_norm_, "value": torch.nn.utils.clip_grad_value_,
 }  # fmt: skip

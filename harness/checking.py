@@ -17,7 +17,7 @@ from frameworks.runner import run
 from harness.journal import Journal
 from rules.catalogue import Needs
 from rules.judge import judge
-from rules.language import Apply, Leaf, Program
+from rules.language import Apply, Instruction, Leaf, Program, Step, grouped
 from rules.observations import Observation
 from rules.ops import VIEWS
 from rules.reference.values import Reference, reference_of
@@ -138,6 +138,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.views and not _views(program, violation.at):
         return False
+    if entry.step is not None and not _is_step(program[violation.at], entry.step):
+        return False
     if entry.relative is None:
         return True
     if violation.got is None or violation.want is None:
@@ -153,6 +155,14 @@ def _returning(entry: Known, violation: Violation) -> str | None:
 
 def _stands_before(program: Program, at: int, op: str) -> bool:
     return any(isinstance(step, Apply) and step.op == op for step in program.instructions[:at])
+
+
+def _is_step(step: Instruction, described: str) -> bool:
+    """Whether an instruction is the step of an optimizer that has all of some settings, for one of its leaves."""
+    optimizer, *settings = described.split()
+    if not isinstance(step, Step) or step.optimizer != optimizer:
+        return False
+    return any({f"{key}={value!r}" for key, value in own}.issuperset(settings) for _, own in grouped(step))
 
 
 def _views(program: Program, at: int) -> bool:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from frameworks.base import Framework
+from frameworks.base import USUAL_OPTIMIZERS, Framework
 from frameworks.known import Known, known
 from frameworks.registry import load
 from frameworks.smoke import smoke
@@ -129,7 +129,9 @@ class Session:
     def use_all_ops(self) -> tuple[str, ...]:
         """Make the framework's whole alphabet the one that strategies draw from; its ops."""
         names = tuple(name for name in OPS if name in self.framework.ops)
-        alphabet.use(alphabet.Alphabet(names, self.drawable, self.claims))
+        found = alphabet.Alphabet(names, self.drawable, self.claims)
+        optimizers = getattr(self.framework, "optimizers", USUAL_OPTIMIZERS)
+        alphabet.use(replace(found, optimizers=optimizers, modules=tuple(getattr(self.framework, "modules", ()))))
         return names
 
     def check(self, rule: str) -> Check:

@@ -109,6 +109,18 @@ OPTIM = Source("torch.optim", "https://docs.pytorch.org/docs/stable/optim.html")
 ZERO_GRAD = Source(
     "Optimizer.zero_grad", "https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html"
 )
+CLIP_NORM = Source(
+    "torch.nn.utils.clip_grad_norm_", "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html"
+)
+CLIP_VALUE = Source(
+    "torch.nn.utils.clip_grad_value_",
+    "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_value_.html",
+)
+NN = Source("torch.nn", "https://docs.pytorch.org/docs/stable/nn.html")
+PACK = Source(
+    "torch.nn.utils.rnn.pack_padded_sequence",
+    "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.rnn.pack_padded_sequence.html",
+)
 CHAIN_RULE = Source("the chain rule, as computed by JAX", "https://docs.jax.dev/en/latest/_autosummary/jax.vjp.html")
 
 _ARTICLE = "article, 2025-01-30"
@@ -203,7 +215,6 @@ _RULES = (
     _must("writes/leaf-raises", "A recorded write to a leaf that requires grad, or to a view of one, MUST raise.", MECHANICS, needs=(Needs.WRITES, Needs.WRITE_CHECKS)),
     _should("writes/refused-keeps-values", "A write that is refused SHOULD leave every value as it was.", IN_PLACE, needs=(Needs.WRITES,)),
     _info("writes/overlap", "What a write does whose elements overlap in memory, or that reads what it writes, is not specified.", VIEWS),
-    _must("writes/step", "An optimizer's step MUST move its leaves by its published formula, and leave those without a gradient.", OPTIM, BUFFERS, needs=(Needs.OPTIMIZERS,)),
     # views: values that share memory
     _must("views/shares", "A view, and a detached value, MUST share memory with its source.", VIEWS, DETACH, needs=(Needs.VIEWS, Needs.MEMORY)),
     _must("views/own-memory", "The result of an op that gives no view MUST NOT share memory with its operands.", VIEWS, needs=(Needs.MEMORY,)),
@@ -279,6 +290,29 @@ _RULES = (
     _must("relations/order", "Instructions that have nothing to do with one another MUST give the same in every order.", MECHANICS),
     _must("relations/repeated", "Calling backward on a retained graph several times MUST give that many times what one call gives.", BACKWARD, CONTROLS, GRUS, needs=(Needs.IMPERATIVE, Needs.RETAIN)),
     _must("relations/interleaved", "A program whose instructions stand among those of another one MUST give what it gives alone.", MECHANICS, TWO_NETWORKS),
+    # optimizers: what steps do, and what is done to gradients for them
+    _must("optimizers/formula", "A step MUST move each leaf by the optimizer's published formula.", OPTIM, BUFFERS, needs=(Needs.OPTIMIZERS,)),
+    _must("optimizers/remembers", "A step MUST go on from what the optimizer remembers of each leaf: its averages, and how many steps moved it.", OPTIM, needs=(Needs.OPTIMIZERS,)),
+    _must("optimizers/skips", "A step MUST pass over leaves without a gradient: neither they nor what is remembered of them changes.", OPTIM, needs=(Needs.OPTIMIZERS,)),
+    _must("optimizers/groups", "A step MUST move each leaf by the settings of its own parameter group.", OPTIM, needs=(Needs.OPTIMIZERS, Needs.GROUPS)),
+    _should("optimizers/keeps-gradients", "A step SHOULD leave the gradients as they are.", OPTIM, needs=(Needs.OPTIMIZERS,)),
+    _must("optimizers/clears", "An optimizer's clearing MUST clear the gradients of all its leaves, and of no others.", ZERO_GRAD, SECOND_TIME, needs=(Needs.OPTIMIZERS, Needs.MAKES_OPTIMIZERS)),
+    _must("optimizers/clips", "Clipping MUST bring the gradients that are there within the bound, in place, and leave those that are within it.", CLIP_NORM, CLIP_VALUE, needs=(Needs.CLIPS,)),
+    _must("optimizers/variants", "An optimizer MUST take the same steps whether it updates leaf by leaf, all leaves at once, or in a fused kernel.", OPTIM, needs=(Needs.OPTIMIZERS, Needs.FOREACH)),
+    # networks: modules of layers
+    _must("networks/gradient", "The gradients of a module MUST be those of the computation that it is documented to do.", NN, CHAIN_RULE, needs=(Needs.MODULES,)),
+    _must("networks/module", "A module MUST give the values and gradients of its documented equations, computed op by op.", NN, needs=(Needs.MODULES,)),
+    # recurrent: networks over sequences
+    _must("recurrent/gradient", "The gradients of a recurrent network MUST count every step, layer and direction, for the input, the first state and each parameter.", NN, CHAIN_RULE, GRUS, needs=(Needs.MODULES,)),
+    _must("recurrent/module", "A recurrent module MUST give the values and gradients of its documented equations, computed step by step.", NN, GRUS, needs=(Needs.MODULES,)),
+    _must("recurrent/packed", "A packed sequence MUST give the values and gradients that it gives alone.", PACK, needs=(Needs.MODULES,)),
+    _must("recurrent/detached-state", "A state that is carried over detached MUST let each part of a sequence be walked by itself.", DETACH, GRUS, needs=(Needs.DETACH,)),
+    _must("recurrent/carried-state", "A state that is carried over as it is MUST lead the next backward call into the part that was freed, which raises.", BACKWARD, GRUS, SECOND_TIME, needs=(Needs.FREES,)),
+    # training: loops
+    _must("training/loop", "In a training loop each forward pass MUST be recorded with the parameters' values of that time, and gradients be taken there.", MECHANICS, OPTIM, BUFFERS, needs=(Needs.OPTIMIZERS,)),
+    _must("training/micro-batches", "The gradients of parts of a batch, accumulated, MUST be the gradient of the whole batch.", MECHANICS, CHAIN_RULE, needs=(Needs.IMPERATIVE,)),
+    _must("training/losses", "Several losses on one network MUST give what a backward call of their sum gives.", BACKWARD, CONTROLS, GRUS, needs=(Needs.IMPERATIVE, Needs.RETAIN)),
+    _must("training/apart", "Networks that share nothing MUST be trained side by side as each of them alone.", MECHANICS, TWO_NETWORKS, needs=(Needs.OPTIMIZERS,)),
     # sequences: everything at once
     _must("sequences/history", "What a program did before MUST affect a call only as the rules say.", MECHANICS),
     # documents: what the articles claim

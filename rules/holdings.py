@@ -13,7 +13,7 @@ from rules.catalogue import RULES, Needs
 from rules.diagnosis import diagnose
 from rules.exercises import derived_op
 from rules.graph import Expectation, Walk
-from rules.language import AssignGrad, Backward, Grad, Instruction, Program, Ref, Step, Walking, Write, ZeroGrad
+from rules.language import AssignGrad, Backward, Grad, Instruction, Program, Ref, Walking, Write, ZeroGrad, made_for
 from rules.observations import Gradient, Kind, Raised, Seen
 from rules.reference.bound import close, gradient_bound, working_dtype
 from rules.reference.values import Reference
@@ -67,31 +67,6 @@ class Holdings:
                     rule, at, leaf, f"the leaf holds {shown}", "the leaf holds what was assigned", step
                 )
         return None
-
-    def _stepped(self, at: int, step: Step, values: tuple, seen: Seen) -> Violation | None:
-        rule = "writes/step"
-        for leaf, tensor in zip(step.leaves, values, strict=True):
-            want, old = self.reference.values[leaf], self.before[leaf]
-            finfo = np.finfo(self.dtype)
-            slack = 64 * finfo.eps * (np.abs(old) + np.abs(want - old)) + finfo.tiny
-            if not (np.abs(tensor.value - want) <= slack).all() and self.applies(rule):
-                return Violation(
-                    rule, at, "the leaf has another value", (("the leaf moves by the optimizer's formula", rule),),
-                    leaf,
-                    got=tensor.value, want=want, bound=slack,
-                )  # fmt: skip
-        for leaf, got in seen.gradients.items():
-            if not unchanged(self.tape.held.get(leaf), got) and not self._moved_along(leaf, step, got):
-                return self._differs(rule, at, leaf, "the leaf's gradient changed", "gradients stay as they were", step)
-        return None
-
-    def _moved_along(self, leaf: Ref, step: Step, got: Gradient | None) -> bool:
-        """Whether a gradient lies in the memory of a leaf that was stepped, and is what that is now."""
-        memory, held = self.reference.memory, self.reference.objects.get(leaf)
-        if held is None or got is None or memory.owner(held) not in map(memory.owner, step.leaves):
-            return False
-        want = self.reference.values[held]
-        return got.value.shape == want.shape and np.allclose(got.value, want, 256 * np.finfo(self.dtype).eps)
 
     def _differs(self, rule: str, at: int, ref: Ref, seen: str, due: str, step: Instruction) -> Violation | None:
         return Violation(rule, at, seen, ((due, rule),), ref, op_of(step)) if self.applies(rule) else None
@@ -280,6 +255,7 @@ class Holdings:
 
     def _cleared(self, at: int, step: ZeroGrad, seen: Seen) -> Violation | None:
         rule = "accumulation/zero-to-none" if step.set_to_none else "accumulation/zero-to-zeros"
+        rule = "optimizers/clears" if made_for(step, self.program.instructions[:at]) else rule
         for leaf, got in seen.gradients.items():
             held = self.tape.held.get(leaf)
             if leaf not in step.leaves:

@@ -19,6 +19,7 @@ from rules.language import (
     Apply,
     AssignGrad,
     Backward,
+    Clip,
     Detach,
     DetachInPlace,
     Grad,
@@ -26,6 +27,7 @@ from rules.language import (
     Hook,
     Instruction,
     Leaf,
+    Optimizer,
     Program,
     RemoveHook,
     RequiresGrad,
@@ -37,6 +39,7 @@ from rules.language import (
 from rules.making import Making
 from rules.observations import NotRun, Observation, Raised, Returned, Seen
 from rules.reference.values import Reference
+from rules.stepping import Stepping
 from rules.verdicts import Judgement, Violation, op_of
 from rules.watching import Watching
 
@@ -46,7 +49,7 @@ def judge(program: Program, observation: Observation, reference: Reference, clai
     return _Judge(program, reference, frozenset(claims)).run(observation)
 
 
-class _Judge(Making, Watching, Holdings):
+class _Judge(Making, Stepping, Watching, Holdings):
     def run(self, observation: Observation) -> Judgement:
         violation, keeping = None, Keeping(self.tape, self.claims, self.exercised)
         for at, (step, seen) in enumerate(zip(self.program, observation, strict=False)):
@@ -141,11 +144,13 @@ class _Judge(Making, Watching, Holdings):
                 return self._assigned(at, step, seen)
             case Step():
                 return self._stepped(at, step, seen.outcome.values, seen) or self._others(at, step, seen)
+            case Clip():
+                return self._clipped(at, step, seen)
             case Write():
                 return self._written(at, step, seen)
             case ZeroGrad():
                 return self._cleared(at, step, seen)
-            case RequiresGrad() | DetachInPlace() | RetainGrad() | Hook() | RemoveHook():
+            case RequiresGrad() | DetachInPlace() | RetainGrad() | Hook() | RemoveHook() | Optimizer():
                 return self._kept_all(at, step, seen)
             case _:
                 return None

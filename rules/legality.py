@@ -11,6 +11,7 @@ from rules.language import (
     Apply,
     AssignGrad,
     Backward,
+    Clip,
     Detach,
     DetachInPlace,
     Grad,
@@ -19,6 +20,7 @@ from rules.language import (
     Instruction,
     Leaf,
     Modes,
+    Optimizer,
     Ref,
     RequiresGrad,
     RetainGrad,
@@ -26,12 +28,14 @@ from rules.language import (
     Walking,
     Write,
     ZeroGrad,
+    made_for,
     operands,
     records,
 )
 from rules.observations import Kind
 from rules.ops.op import Aliases
 from rules.ops.writes import row_of
+from rules.optimizers import IMPLEMENTATION
 from rules.reference.memory import Memory
 
 if TYPE_CHECKING:
@@ -53,16 +57,17 @@ def allowed(tape: Tape, step: Instruction, modes: Modes) -> Expectation:
             return Expectation(raises=poisoned, exercises=("detach/values", "views/shares", LEGAL))
         case ZeroGrad(leaves, set_to_none):
             rule = "accumulation/zero-to-none" if set_to_none else "accumulation/zero-to-zeros"
-            clears = any(tape.held.get(leaf) is not None for leaf in leaves)
-            return Expectation(exercises=(rule,) if clears else ())
+            by_optimizer = ("optimizers/clears",) if made_for(step, tape.reference.steps) else ()
+            return Expectation(exercises=(rule, *by_optimizer) if tape.holds_any(leaves) else ())
         case Held(leaf):
             free = {} if tape.held.get(leaf) is not None else {Kind.UNKNOWN: LEGAL}
             return Expectation(raises=free)
         case AssignGrad():
             return _assigning(tape, step)
-        case Step(leaves):
-            moves = any(tape.held.get(leaf) is not None for leaf in leaves)
-            return Expectation(exercises=("writes/step", "writes/nothing-else") if moves else ())
+        case Step() | Optimizer():
+            return _optimizing(tape, step)
+        case Clip(leaves):
+            return Expectation(exercises=("optimizers/clips",) if tape.holds_any(leaves) else ())
         case Write():
             return _writing(tape, step, modes)
         case DetachInPlace(target):
@@ -92,6 +97,25 @@ def _applied(tape: Tape, step: Apply, modes: Modes) -> tuple[str, ...]:
     if aliases is not Aliases.PERHAPS:
         rules.append("views/shares" if aliases is Aliases.SURELY else "views/own-memory")
     return tuple(rules)
+
+
+def _optimizing(tape: Tape, step: Step | Optimizer) -> Expectation:
+    reference, leaves = tape.reference, step.leaves
+    made = not all(map(reference.is_leaf, leaves))  # by a recorded write: whether it is refused depends on when
+    raises = {Kind.NOT_A_LEAF: LEGAL} if made else {}
+    if isinstance(step, Optimizer) or not tape.holds_any(leaves):
+        return Expectation(raises=raises, exercises=(LEGAL,))
+    rules = ["optimizers/formula", "optimizers/keeps-gradients", "writes/nothing-else"]
+    holding = [leaf for leaf in leaves if tape.held.get(leaf) is not None]
+    if len(holding) < len(leaves):
+        rules.append("optimizers/skips")
+    if step.groups:
+        rules.append("optimizers/groups")
+    if any(key in IMPLEMENTATION for key, _ in step.settings):
+        rules.append("optimizers/variants")
+    if any(any(tape.moved.get((step, leaf), ())) for leaf in holding):
+        rules.append("optimizers/remembers")
+    return Expectation(raises=raises, exercises=tuple(rules))
 
 
 def _assigning(tape: Tape, step: AssignGrad) -> Expectation:

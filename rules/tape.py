@@ -10,7 +10,7 @@ it saved has been freed, surely or perhaps, and the gradients that were last see
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rules.exercises import exercised
 from rules.graph import Expectation, Freed, Node, Walk
@@ -25,6 +25,7 @@ from rules.language import (
     Modes,
     Ref,
     RequiresGrad,
+    Step,
     Walking,
     records,
 )
@@ -64,9 +65,14 @@ class Tape(Walker):
         self.signatures: dict[Slot, int] = {}
         self.kinds: dict[object, int] = {}
         self.failed = False
+        self.moved: dict[tuple[Step, Ref], list[bool]] = {}
         self.actions = 0
 
     # -- what may happen ----------------------------------------------------------------------------------------------
+
+    def holds_any(self, leaves: Iterable[Ref]) -> bool:
+        """Whether one of some leaves holds a gradient."""
+        return any(self.held.get(leaf) is not None for leaf in leaves)
 
     def expect(self, at: int, step: Instruction, modes: Modes = ()) -> Expectation:
         """The outcomes that the rules allow for instruction `at`."""
@@ -242,6 +248,9 @@ class Tape(Walker):
                 self.unrecorded.update(Ref(at, k) for k in range(step.results))
             case Backward() | Grad():
                 self._walked(at, step, expectation, seen.outcome)
+            case Step() if isinstance(seen.outcome, Returned):
+                for leaf in step.leaves:
+                    self.moved.setdefault((step, leaf), []).append(self.held.get(leaf) is not None)
         if isinstance(seen.outcome, Raised):
             self.failed = True
         if seen.gradients:

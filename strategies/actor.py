@@ -16,12 +16,15 @@ from rules.language import (
     AssignGrad,
     Attrs,
     Backward,
+    Clip,
     DetachInPlace,
     Drop,
     Grad,
+    Groups,
     Held,
     Hook,
     Literal,
+    Optimizer,
     Ref,
     RemoveHook,
     RequiresGrad,
@@ -181,9 +184,18 @@ class Actor(Builder):
         """Take a hook away."""
         self.add(RemoveHook(handle))
 
-    def step(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs) -> None:
+    def make(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
+        """Make an optimizer before its first step, where that can be done."""
+        if self.can(Needs.MAKES_OPTIMIZERS):
+            self.add(Optimizer(tuple(leaves), optimizer, settings, groups))
+
+    def step(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
         """One step of an optimizer."""
-        self.add(Step(tuple(leaves), optimizer, settings))
+        self.add(Step(tuple(leaves), optimizer, settings, groups))
+
+    def clip(self, leaves: Sequence[Ref], kind: str, bound: float) -> None:
+        """Clip the gradients that leaves hold."""
+        self.add(Clip(tuple(leaves), kind, bound))
 
     def drop(self, *values: Ref) -> None:
         """Let go of values."""

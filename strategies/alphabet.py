@@ -6,12 +6,13 @@ strategies read it when they draw, not when they are defined.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from rules.catalogue import Needs
 from rules.ops import OPS
+from rules.optimizers import OPTIMIZERS
 
 CORE = (
     "multiply", "sum", "add", "sin", "negative", "exp", "subtract", "sigmoid", "tanh", "matmul", "divide", "square",
@@ -25,6 +26,7 @@ CORE = (
 class Alphabet:
     """Ops (weighted by repetition, simplest first), dtypes, and what the framework claims. `once` are the ops that may
     not stand where a program differentiates twice, `twice_only` the others that may not where it does three times.
+    `optimizers` maps the optimizers to the settings that they know; `modules` are the modules of layers.
     """
 
     ops: Sequence[str]
@@ -32,6 +34,8 @@ class Alphabet:
     claims: frozenset[Needs] = frozenset(Needs)
     once: frozenset[str] = frozenset()
     twice_only: frozenset[str] = frozenset()
+    optimizers: Mapping[str, Collection[str]] = field(default_factory=dict)
+    modules: Sequence[str] = ()
     weighted: Sequence[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -55,7 +59,7 @@ class Alphabet:
         return self.without(self.once | self.twice_only)
 
 
-_current = Alphabet(tuple(OPS))
+_current = Alphabet(tuple(OPS), optimizers={name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()})
 
 
 def use(alphabet: Alphabet) -> None:

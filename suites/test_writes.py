@@ -1,4 +1,4 @@
-"""Writes: what in-place changes, and an optimizer's steps, do, and what they do to a graph that was recorded before."""
+"""Writes: what in-place changes do, and what they do to a graph that was recorded before."""
 
 from __future__ import annotations
 
@@ -93,18 +93,6 @@ def test_unsaved_works(check, program: Program):
 @rule("writes/unsaved-works")
 @given(program=situations.written_unsaved())
 def test_stepped_unsaved(check, program: Program):
-    check(program)
-
-
-@rule("writes/step")
-@given(program=situations.steps())
-def test_step(check, program: Program):
-    check(program)
-
-
-@rule("writes/step")
-@given(program=situations.clipped_gradients())
-def test_clipped_step(check, program: Program):
     check(program)
 
 

@@ -185,7 +185,7 @@ CLAIMS = (
         section=THREE,
         says="Gradients that were set aside can be put back and used for a second step, without a second backward.",
         truth="Yes: the optimizer reads what the parameters hold and does not ask where it comes from.",
-        rules=("accumulation/assigned", "writes/step"),
+        rules=("accumulation/assigned", "optimizers/formula"),
         right=(
             case(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k; {SGD}; zero w, b; assign w d; {SGD}",
                  Holds(13, "w", (4.0, 8.0)), Returns(14)),

@@ -91,7 +91,7 @@ REST = (
     fact(
         "R60",
         "A step passes over leaves without a gradient, and not over those whose gradient is zero.",
-        "writes/step",
+        "optimizers/skips",
         (
             "a = leaf [1, 2]; b = leaf [1, 2]; c = exp a; backward c with [1, 1];"
             " step a, b sgd lr=0.5 weight_decay=0.5",

@@ -103,7 +103,7 @@ WRITES = (
     fact(
         "R45",
         "An optimizer's step is a write to its leaves.",
-        "writes/step writes/error-or-recorded writes/unsaved-works",
+        "optimizers/formula writes/error-or-recorded writes/unsaved-works",
         (f"{A}; b = square a; backward b with [1, 1] retain=True; step a sgd lr=0.5; backward b with [1, 1]", MODIFIED),
         (
             f"{A}; b = negative a; backward b with [1, 1] retain=True; step a sgd lr=0.5; backward b with [1, 1]",

@@ -16,6 +16,7 @@ from rules.language import (
     AssignGrad,
     Attrs,
     Backward,
+    Clip,
     Detach,
     DetachInPlace,
     Drop,
@@ -40,6 +41,7 @@ from rules.language import (
 from rules.observations import Returned, Seen
 from rules.ops.op import Aliases
 from rules.ops.writes import row_of
+from rules.reference.clipping import clipped
 from rules.reference.functions import Array, array
 from rules.reference.holding import Holding
 from rules.reference.memory import Derived
@@ -57,6 +59,7 @@ class Reference(Writing, Holding):
 
     def __init__(self, program: Program | None = None) -> None:
         super().__init__()
+        self.clips: dict[int, dict[Ref, Array]] = {}
         self._pullbacks: dict[object, tuple[dict[Slot, Array], list[tuple[Ref, Array]]]] = {}
         for at, step in enumerate(program or ()):
             self.add(step, program.mode(at) if program else ())
@@ -98,6 +101,8 @@ class Reference(Writing, Holding):
                 self._cut(at, target)
             case Step():
                 self._step(at, step)
+            case Clip():
+                self._clip(at, step)
             case Drop(gone):
                 self.memory.forget(gone)
         return ()
@@ -195,9 +200,21 @@ class Reference(Writing, Holding):
                     total = total if due is None else due if total is None else total + due
                 case ZeroGrad(leaves, to_none) if leaf in leaves:
                     total = None if to_none or total is None else np.zeros_like(total)
+                case Clip() if leaf in self.clips.get(at, ()):
+                    total = self.clips[at][leaf]
                 case AssignGrad(target, given) if target == leaf:
                     total = None if given is None else self.values[given]
         return total
+
+    def _clip(self, at: int, step: Clip) -> None:
+        held = {leaf: gradient for leaf in step.leaves if (gradient := self.held(leaf)) is not None}
+        self.clips[at] = clipped(step, held)
+        if self.observing:
+            objects = {leaf: self.objects[leaf] for leaf in held}
+            owners = {self.memory.owner(place) for place in objects.values() if place}
+            self.lost = self.lost or len(owners) < len(objects)  # one memory, clipped as often as leaves hold it
+            for leaf, gradient in self.clips[at].items():
+                self.overwrite(at, objects[leaf], gradient)  # type: ignore[arg-type]
 
     def depends(self, gradient: Ref) -> bool:
         """Whether a gradient that has a history depends on some leaf at all, as far as its own derivative shows."""

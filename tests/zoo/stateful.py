@@ -14,7 +14,7 @@ from tests.zoo.kit import Given, Member, Roots
 class StepsTwice(Member):
     """An optimizer's step is made twice."""
 
-    caught_by = ("writes/step",)
+    caught_by = ("optimizers/formula",)
 
     def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, **options: Any) -> None:
         super().step(leaves, optimizer, settings, **options)
@@ -24,10 +24,10 @@ class StepsTwice(Member):
 class ForgetsMomentum(Member):
     """An optimizer forgets everything after each step."""
 
-    caught_by = ("writes/step",)
+    caught_by = ("optimizers/remembers",)
 
     def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, **options: Any) -> None:
-        self.optimizers.clear()
+        self.made_optimizers.clear()
         super().step(leaves, optimizer, settings, **options)
 
 
@@ -42,7 +42,7 @@ class StepsUnseen(Member):
         for version, leaf in zip(versions, leaves, strict=True):
             version.grad = leaf.grad
         key = (tuple(map(id, leaves)), optimizer, settings)
-        twins = self.optimizers.setdefault((key, "twins"), versions)  # type: ignore[arg-type]
+        twins = self.made_optimizers.setdefault((key, "twins"), versions)  # type: ignore[arg-type]
         for twin, value, version in zip(twins, old, versions, strict=True):  # type: ignore[call-overload]
             twin.data.copy_(value)
             twin.grad = version.grad

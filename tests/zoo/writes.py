@@ -212,7 +212,7 @@ class RefusesTooLate(Member):
 class StepMovesIdle(Member):
     """An optimizer's step also shrinks the leaves that hold no gradient."""
 
-    caught_by = ("writes/step",)
+    caught_by = ("optimizers/skips",)
 
     def step(self, leaves: Roots, optimizer: str, settings: Attrs, **options: Any) -> None:
         super().step(leaves, optimizer, settings, **options)

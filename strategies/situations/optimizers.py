@@ -1,0 +1,133 @@
+"""Optimizers: steps by every formula, what is remembered between them, groups, clearing, and clipped gradients."""
+
+from __future__ import annotations
+
+from rules.catalogue import Needs
+from rules.language import Ref
+from strategies.actor import Actor
+from strategies.optimizing import Drawn, optimizer, variants
+from strategies.situations.base import history
+from strategies.situations.stateful import SHAPES, chain
+
+BOUNDS = (1.0, 0.25, 4.0, 0.0625, 64.0)
+"""What gradients are clipped to."""
+
+
+def _leaves(b: Actor, least: int = 1) -> list[Ref]:
+    return [b.leaf(b.pick(SHAPES)) for _ in range(least + b.below(3))]
+
+
+def _differentiate(b: Actor, leaves: list[Ref]) -> None:
+    """A backward call for each of some leaves."""
+    for leaf in leaves:
+        b.call(chain(b, leaf, 2))
+
+
+def _renew(b: Actor, leaves: list[Ref]) -> None:
+    """Gradients of a new forward pass; the old ones are mostly cleared."""
+    if b.below(3) < 2:
+        b.zero(*leaves, to_none=not b.below(2))
+    _differentiate(b, leaves)
+
+
+@history
+def steps(b: Actor, name: str | None = None) -> None:
+    """One to four iterations of forward, backward and step, some without clearing, some leaves without a gradient."""
+    leaves = _leaves(b)
+    drawn = optimizer(b, leaves, name)
+    for _ in range(1 + b.below(4)):
+        b.call(chain(b, b.pick(leaves), 2))
+        b.step(leaves, *drawn)
+        if b.below(2):
+            b.zero(*leaves, to_none=not b.below(2))
+
+
+@history
+def remembered(b: Actor, name: str | None = None) -> None:
+    """Two to six steps of one optimizer over leaves that all hold gradients each time."""
+    leaves = _leaves(b)
+    drawn = optimizer(b, leaves, name)
+    _differentiate(b, leaves)
+    b.step(leaves, *drawn)
+    for _ in range(1 + b.below(5)):
+        _renew(b, leaves)
+        b.step(leaves, *drawn)
+
+
+@history
+def skipped(b: Actor) -> None:
+    """A leaf that some steps find without a gradient, between steps that move it."""
+    leaves = _leaves(b, 2)
+    drawn = optimizer(b, leaves)
+    skipping = b.pick(leaves)
+    if b.below(4) < 3:
+        _differentiate(b, leaves)
+        b.step(leaves, *drawn)
+    b.zero(skipping)
+    for _ in range(1 + b.below(2)):
+        b.step(leaves, *drawn)
+    _renew(b, leaves)
+    b.step(leaves, *drawn)
+
+
+@history
+def grouped(b: Actor) -> None:
+    """Steps over leaves in groups with settings of their own."""
+    b.claims(Needs.OPTIMIZERS, Needs.GROUPS)
+    leaves = _leaves(b, 2)
+    drawn = optimizer(b, leaves, grouped=True)
+    for _ in range(1 + b.below(3)):
+        _renew(b, leaves)
+        b.step(leaves, *drawn)
+
+
+@history
+def varied(b: Actor) -> None:
+    """Steps of an optimizer in one of its implementations."""
+    b.claims(Needs.OPTIMIZERS, Needs.FOREACH)
+    leaves = _leaves(b)
+    name, settings, groups = optimizer(b, leaves)
+    if not any(key in ("foreach", "fused") for key, _ in settings):
+        settings = (*settings, *b.pick(variants(b, name)))
+    for _ in range(1 + b.below(3)):
+        _renew(b, leaves)
+        b.step(leaves, name, settings, groups)
+
+
+@history
+def kept_gradients(b: Actor) -> None:
+    """A step, and what the leaves, and others, hold afterwards; a second step along the same gradients."""
+    leaves = _leaves(b)
+    drawn = optimizer(b, leaves)
+    _differentiate(b, [*leaves, b.leaf(b.pick(SHAPES))])
+    for _ in range(1 + b.below(2)):
+        b.step(leaves, *drawn)
+
+
+@history
+def cleared(b: Actor) -> None:
+    """Gradients cleared by an optimizer, of its leaves in all groups, beside others that hold gradients."""
+    b.claims(Needs.OPTIMIZERS, Needs.MAKES_OPTIMIZERS)
+    leaves = _leaves(b)
+    drawn: Drawn = optimizer(b, leaves)
+    b.make(leaves, *drawn)
+    _differentiate(b, [*leaves, b.leaf(b.pick(SHAPES))])
+    for _ in range(1 + b.below(2)):
+        if b.below(2):
+            b.step(leaves, *drawn)
+        b.zero(*leaves, to_none=not b.below(2))
+        _differentiate(b, leaves[: 1 + b.below(len(leaves))])
+
+
+@history
+def clipped(b: Actor) -> None:
+    """Gradients clipped by their norm or by value, above the bound or within it; some leaves hold none."""
+    b.claims(Needs.CLIPS)
+    leaves = _leaves(b)
+    _differentiate(b, leaves[: 1 + b.below(len(leaves))])
+    b.clip(leaves, b.pick(("norm", "value")), b.pick(BOUNDS))
+    if b.can(Needs.OPTIMIZERS) and b.below(2):
+        b.step(leaves, *optimizer(b, leaves))
+    if b.below(2):
+        b.call(chain(b, b.pick(leaves), 2))
+        b.clip(leaves, b.pick(("norm", "value")), b.pick(BOUNDS))
