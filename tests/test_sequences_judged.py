@@ -33,6 +33,8 @@ JUDGED = {
 }
 
 LEFT_OPEN = {
+    "an empty gradient that was added to keeps a history": "a = leaf (0,) []; b = acos a; backward b with (0,) [] "
+    "create=True; backward b with (0,) []; c = leaf 1; assign c none; d = held a; e = negative d",
     "a hook on what may be a view, part of which was written": f"{LEAF}; b = repeat a repeats=2 dim=0; hook b raise; "
     "d = slice b start=0 stop=0 step=1; write d abs_; backward d with (0,) []",
     "a write to a gradient that is one number in many places": f"{SUM}; g = grad f wrt a with 1 create=True; "

@@ -180,7 +180,7 @@ class Holding(State):
     def observe(self, at: int, step: Instruction, seen: Seen) -> None:
         """Follow what was seen of the gradients that are held."""
         torn = isinstance(step, Backward) and step.create_graph and not isinstance(seen.outcome, Returned)
-        created = isinstance(step, AssignGrad) or (isinstance(step, Backward) and step.create_graph)
+        created = isinstance(step, Backward) and step.create_graph
         for holder, gradient in seen.gradients.items():
             held = self.objects.get(holder)
             assigned = isinstance(step, AssignGrad) and step.leaf == holder
@@ -188,7 +188,7 @@ class Holding(State):
                 if held is not None and held.at < 0:
                     self.memory.forget([held])
                 self.objects[holder] = None
-            elif held is not None and not gradient.value.size and not created:
+            elif held is not None and not gradient.value.size and not (created or assigned):
                 continue  # empty objects cannot be told apart: it is taken for the one that was held
             elif assigned and held is not None:
                 self.identities[holder] = gradient.identity
