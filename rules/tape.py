@@ -30,6 +30,7 @@ from rules.language import (
     records,
 )
 from rules.legality import allowed, refusals
+from rules.modules import MODULES
 from rules.observations import Gradient, Kind, NotRun, Outcome, Raised, Returned, Seen
 from rules.reference.recording import Slot
 from rules.reference.values import Reference
@@ -161,7 +162,8 @@ class Tape(Walker):
             found[Kind.NOT_IMPLEMENTED] = "higher/unsupported"
         if any(self.stale(node) for node in (*walk.nodes, *walk.perhaps)) or self._hits_itself(walk):
             found[Kind.MODIFIED] = "writes/error-or-recorded"
-            if self.reference.memory.restricted:
+            made_of_parts = any(node.op.rpartition(" ")[2] in MODULES for node in (*walk.nodes, *walk.perhaps))
+            if self.reference.memory.restricted or made_of_parts:  # it may have kept a restricted view of an operand
                 found[Kind.VIEW_WRITTEN] = "views/restricted"
         if not call.create_graph and any(map(self._may_overlap, walk.into)):
             found[Kind.OVERLAP] = "writes/overlap"

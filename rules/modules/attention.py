@@ -156,6 +156,7 @@ ATTENTION = (
         ("width",),
         lambda settings: ("x", "memory") if settings["memory"] else ("x",),
         lambda settings: 2 if settings["need_weights"] else 1,
+        unsaved=(4, 5),  # the bias that is added last: where it stands depends on `memory`
     ),
     module(
         "nn_transformer",
@@ -163,7 +164,7 @@ ATTENTION = (
         _encoder,
         _encoder_parameters,
         ("width", "feedforward"),
-        # the two biases behind which nothing depends on them are kept with the normalisation's other operands
-        also_saves=(0, 9, 10, 11, 12),
+        unsaved=(8, 12),  # the last bias that is added, which of the two the order of normalising decides
+        also_saves=(0, 9, 10, 11, 12),  # a normalisation keeps all its operands together
     ),
 )

@@ -65,7 +65,7 @@ def _convolution(rank: int) -> Module:
 
     # One backward op serves input and kernel: both are kept, whichever requires grad.
     sizes = ("inputs", "outputs", "kernel")
-    return module(f"nn_conv{rank}d", code, _convolve, parameters, sizes, also_saves=(0, 1))
+    return module(f"nn_conv{rank}d", code, _convolve, parameters, sizes, unsaved=(2,), also_saves=(0, 1))
 
 
 # -- normalisation
@@ -132,10 +132,17 @@ def _layer_code(given: Given, settings: Settings) -> str:
 
 
 LAYERS = (
-    module("nn_linear", _linear_code, _linear, _linear_parameters, ("inputs", "outputs")),
+    module("nn_linear", _linear_code, _linear, _linear_parameters, ("inputs", "outputs"), unsaved=(2,)),
     _convolution(1),
     _convolution(2),
-    _batch_norm("nn_batch_norm", False, _batch, apart=_spreads, also_saves=(0, 1)),
-    _batch_norm("nn_batch_norm_eval", True, _batch_running, domains=(ANY, ANY, POSITIVE, ANY), also_saves=(0, 1, 2, 3)),
-    module("nn_layer_norm", _layer_code, _layer, _layer_parameters, (), also_saves=(0, 1, 2)),
+    _batch_norm("nn_batch_norm", False, _batch, apart=_spreads, unsaved=(2,), also_saves=(0, 1)),
+    _batch_norm(
+        "nn_batch_norm_eval",
+        True,
+        _batch_running,
+        domains=(ANY, ANY, POSITIVE, ANY),
+        unsaved=(4,),
+        also_saves=(0, 1, 2, 3),
+    ),
+    module("nn_layer_norm", _layer_code, _layer, _layer_parameters, (), unsaved=(2,), also_saves=(0, 1, 2)),
 )

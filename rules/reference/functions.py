@@ -46,7 +46,17 @@ def _differentiated(op: str, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...
 @lru_cache(maxsize=None)
 def forward_of(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
     """The results of an op as a NumPy function of its operands."""
-    return store().staged(("forward", op, attrs, shapes), lambda: stage(definition(op, attrs), *shapes))
+    return _forward_source(op, attrs, shapes).function()
+
+
+def reaching(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> tuple[frozenset[int], ...]:
+    """For each result of an op, the operands that it is computed from."""
+    return _forward_source(op, attrs, shapes).reads
+
+
+@lru_cache(maxsize=None)
+def _forward_source(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
+    return store().source(("forward", op, attrs, shapes), lambda: stage(definition(op, attrs), *shapes))
 
 
 @lru_cache(maxsize=None)

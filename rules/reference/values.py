@@ -38,11 +38,12 @@ from rules.language import (
     ZeroGrad,
     records,
 )
+from rules.modules import MODULES
 from rules.observations import Returned, Seen
 from rules.ops.op import Aliases
 from rules.ops.writes import row_of
 from rules.reference.clipping import clipped
-from rules.reference.functions import Array, array
+from rules.reference.functions import Array, array, reaching
 from rules.reference.holding import Holding
 from rules.reference.memory import Derived
 from rules.reference.recording import Hooked, Slot, evaluate, pull
@@ -125,7 +126,12 @@ class Reference(Writing, Holding):
         if row_of(step.op).aliases is not Aliases.NEVER:
             self._share(step, outs, recording, seen)
         self.record(at, outs, step.op, step.attrs, step.args, operands, flows)
-        return self._make(at, made, any(flows))
+        self._make(at, made, any(flows))
+        if any(flows) and step.op in MODULES:  # a result may come from some of the parameters only
+            shapes = tuple([np.shape(x) for x in operands])
+            for out, on in zip(outs, reaching(step.op, step.attrs, shapes), strict=True):
+                self.requires_grad[out] = any(flows[k] for k in on)
+        return made
 
     def _share(self, step: Apply, outs: tuple[Ref, ...], recording: bool, seen: Seen | None) -> None:
         """Say whose memory the results use: as documented, or as was seen, or (before it is seen) as is usual."""
