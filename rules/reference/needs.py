@@ -47,5 +47,5 @@ def may_save(op: str, attrs: Attrs, shapes: tuple[Shape, ...], requires: tuple[b
         if op.startswith(VJP):
             return everything  # what its backward pass saves is not in an op's row
     operands = needs(op, attrs, shapes, requires)
-    also = frozenset(k for k in row.also_saves if k != RESULTS)
+    also = frozenset(k for k in row.also_saves if 0 <= k < len(shapes))
     return Saved(operands | also, bool(operands) or RESULTS in row.also_saves)
