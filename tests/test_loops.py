@@ -1,0 +1,361 @@
+"""A program with loops does what its lines do one by one, and reads as a person would write it."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from frameworks.torch_eager import TorchEager
+from rules.dialect import code
+from rules.language import Leaf, Program, Ref, operands, refer
+from rules.loops import loop
+from rules.rolling import roll
+from rules.text import names, parse
+from rules.turns import walk
+from rules.wording import RESERVED
+from rules.wording import names as worded
+from strategies.programs import programs
+
+DIALECT = TorchEager().dialect
+assert DIALECT is not None
+
+
+def ran(lines: list[str]) -> tuple[dict[str, Any], int, str]:
+    """The names after some code, how many pieces of it ran, and the error that stopped it."""
+    scope: dict[str, Any] = {}
+    done = 0
+    with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()):
+        exec(DIALECT.prelude, scope)
+        for done, line in enumerate(lines):
+            try:
+                exec(line, scope)
+            except Exception as error:
+                return scope, done, f"{type(error).__name__}: {error}"
+    return scope, done + 1, ""
+
+
+def alike(program: Program) -> str:
+    """The form with loops, after it was run and did what the lines do."""
+    written = loop(program, DIALECT)
+    assert written is not None
+    ast.parse(written)
+    by_lines, done, error = ran(code(program, DIALECT))
+    by_loops, _, its_error = ran([written])
+    assert its_error == error
+    rolled = roll(program)
+    assert rolled is not None
+    name = worded(rolled)
+    assert name is not None
+    given = {its for ref, its in name.items() if ref not in rolled.elements}
+    assert all(its.isidentifier() and its not in RESERVED for its in given)
+    until = next((k for k, line in enumerate(rolled.lines) if line.at is not None and line.at >= done), None)
+    called = names(program)
+    meant = {its: ref for its, ref in walk(rolled, name, until).items() if isinstance(ref, Ref) and ref in called}
+    assert meant
+    for its, ref in meant.items():
+        ours, theirs = by_loops[str(its)], by_lines[called[ref]]
+        if isinstance(theirs, torch.Tensor):
+            assert same(ours, theirs), its
+            held = (ours.grad, theirs.grad) if theirs.is_leaf or theirs.retains_grad else (None, None)
+            assert same(*held), its
+    return written
+
+
+def same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return torch.equal(torch.nan_to_num(one, 0.125), torch.nan_to_num(other, 0.125))
+
+
+def repeated(body: str, times: int, before: str = "", after: str = "") -> str:
+    """A text in which `@` is the number of the turn and `^` that of the one before."""
+    turns = [body.replace("@", str(k)).replace("^", str(k - 1)) for k in range(times)]
+    return "; ".join(part for part in (before, *turns, after) if part)
+
+
+W = "w = leaf [[1, 2]]; b = leaf [0.5]"
+BATCH = "x@ = leaf [[@, 1]] const; t@ = leaf [[2]] const"
+LINEAR = f"{BATCH}; y@ = linear_bias x@ w b; l@ = mse_loss y@ t@ reduction='mean'"
+SGD = f"{LINEAR}; zero w, b; backward l@; step w, b sgd lr=0.1"
+STATE = "w = leaf [[1, 2], [3, 4]]; u = leaf [[1, 0], [0, 1]]; h-1 = leaf [[0, 0]] const; optimizer w, u adam lr=0.1"
+INPUT = "x@ = leaf [[@, 1]] const; t@ = leaf [[1, @]] const; p@ = linear x@ w"
+CELL = "r@ = add p@ q@; h@ = tanh r@; l@ = mse_loss h@ t@ reduction='mean'"
+LEARN = "zero w, u; backward l@; clip w, u norm 1.0; step w, u adam lr=0.1"
+
+PROGRAMS = {
+    "one loss": repeated(SGD, 3, W),
+    "momentum": repeated(SGD.replace("lr=0.1", "lr=0.1 momentum=0.9"), 3, W),
+    "an optimizer of its own": repeated(SGD.replace("sgd", "adam"), 3, f"{W}; optimizer w, b adam lr=0.1"),
+    "parameter groups": repeated(SGD.replace("lr=0.1", "lr=0.1 groups=((1,()),(1,(('lr',0.2),)))"), 3, W),
+    "to zeros": repeated(SGD.replace("zero w, b", "zero w, b to zeros"), 3, W),
+    "cleared without its optimizer": repeated(SGD.replace("zero w, b", "zero w; zero b, w to zeros; zero b, w"), 3, W),
+    "two losses, one retained": repeated(
+        f"{BATCH}; y@ = linear_bias x@ w b; k@ = mse_loss y@ t@ reduction='mean'; m@ = l1_loss y@ t@ reduction='mean';"
+        "zero w, b; backward k@ retain=True; backward m@; step w, b sgd lr=0.1",
+        3,
+        W,
+    ),
+    "two losses, none retained": repeated(
+        f"{BATCH}; y@ = linear_bias x@ w b; k@ = mse_loss y@ t@ reduction='mean'; m@ = l1_loss y@ t@ reduction='mean';"
+        "zero w, b; backward k@; backward m@; step w, b sgd lr=0.1",
+        2,
+        W,
+    ),
+    "a step between two losses": repeated(
+        f"{BATCH}; y@ = linear_bias x@ w b; z@ = square y@; k@ = mse_loss z@ t@ reduction='mean'; s@ = linear z@ w2;"
+        "m@ = mean s@ dim=None keepdim=False; backward k@ retain=True; step w, b sgd lr=0.1; backward m@",
+        2,
+        f"{W}; w2 = leaf [[3]]",
+    ),
+    "micro-batches": repeated(
+        "zero w; "
+        + "; ".join(
+            f"x@{j} = leaf [[@, {j}]] const; y@{j} = linear x@{j} w; m@{j} = mean y@{j} dim=None keepdim=False;"
+            f"l@{j} = multiply_scalar m@{j} scalar=0.5; backward l@{j}"
+            for j in range(3)
+        )
+        + "; step w sgd lr=0.1",
+        3,
+        "w = leaf [[1, 2]]; optimizer w sgd lr=0.1",
+    ),
+    "a hidden state that is not detached": repeated(f"{INPUT}; q@ = linear h^ u; {CELL}; {LEARN}", 3, STATE),
+    "a hidden state that is not detached, up to the error": repeated(
+        f"{INPUT}; q@ = linear h^ u; {CELL}; {LEARN}",
+        1,
+        STATE,
+        f"{INPUT}; q@ = linear h^ u; {CELL}; zero w, u; backward l@".replace("@", "1").replace("^", "0"),
+    ),
+    "a detached hidden state": repeated(f"{INPUT}; d@ = detach h^; q@ = linear d@ u; {CELL}; {LEARN}", 3, STATE),
+    "a hidden state detached in place": repeated(f"{INPUT}; q@ = linear h^ u; {CELL}; {LEARN}; detach_ h@", 3, STATE),
+    "the old hidden state, read late": repeated(
+        f"{INPUT}; q@ = linear h^ u; {CELL}; e@ = mse_loss h^ h@ reduction='mean'; {LEARN}; backward e@",
+        2,
+        STATE,
+    ),
+    "a total of losses": repeated(
+        "x@ = leaf [[@, 1]] const; y@ = linear x@ w; s@ = square y@; l@ = mean s@ dim=None keepdim=False;"
+        "a@ = add a^ l@",
+        3,
+        "w = leaf [[1, 2]]; a-1 = leaf 0 const",
+        "backward a2; step w sgd lr=0.1",
+    ),
+    "losses in a list": repeated(
+        "x@ = leaf [[@, 1]] const; y@ = linear x@ w; s@ = square y@; l@ = mean s@ dim=None keepdim=False",
+        3,
+        "w = leaf [[1, 2]]",
+        "z = stack_three l0 l1 l2 dim=0; a = sum z dim=(0,) keepdim=False; c = multiply a l1; backward c",
+    ),
+    "two networks": repeated(
+        f"{BATCH}; y@ = linear_bias x@ w b; l@ = mse_loss y@ t@ reduction='mean'; z@ = linear x@ v;"
+        "k@ = mse_loss z@ t@ reduction='mean'; zero w, b; zero v; backward l@; step w, b sgd lr=0.1; backward k@;"
+        "step v adam lr=0.1",
+        2,
+        f"{W}; v = leaf [[1, 1]]",
+    ),
+    "two loops, one after the other": repeated(
+        SGD,
+        2,
+        W,
+        repeated(
+            "m@ = leaf [[@, 1]] const; n@ = leaf [[2]] const; o@ = linear m@ w; q@ = mse_loss o@ n@ reduction='mean';"
+            "zero w; backward q@; step w adam lr=0.1",
+            3,
+        ),
+    ),
+    "a generator and a discriminator": repeated(
+        "r@ = leaf [[@, 1]] const; z@ = leaf [[0.5]] const; f@ = linear z@ g; e@ = detach f@; i@ = linear r@ d;"
+        "j@ = linear e@ d; c@ = subtract j@ i@; m@ = mean c@ dim=None keepdim=False; zero d; backward m@;"
+        "step d sgd lr=0.1; o@ = linear f@ d; n@ = negative o@; k@ = mean n@ dim=None keepdim=False; zero g;"
+        "backward k@; step g sgd lr=0.1",
+        2,
+        "g = leaf [[1], [2]]; d = leaf [[1, 2]]",
+    ),
+    "grad modes": repeated(
+        f"{LINEAR}; backward l@; no_grad: g@ = held w; no_grad: s@ = multiply_scalar g@ scalar=0.1;"
+        "no_grad: write w sub_ s@ alpha=1.0; zero w, b; no_grad: v@ = linear_bias x@ w b",
+        3,
+        W,
+    ),
+    "iterations and a part of one": repeated(SGD, 3, W, LINEAR.replace("@", "3") + "; backward l3"),
+    "one iteration and a part of one": repeated(SGD, 1, W, f"{LINEAR}; zero w, b; backward l@".replace("@", "1")),
+    "steps on the inside": repeated(
+        "f@0 = clone w; "
+        + "; ".join(
+            f"s@{j} = square f@{j}; l@{j} = sum s@{j} dim=(0,) keepdim=False; g@{j} = grad l@{j} wrt f@{j} create=True;"
+            f"u@{j} = multiply_scalar g@{j} scalar=0.1; f@{j + 1} = subtract f@{j} u@{j}"
+            for j in range(2)
+        )
+        + "; o@ = square f@2; p@ = sum o@ dim=(0,) keepdim=False; zero w; backward p@; step w adam lr=0.1",
+        2,
+        "w = leaf [1, 2]",
+    ),
+    "hooks": repeated(f"{LINEAR}; k@ = hook y@ scale 2.0; backward l@; unhook k@; step w, b sgd lr=0.1", 2, W),
+    "names let go": repeated(f"{LINEAR}; backward l@; step w, b sgd lr=0.1; drop x@, t@, l@", 3, W),
+    "leaves of each turn": repeated(
+        "x@ = leaf [@, 1]; y@ = square x@; l@ = sum y@ dim=(0,) keepdim=False; backward l@; step x@ sgd lr=0.1;"
+        "step x@ sgd lr=0.1",
+        3,
+    ),
+    "a leaf that becomes none": repeated(
+        "s@ = sum w dim=(0,) keepdim=False; backward s@; step w sgd lr=0.1;requires w False; requires w True",
+        3,
+        "w = leaf [1, 2]",
+    ),
+    "empty and infinite data": repeated(
+        "x@ = leaf (0, 2) [] const; y@ = leaf [[inf, -inf]] const; z@ = multiply y@ w; s@ = sum z@ dim=(0, 1) "
+        "keepdim=False; q@ = linear x@ w; backward s@; r@ = sum q@ dim=(0, 1) keepdim=False; backward r@",
+        2,
+        "w = leaf [[1, 2]]",
+    ),
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_loops_do_what_the_lines_do(text: str) -> None:
+    program = parse(text)
+    written = alike(program)
+    assert len(written.splitlines()) < len(program)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = leaf [1, 2]; b = square a; s = sum b dim=(0,) keepdim=False; backward s; backward s",
+        "a = leaf 1; b = leaf 2; c = leaf 3; d = add a b; e = multiply d c; backward e",
+        "a = leaf 3; b = exp a; backward b; zero a; c = sin a; backward c",
+    ],
+)
+def test_no_loop_where_nothing_repeats(text: str) -> None:
+    assert loop(parse(text), DIALECT) is None
+    assert loop(parse(text), None) is None
+
+
+def test_a_part_of_an_iteration_is_told_as_one() -> None:
+    text = repeated(SGD, 3, W, f"{LINEAR}; zero w, b; backward l@".replace("@", "3"))
+    *_, last = lines = alike(parse(text)).splitlines()
+    assert lines[-7] == "# iteration 4"
+    assert last == "loss.backward()"
+    assert loop(parse(text), DIALECT, at=28).endswith("loss.backward()  # <-- here, in iteration 4")  # type: ignore[union-attr]
+
+
+def test_an_inner_iteration_is_told() -> None:
+    written = loop(parse(PROGRAMS["micro-batches"]), DIALECT, at=34)
+    assert written is not None
+    assert "        loss.backward()  # <-- here, in iteration 2, in inner iteration 3" in written.splitlines()
+
+
+def test_an_op_may_be_called_what_means_something() -> None:
+    body = "s@ = sum w dim=(0,) keepdim=False; a@ = abs s@; r@ = round a@; t@ = torch a@; f@ = F a@; backward s@"
+    ops = {"torch": "{0} * 2", "F": "{0} * 3"}
+    assert DIALECT is not None
+    dialect = replace(DIALECT, ops={**DIALECT.ops, **ops})
+    written = loop(parse(repeated(body, 3, "w = leaf [1, 2]")), dialect)
+    assert written is not None
+    made = {node.id for node in ast.walk(ast.parse(written)) if isinstance(node, ast.Name)}
+    stored = {n.id for n in ast.walk(ast.parse(written)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    assert "torch" in made
+    assert not stored & {"torch", "F", "abs", "round", "sum"}
+
+
+KINDS = (
+    "unary",
+    "unary",
+    "binary",
+    "binary",
+    "leaf",
+    "detach",
+    "walk",
+    "walk",
+    "zero",
+    "step",
+    "hook",
+    "write",
+    "mode",
+)
+
+
+@st.composite
+def unrolled(draw: st.DrawFn) -> Program:
+    """A drawn body, as often as is drawn, cut off anywhere; a value may be carried on, and be read in the end."""
+    statements: list[str] = []
+    made: list[str] = []
+    for k in range(draw(st.integers(2, 7))):
+        pick = st.sampled_from([*made, "w", "u", "h^"])
+        here = f"v@_{k}"
+        match draw(st.sampled_from(KINDS)):
+            case "unary":
+                statements.append(f"{here} = {draw(st.sampled_from(['tanh', 'square', 'clone']))} {draw(pick)}")
+                made.append(here)
+            case "binary":
+                statements.append(f"{here} = {draw(st.sampled_from(['add', 'multiply']))} {draw(pick)} {draw(pick)}")
+                made.append(here)
+            case "leaf":
+                data, kind = draw(st.sampled_from(["1", "@"])), draw(st.sampled_from(["", " const"]))
+                statements.append(f"{here} = leaf [{data}, {k}]{kind}")
+                made.append(here)
+            case "detach":
+                statements.append(f"{here} = detach {draw(pick)}")
+                made.append(here)
+            case "walk":
+                statements.append(f"{here} = sum {draw(pick)} dim=(0,) keepdim=False")
+                statements.append(f"backward {here} retain={draw(st.booleans())}")
+            case "zero":
+                statements.append(f"zero {draw(st.sampled_from(['w', 'w, u', 'w, u to zeros']))}")
+            case "step":
+                leaves, optimizer = draw(st.sampled_from(["w", "w, u"])), draw(st.sampled_from(["sgd", "adam"]))
+                statements.append(f"step {leaves} {optimizer} lr=0.5")
+            case "hook":
+                statements.append(f"{here} = hook {draw(pick)} scale 2.0")
+            case "write":
+                statements.append(f"no_grad: write {draw(pick)} mul_ w")
+            case _:
+                statements.append(f"no_grad: {here} = square {draw(pick)}")
+                made.append(here)
+    carried = draw(st.sampled_from([*made, "w", "h^"]))
+    statements.append(f"h@ = {draw(st.sampled_from(['clone', 'detach']))} {carried}")
+    made.append("h@")
+    body = "; ".join(statements)
+    times = draw(st.integers(2, 4))
+    text = repeated(body, times, "w = leaf [1, 2]; u = leaf [3, 4]; h-1 = leaf [1, 1] const")
+    program = parse(text)
+    cut = draw(st.integers(0, len(statements)))
+    if not cut:
+        last = [draw(st.sampled_from(made)).replace("@", str(draw(st.integers(0, times - 1)))) for _ in "ab"]
+        return parse(f"{text}; e = multiply {' '.join(last)}; s = sum e dim=(0,) keepdim=False; backward s")
+    return program.upto(len(program) - cut + 1)
+
+
+@given(unrolled())
+@settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
+def test_drawn_loops_do_what_the_lines_do(program: Program) -> None:
+    if loop(program, DIALECT) is not None:
+        alike(program)
+
+
+@given(programs(12), st.data())
+@settings(max_examples=100, suppress_health_check=list(HealthCheck), deadline=None)
+def test_programs_of_every_kind_twice(program: Program, data: st.DataObject) -> None:
+    """Whatever is drawn, done again and again, is a loop."""
+    size = len(program)
+    times = data.draw(st.integers(2, 3))
+    steps = [
+        refer(step, {r: Ref(r.at + turn * size, r.output) for r in operands(step)})
+        for turn in range(times)
+        for step in program
+    ]
+    modes = tuple(program.mode(at) for at in range(size)) * times
+    several = Program(tuple(steps), modes)
+    written = loop(several, DIALECT)
+    if sum(not isinstance(step, Leaf) for step in program) >= 3:
+        assert written is not None
+    if written is not None:
+        alike(several)
