@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rules.language import (
+    AssignGrad,
     Backward,
     Grad,
     Instruction,
@@ -83,5 +84,6 @@ def _early(program: Program) -> dict[int, list[Step]]:
 
 
 def _differentiated(program: Program) -> bool:
-    """Whether a gradient may have a history, which an optimizer cuts off where it clears to zeros."""
-    return any(isinstance(step, (Backward, Grad)) and step.create_graph for step in program)
+    """Whether a gradient may require grad, which an optimizer ends where it clears to zeros."""
+    creating = (step for step in program if isinstance(step, (Backward, Grad)))
+    return any(step.create_graph for step in creating) or any(isinstance(step, AssignGrad) for step in program)

@@ -247,6 +247,16 @@ def test_a_part_of_an_iteration_is_told_as_one() -> None:
     assert loop(parse(text), DIALECT, at=28).endswith("loss.backward()  # <-- here, in iteration 4")  # type: ignore[union-attr]
 
 
+def test_an_optimizer_clears_only_what_it_clears_alike() -> None:
+    create = repeated(
+        SGD.replace("zero w, b", "zero w, b to zeros").replace("backward l@", "backward l@ create=True"), 3, W
+    )
+    assert "p.grad.zero_()" in alike(parse(create))
+    made = alike(parse(create.replace("0.5]", "0.5]; optimizer w, b sgd lr=0.1", 1)))
+    assert "optimizer.zero_grad(set_to_none=False)" in made
+    assert "zero_grad" not in alike(parse(PROGRAMS["cleared without its optimizer"]))
+
+
 def test_an_inner_iteration_is_told() -> None:
     written = loop(parse(PROGRAMS["micro-batches"]), DIALECT, at=34)
     assert written is not None
