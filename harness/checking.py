@@ -158,11 +158,14 @@ def _stands_before(program: Program, at: int, op: str) -> bool:
 
 
 def _is_step(step: Instruction, described: str) -> bool:
-    """Whether an instruction is the step of an optimizer that has all of some settings, for one of its leaves."""
+    """Whether an instruction is the step of an optimizer that has all of some settings, for one of its leaves;
+    `own:lr` stands for a parameter group with an lr of its own.
+    """
     optimizer, *settings = described.split()
     if not isinstance(step, Step) or step.optimizer != optimizer:
         return False
-    return any({f"{key}={value!r}" for key, value in own}.issuperset(settings) for _, own in grouped(step))
+    owned = {f"own:{key}" for _, own in step.groups for key, _ in own}
+    return any(owned.union(f"{key}={value!r}" for key, value in all_).issuperset(settings) for _, all_ in grouped(step))
 
 
 def _views(program: Program, at: int) -> bool:

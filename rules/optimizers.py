@@ -152,8 +152,7 @@ _ROWS = (
              ("maximize", True)),
         ),
         variants=(FOR_LOOP, FOREACH, FUSED),
-        # not `initial_accumulator_value`: PyTorch 2.13 keeps a group's own and starts from the optimizer's all the same
-        overrides=("lr", "lr_decay", "weight_decay", "eps", "maximize"),
+        overrides=("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps", "maximize"),
         sources=(
             ("lr", "published formula: Duchi, Hazan and Singer 2011, as PyTorch's documentation of Adagrad has it"),
             ("lr_decay", "published formula: PyTorch's documentation of Adagrad; optax.adagrad has none"),

@@ -64,6 +64,12 @@ def test_clips(check, program: Program):
     check(program)
 
 
+@rule("optimizers/formula")
+@given(program=optimizers.laid_out())
+def test_laid_out(check, program: Program):
+    check(program)
+
+
 @rule("optimizers/variants")
 @given(program=optimizers.varied())
 def test_variants(check, program: Program):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rules.catalogue import Needs
 from rules.language import Ref
+from rules.optimizers import IMPLEMENTATION
 from strategies.actor import Actor
 from strategies.optimizing import Drawn, optimizer, variants
 from strategies.situations.base import history
@@ -87,11 +88,46 @@ def varied(b: Actor) -> None:
     b.claims(Needs.OPTIMIZERS, Needs.FOREACH)
     leaves = _leaves(b)
     name, settings, groups = optimizer(b, leaves)
-    if not any(key in ("foreach", "fused") for key, _ in settings):
+    if not any(key in IMPLEMENTATION for key, _ in settings):
         settings = (*settings, *b.pick(variants(b, name)))
     for _ in range(1 + b.below(3)):
         _renew(b, leaves)
         b.step(leaves, name, settings, groups)
+
+
+@history
+def laid_out(b: Actor) -> None:
+    """Steps of leaves whose elements do not stand side by side in memory, or not in the order of their gradients'."""
+    b.claims(Needs.OPTIMIZERS, Needs.VIEWS, Needs.DETACH, Needs.SWITCHES, Needs.ASSIGNS)
+    leaves = [_spread(b), *_leaves(b)[1:]]
+    name, settings, groups = optimizer(b, leaves)
+    if b.can(Needs.FOREACH) and b.below(2):
+        settings = (*(pair for pair in settings if pair[0] not in IMPLEMENTATION), *b.pick(variants(b, name)))
+    for _ in range(1 + b.below(3)):
+        if len(b.shape(leaves[0])) == 2 and b.below(2):
+            given = b.leaf(b.shape(leaves[0])[::-1], requires_grad=False)
+            b.assign(leaves[0], b.apply("matrix_transpose", (given,))[0])
+        else:
+            _renew(b, leaves)
+        b.step(leaves, name, settings, groups)
+
+
+def _spread(b: Actor) -> Ref:
+    """A leaf that is a part of another value, or its transpose, or neither."""
+    (transpose,) = b.having("matrix_transpose")
+    base = b.leaf(b.pick(((2, 3), (3, 2), (2, 2))), requires_grad=False)
+    if b.requires(base):
+        return base
+    match b.below(3):
+        case 0 if "select" in b.alphabet.ops:
+            view = b.apply("select", (base,), (("dim", 1), ("index", b.below(2))))[0]
+        case 1:
+            view = b.apply(transpose, (base,))[0]
+        case _:
+            view = base
+    leaf = b.detach(view)
+    b.switch(leaf, True)
+    return leaf
 
 
 @history
