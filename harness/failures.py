@@ -22,8 +22,10 @@ from rules import codec
 from rules.catalogue import RULES
 from rules.dialect import code
 from rules.explain import explain
+from rules.loops import loop
 from rules.reference.values import Reference
 from rules.relating import Related
+from rules.text import names
 from rules.verdicts import Violation
 
 
@@ -46,6 +48,7 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
         observed=violation.observed,
         allowed=tuple(Allowed(text, rule) for text, rule in violation.allowed),
         code="\n".join(code(program, framework.dialect)),
+        loop=loop(program, framework.dialect, violation.at, names(program)) or "",
         why=tuple(Step(line, text) for line, text in remarks),
         error=_error(violation),
         votes=votes(program, framework, violation, broken.observation),
@@ -102,6 +105,7 @@ def lost(entry: Entry, session: Session) -> Failure:
         observed="did not come back in time" if entry.timed_out else "the process died",
         allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
         code="\n".join(lines),
+        loop=loop(entry.program, dialect, known=names(entry.program)) or "",
         script=alone,
         replay=str(path),
         command=command,

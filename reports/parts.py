@@ -7,6 +7,7 @@ what makes it go away, and how to see it oneself.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from reports.records import Allowed, Error, Failure, Source, Step, Votes
@@ -34,11 +35,22 @@ class Outcomes:
 
 
 @dataclass(frozen=True, slots=True)
+class Looped:
+    """The shrunk program as a person would write it: its repetitions as loops."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
-    """The shrunk program's lines in the framework's own code; `at` is the failing line, from 1."""
+    """The shrunk program's lines in the framework's own code; `at` is the failing line, from 1.
+
+    It is `unrolled` where the program is shown with loops, too: then it is there for what refers to its lines.
+    """
 
     lines: tuple[str, ...]
     at: int | None
+    unrolled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +104,7 @@ class Replay:
     path: str | None
 
 
-Part = Claim | Outcomes | Listing | Other | Why | Measure | Diagnosis | Variation | Script | Replay
+Part = Claim | Outcomes | Looped | Listing | Other | Why | Measure | Diagnosis | Variation | Script | Replay
 
 
 def parts(failure: Failure) -> tuple[Part, ...]:
@@ -103,7 +115,8 @@ def parts(failure: Failure) -> tuple[Part, ...]:
     everything: tuple[Part | None, ...] = (
         Claim(f.rule, f.level, f.verdict, f.sentence, f.sources, f.test, f.op),
         Outcomes(f.allowed, f.observed),
-        Listing(lines, at) if f.code.strip() else None,
+        Looped(f.loop) if f.loop.strip() else None,
+        Listing(lines, at, bool(f.loop.strip())) if f.code.strip() and _needed(f) else None,
         Other(tuple(f.other.rstrip("\n").split("\n"))) if f.other else None,
         Why(f.why) if f.why else None,
         Measure(f.error, f.votes) if f.error or f.votes else None,
@@ -113,3 +126,9 @@ def parts(failure: Failure) -> tuple[Part, ...]:
         Replay(f.command, f.replay) if f.command or f.replay else None,
     )
     return tuple(part for part in everything if part is not None)
+
+
+def _needed(f: Failure) -> bool:
+    """Whether the program has to be shown line by line: there is no other form of it, or something refers to lines."""
+    told = (f.observed, f.diagnosis or "", f.variation or "", *(each.outcome for each in f.allowed))
+    return not f.loop.strip() or bool(f.why) or any(re.search(r"\blines? \d", text) for text in told)

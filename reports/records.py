@@ -140,11 +140,11 @@ class Failure:
     """One way in which the framework breaks a rule: the shrunk program and everything that explains it.
 
     `program` is the program's JSON form and `at` the index of the failing instruction. `code` is the same program in
-    the framework's own code, one line per instruction, so that instruction `at` stands on line ``at + 1``; `other` is
-    the code of the program that it ought to agree with, where the rule relates two (`program` then holds both).
-    `variation` is a phrase such as ``passes with retain_graph=True``. `script` reproduces the failure with the
-    framework alone; `replay` is a program file's path and `command` the
-    command that runs it again. What is not known is None, and reports leave it out.
+    the framework's own code, one line per instruction, so that instruction `at` stands on line ``at + 1``; `loop` is
+    that with its repetitions as loops, empty where nothing repeats, and `other` the code of the program that it ought
+    to agree with, where the rule relates two (`program` then holds both). `variation` is a phrase such as ``passes
+    with retain_graph=True``. `script` reproduces the failure with the framework alone; `replay` is a program file's
+    path and `command` the command that runs it again. What is not known is None, and reports leave it out.
     """
 
     verdict: Wrong
@@ -159,6 +159,7 @@ class Failure:
     observed: str
     allowed: tuple[Allowed, ...] = ()
     code: str
+    loop: str = ""
     other: str | None = None
     why: tuple[Step, ...] = ()
     error: Error | None = None

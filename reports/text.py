@@ -13,6 +13,7 @@ from reports.parts import (
     Claim,
     Diagnosis,
     Listing,
+    Looped,
     Measure,
     Other,
     Outcomes,
@@ -42,8 +43,12 @@ def lines(part: Part) -> Iterator[str]:
             yield from _claim(part)
         case Outcomes():
             yield from _outcomes(part)
+        case Looped():
+            yield "The shortest program found, as a loop:"
+            for code in part.text.rstrip("\n").split("\n"):
+                yield from _broken("    ", "        ", printable(code))
         case Listing():
-            yield "The shortest program found:"
+            yield "Line by line:" if part.unrolled else "The shortest program found:"
             yield from listing(part)
         case Other():
             yield "It has to agree with:"

@@ -24,15 +24,20 @@ EACH, PARTS, BATCHES = "p", "parts", "batches"
 """Names of the loops' own: for what is cleared, for the data of a loop in a loop, for data in lines of its own."""
 
 
-def loop(program: Program, dialect: Dialect | None, at: int | None = None) -> str | None:
-    """The program with loops, instruction `at` being marked; None where nothing repeats, or it cannot be written."""
+def loop(
+    program: Program, dialect: Dialect | None, at: int | None = None, known: Mapping[Ref, str] | None = None
+) -> str | None:
+    """The program with loops, instruction `at` being marked; None where nothing repeats, or it cannot be written.
+
+    Where others speak of leaves by names that are `known`, a comment tells them.
+    """
     if dialect is None or not _able(program, dialect):
         return None
     rolled = roll(program)
     name = names(rolled) if rolled else None
     if rolled is None or name is None:
         return None
-    return "\n".join(_Writer(rolled, name, dialect, at).lines(rolled.nodes, ()))
+    return "\n".join(_Writer(rolled, name, dialect, at, known or {}).lines(rolled.nodes, ()))
 
 
 def _able(program: Program, dialect: Dialect) -> bool:
@@ -47,6 +52,7 @@ class _Writer:
     name: Mapping[Ref, str]
     dialect: Dialect
     at: int | None
+    known: Mapping[Ref, str]
     further: int | None = None
     """The number of the turn that the lines behind a loop begin, from 0."""
     taken: set[str] = field(default_factory=set)
@@ -68,7 +74,9 @@ class _Writer:
         match node:
             case Line():
                 first, *more = self._line(node)
-                yield first + self._mark(node)
+                its = self.known.get(node.made[0]) if isinstance(node.step, Leaf) and () in node.instances else None
+                known = f"  # {its}" if its is not None and its != self.name[node.made[0]] else ""
+                yield first + known + self._mark(node)
                 yield from more
             case Copy(to, source):
                 if self.name[to] != self.name[source]:

@@ -7,6 +7,7 @@ import contextlib
 import io
 import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frameworks.torch_eager import TorchEager
+from harness.checking import Broken, Check
+from harness.failures import failure
+from harness.session import Session
+from reports.text import render
 from rules.dialect import code
 from rules.language import Leaf, Program, Ref, operands, refer
 from rules.loops import loop
@@ -24,6 +29,7 @@ from rules.turns import walk
 from rules.wording import RESERVED
 from rules.wording import names as worded
 from strategies.programs import programs
+from tests.zoo.stateful import ForgetsMomentum
 
 DIALECT = TorchEager().dialect
 assert DIALECT is not None
@@ -89,6 +95,7 @@ SGD = f"{LINEAR}; zero w, b; backward l@; step w, b sgd lr=0.1"
 STATE = "w = leaf [[1, 2], [3, 4]]; u = leaf [[1, 0], [0, 1]]; h-1 = leaf [[0, 0]] const; optimizer w, u adam lr=0.1"
 INPUT = "x@ = leaf [[@, 1]] const; t@ = leaf [[1, @]] const; p@ = linear x@ w"
 CELL = "r@ = add p@ q@; h@ = tanh r@; l@ = mse_loss h@ t@ reduction='mean'"
+CLEARED = "zero w; backward s@; step w sgd lr=0.5 momentum=0.5"
 LEARN = "zero w, u; backward l@; clip w, u norm 1.0; step w, u adam lr=0.1"
 
 PROGRAMS = {
@@ -274,6 +281,23 @@ def test_an_op_may_be_called_what_means_something() -> None:
     stored = {n.id for n in ast.walk(ast.parse(written)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     assert "torch" in made
     assert not stored & {"torch", "F", "abs", "round", "sum"}
+
+
+def test_a_failure_is_told_as_a_loop(tmp_path: Path) -> None:
+    member = ForgetsMomentum()
+    text = repeated(f"s@ = sum w dim=(0,) keepdim=False; {CLEARED}", 3, "w = leaf [1, 2]")
+    with pytest.raises(Broken) as caught:
+        Check(member, member.claims)(parse(text))
+    record = failure(caught.value, "test", Session("tests.zoo.stateful:ForgetsMomentum", tmp_path))
+    page = render(record)
+    assert record.loop.splitlines()[-1] == "    optimizer.step()  # <-- here, in iteration 2"
+    assert (
+        page.index("as a loop:\n    w = torch.tensor")
+        < page.index("Line by line:\n")
+        < page.index("-->  9 | sgd5.step()")
+    )
+    assert "requires_grad=True)  # a\n" in record.loop
+    assert "for _ in" not in record.script
 
 
 KINDS = (

@@ -74,6 +74,30 @@ def test_a_failure_as_text(failure: Failure, expected: str) -> None:
     assert text.render(failure) == expected
 
 
+LOOP = """\
+a = torch.tensor([2.0], requires_grad=True)
+b = a * a
+for _ in range(2):
+    b.backward()  # <-- here, in iteration 2"""
+AS_LOOP = """\
+The shortest program found, as a loop:
+    a = torch.tensor([2.0], requires_grad=True)
+    b = a * a
+    for _ in range(2):
+        b.backward()  # <-- here, in iteration 2
+"""
+
+
+def test_a_failure_in_a_loop_is_told_by_lines_where_something_refers_to_them() -> None:
+    both = text.render(replace(FAILURE, loop=LOOP))
+    assert f"{AS_LOOP}\nLine by line:\n    1 | a = torch" in both and "found:\n" not in both
+    alone = text.render(replace(FAILURE, loop=LOOP, why=(), variation="passes with retain_graph=True"))
+    assert f"{AS_LOOP}\nError: " in alone
+    assert "Line by line:" in text.render(replace(FAILURE, loop=LOOP, why=()))
+    page = unescaped(markdown.render(replace(BROKEN, failures=(replace(FAILURE, loop=LOOP),))))
+    assert f"as a loop:\n\n```python\n{LOOP}\n```\n\nLine by line:\n\n```text\n    1 | a" in page
+
+
 def test_text_keeps_to_its_width_and_lets_no_message_drive_the_terminal() -> None:
     long = replace(
         FAILURE,
