@@ -1,0 +1,29 @@
+"""Networks: parameter leaves in an actor's draft, and calls of them by a framework's modules or op by op.
+
+`Network` says what every one has: its `parameters`, their `names`, and three ways to call it (`module`, `composed`, and
+`call`, which is one of both, as was drawn). A network may be called as often as one likes; it is the same parameters
+each time.
+"""
+
+from __future__ import annotations
+
+from strategies.networks.convolutional import Convolutional, convolutional
+from strategies.networks.linear import Linear, Mlp, linear, mlp
+from strategies.networks.network import Network
+from strategies.networks.recurrent import CELLS, Recurrent, recurrent
+from strategies.networks.transformer import Transformer, transformer
+
+__all__ = [
+    "CELLS",
+    "Convolutional",
+    "Linear",
+    "Mlp",
+    "Network",
+    "Recurrent",
+    "Transformer",
+    "convolutional",
+    "linear",
+    "mlp",
+    "recurrent",
+    "transformer",
+]

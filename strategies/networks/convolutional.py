@@ -1,0 +1,109 @@
+"""Convolutional networks: a convolution, batch normalisation by the batch or by running statistics, a curve, the mean
+over all places, a linear layer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rules.language import Attrs, Ref, Shape
+from rules.ops.domains import between
+from strategies.actor import Actor
+from strategies.networks.network import (
+    WEIGHT,
+    Network,
+    Parameters,
+    affine,
+    by_module,
+    called,
+    normalised,
+    op,
+    scaled,
+)
+
+CURVES = ("tanh", "gelu")
+NORMS = (None, "nn_batch_norm", "nn_batch_norm_eval")
+VARIANCE = between(0.5, 2.0, "between a half and two")
+
+INPUTS: dict[int, tuple[Shape, ...]] = {1: ((2, 2, 3), (3, 1, 4)), 2: ((2, 1, 3, 3), (2, 2, 2, 3))}
+"""Inputs for convolutions over one dimension and over two: samples, channels, places."""
+
+
+@dataclass(frozen=True)
+class Convolutional(Network):
+    """`taps`, `scales` and `head` are the parameters of the three layers; running statistics are among the scales."""
+
+    rank: int
+    shape: Shape
+    convolution: Attrs
+    norm: str | None
+    affine: bool
+    curve: str
+    taps: tuple[Ref, ...]
+    scales: tuple[Ref, ...]
+    head: tuple[Ref, ...]
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        return (f"nn_conv{self.rank}d", *([self.norm] if self.norm else ()), "nn_linear")
+
+    def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
+        (x,) = called(a, f"nn_conv{self.rank}d", self.convolution, (*inputs, *self.taps))
+        if self.norm:
+            settings = (("dimensions", self.rank), ("affine", self.affine))
+            (x,) = called(a, self.norm, settings, (x, *self.scales))
+        return called(a, "nn_linear", (("bias", len(self.head) > 1),), (self._pooled(a, x), *self.head))
+
+    def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
+        settings = {key: value for key, value in self.convolution if key != "bias"}
+        name = f"conv{self.rank}d" + ("_bias" if len(self.taps) > 1 else "")
+        x = op(a, name, *inputs, *self.taps, **settings, dilation=1, groups=1)
+        x = self._normalised(a, x) if self.norm else x
+        return [affine(a, self._pooled(a, x), *self.head)]
+
+    def _normalised(self, a: Actor, x: Ref) -> Ref:
+        by_channel = (1, -1, *(1,) * self.rank)
+        scales = [op(a, "reshape", s, shape=by_channel) for s in self.scales]
+        if self.norm == "nn_batch_norm_eval":
+            mean, variance, *scales = scales
+            deviation = op(a, "sqrt", op(a, "add_scalar", variance, scalar=1e-5))
+            x = op(a, "divide", op(a, "subtract", x, mean), deviation)
+        else:
+            x = normalised(a, x, (0, *range(2, 2 + self.rank)))
+        return scaled(a, x, *scales) if scales else x
+
+    def _pooled(self, a: Actor, x: Ref) -> Ref:
+        return op(a, "mean", op(a, self.curve, x), dim=tuple(range(2, 2 + self.rank)), keepdim=False)
+
+    def inputs(self, a: Actor, requires_grad: bool = False) -> list[Ref]:
+        return [a.leaf(self.shape, requires_grad, WEIGHT)]
+
+
+def convolutional(
+    a: Actor,
+    rank: int | None = None,
+    norm: str | None = None,
+    outputs: int = 2,
+    shape: Shape | None = None,
+    frozen: bool = False,
+) -> Convolutional:
+    """A convolutional network for inputs of `shape`; what is not given is drawn."""
+    rank = 1 + a.below(2) if rank is None else rank
+    shape = a.pick(INPUTS[rank]) if shape is None else shape
+    norm = norm or a.pick(NORMS)
+    drawn, channels, bias = Parameters(a, frozen), a.pick((2, 1)), bool(a.below(2))
+    stride, padding = a.pick(((1, 0), (1, 1), (2, 1)))
+    convolution: Attrs = (("stride", stride), ("padding", padding), ("bias", bias))
+    taps = drawn.of(f"nn_conv{rank}d", convolution, "conv.", inputs=shape[1], outputs=channels, kernel=2)
+    affine = bool(a.below(3))
+    scales: tuple[Ref, ...] = ()
+    if norm == "nn_batch_norm_eval":
+        scales = a.leaf((channels,), False, WEIGHT), a.leaf((channels,), False, VARIANCE)
+    if norm and affine:
+        scales = (*scales, *(drawn.leaf(f"norm.{name}", (channels,)) for name in ("weight", "bias")))
+    head = drawn.of("nn_linear", (("bias", bias),), "head.", inputs=channels, outputs=outputs)
+    modules = (f"nn_conv{rank}d", *([norm] if norm else ()), "nn_linear")
+    return Convolutional(
+        drawn.refs, drawn.names, by_module(a, *modules), rank, shape, convolution, norm, affine,
+        a.pick(a.having(*CURVES)), taps, scales, head,
+    )  # fmt: skip

@@ -1,0 +1,86 @@
+"""Linear layers, alone or one after another with something curved between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rules.language import Attrs, Ref
+from strategies.actor import Actor
+from strategies.networks.network import WEIGHT, Network, Parameters, affine, by_module, called, op
+
+CURVES = ("tanh", "sigmoid", "gelu", "silu", "sin")
+"""What stands between two layers: smooth everywhere."""
+
+WIDTHS = (2, 1, 3)
+
+
+@dataclass(frozen=True)
+class Linear(Network):
+    """One linear layer."""
+
+    bias: bool
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        return ("nn_linear",)
+
+    def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
+        return called(a, "nn_linear", _settings(self.bias), (*inputs, *self.parameters))
+
+    def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
+        return [affine(a, inputs[0], *self.parameters)]
+
+    def inputs(self, a: Actor, requires_grad: bool = False) -> list[Ref]:
+        return [a.leaf((a.pick((2, 1, 3)), a.shape(self.parameters[0])[1]), requires_grad, WEIGHT)]
+
+
+@dataclass(frozen=True)
+class Mlp(Network):
+    """Layers with a curve after each but the last."""
+
+    layers: tuple[Linear, ...]
+    curve: str
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        return ("nn_linear",)
+
+    def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
+        return self._run(a, inputs[0], True)
+
+    def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
+        return self._run(a, inputs[0], False)
+
+    def _run(self, a: Actor, x: Ref, module: bool) -> list[Ref]:
+        for number, layer in enumerate(self.layers):
+            x = op(a, self.curve, x) if number else x
+            (x,) = layer.module(a, x) if module else layer.composed(a, x)
+        return [x]
+
+    def inputs(self, a: Actor, requires_grad: bool = False) -> list[Ref]:
+        return self.layers[0].inputs(a, requires_grad)
+
+
+def linear(a: Actor, i: int, o: int, bias: bool = True, frozen: bool = False) -> Linear:
+    """A linear layer from `i` features to `o`."""
+    drawn = Parameters(a, frozen)
+    drawn.of("nn_linear", _settings(bias), inputs=i, outputs=o)
+    return Linear(drawn.refs, drawn.names, by_module(a, "nn_linear"), bias)
+
+
+def mlp(a: Actor, width_in: int, width_out: int, layers: int | None = None, frozen: bool = False) -> Mlp:
+    """Up to three linear layers (or as many as are asked for); layers of one shape may share their parameters."""
+    count = 1 + a.below(3) if layers is None else layers
+    widths = [width_in, *(a.pick(WIDTHS) for _ in range(count - 1)), width_out]
+    bias = a.below(4) < 3
+    drawn, made = Parameters(a, frozen), []
+    way = by_module(a, "nn_linear")
+    for number, (i, o) in enumerate(pairwise(widths)):
+        refs = drawn.of("nn_linear", _settings(bias), f"{number}.", inputs=i, outputs=o)
+        made.append(Linear(refs, drawn.names[-len(refs) :], way, bias))
+    return Mlp(drawn.refs, drawn.names, way, tuple(made), a.pick(a.having(*CURVES)))
+
+
+def _settings(bias: bool) -> Attrs:
+    return (("bias", bias),)

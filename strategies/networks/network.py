@@ -1,0 +1,161 @@
+"""What every network is: parameter leaves, and two ways to call them on a value.
+
+`module` asks for the framework's own module; `composed` computes the module's documented equations op by op. Both use
+the same parameters, so that what one gives is what the other has to give.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rules.catalogue import Needs
+from rules.language import Attrs, Ref, Shape
+from rules.modules import parameters as parameters_of
+from rules.modules import results
+from rules.ops.domains import between
+from strategies.actor import Actor
+from strategies.draft import Undrawable
+
+WEIGHT = between(-1.0, 1.0, "within one")
+"""Where parameters and inputs are drawn: small enough that no gate saturates."""
+
+REUSED = 10
+"""One in so many parameters is another one of the same shape."""
+
+FROZEN = 8
+"""One in so many parameters requires no grad, in networks of which some may."""
+
+
+@dataclass(frozen=True)
+class Network(ABC):
+    """A network: its parameters, their names, and whether `call` asks for the framework's module.
+
+    The parameters are leaves, in the order of the names; one leaf may stand under two names.
+    """
+
+    parameters: tuple[Ref, ...]
+    names: tuple[str, ...]
+    by_module: bool
+
+    @abstractmethod
+    def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
+        """The results of the framework's module."""
+
+    @abstractmethod
+    def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
+        """The same, computed op by op."""
+
+    @abstractmethod
+    def inputs(self, a: Actor, requires_grad: bool = False) -> list[Ref]:
+        """Fresh leaves that the network can be called on."""
+
+    @property
+    @abstractmethod
+    def modules(self) -> tuple[str, ...]:
+        """The modules that it is made of."""
+
+    def call(self, a: Actor, *inputs: Ref) -> list[Ref]:
+        """Its results, in the way that was drawn for it."""
+        return (self.module if self.by_module else self.composed)(a, *inputs)
+
+    def needs_modules(self, a: Actor) -> None:
+        """Give up unless the framework has the network's modules."""
+        a.claims(Needs.MODULES)
+        missing = [name for name in self.modules if name not in a.alphabet.modules]
+        if missing:
+            raise Undrawable(f"the framework has no module {' or '.join(missing)}")
+
+
+class Parameters:
+    """Parameters as they are drawn, one after another; `frozen` says that some may require no grad."""
+
+    def __init__(self, a: Actor, frozen: bool = False) -> None:
+        self.a, self.frozen = a, frozen
+        self.named: list[tuple[str, Ref]] = []
+
+    def leaf(self, name: str, shape: Shape, requires_grad: bool = True) -> Ref:
+        """One parameter: a fresh leaf, now and then one that is there already."""
+        a = self.a
+        same = [ref for _, ref in self.named if a.shape(ref) == shape and a.requires(ref)]
+        if same and requires_grad and a.below(REUSED) == REUSED - 1:
+            ref = a.pick(same)
+        else:
+            freezes = self.frozen and bool(self.named) and a.below(FROZEN) == FROZEN - 1
+            ref = a.leaf(shape, requires_grad and not freezes, WEIGHT)
+        self.named.append((name, ref))
+        return ref
+
+    def of(self, module: str, attrs: Attrs, prefix: str = "", **sizes: int) -> tuple[Ref, ...]:
+        """All parameters of a module."""
+        return tuple([self.leaf(prefix + name, shape) for name, shape in parameters_of(module, attrs, sizes)])
+
+    @property
+    def refs(self) -> tuple[Ref, ...]:
+        """The leaves."""
+        return tuple(ref for _, ref in self.named)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(name for name, _ in self.named)
+
+
+def by_module(a: Actor, *modules: str) -> bool:
+    """Whether a network is to be called by the framework's modules: never where there are none, else mostly."""
+    has = a.can(Needs.MODULES) and set(modules) <= set(a.alphabet.modules)
+    return has and a.below(3) < 2
+
+
+def called(a: Actor, module: str, attrs: Attrs, operands: Iterable[Ref]) -> list[Ref]:
+    """A module on operands."""
+    made = a.apply(module, operands, attrs)
+    assert len(made) == results(module, attrs)
+    return made
+
+
+# -- pieces that composed networks share
+
+
+def op(a: Actor, name: str, *operands: Ref, **attrs: object) -> Ref:
+    """The only result of an op that the framework has to have."""
+    (name,) = a.having(name)
+    return a.apply(name, operands, tuple(attrs.items()))[0]  # type: ignore[arg-type]
+
+
+def affine(a: Actor, x: Ref, weight: Ref, bias: Ref | None = None) -> Ref:
+    """What a linear layer computes."""
+    if bias is not None and "linear_bias" in a.alphabet.ops:
+        return op(a, "linear_bias", x, weight, bias)
+    if "linear" in a.alphabet.ops:
+        made = op(a, "linear", x, weight)
+    else:
+        made = op(a, "matmul", x, op(a, "matrix_transpose", weight))
+    return made if bias is None else op(a, "add", made, bias)
+
+
+def joined(a: Actor, parts: Sequence[Ref], dim: int) -> Ref:
+    """Values put side by side along a dimension."""
+    parts = list(parts)
+    while len(parts) > 1:
+        three = parts[:3] if len(parts) > 2 and "concat_three" in a.alphabet.ops else parts[:2]
+        parts = [op(a, "concat" if len(three) == 2 else "concat_three", *three, dim=dim), *parts[len(three) :]]
+    return parts[0]
+
+
+def stacked(a: Actor, parts: Sequence[Ref], dim: int) -> Ref:
+    """Values put side by side along a new dimension."""
+    return joined(a, [op(a, "expand_dims", part, dim=dim) for part in parts], dim)
+
+
+def normalised(a: Actor, x: Ref, dims: tuple[int, ...]) -> Ref:
+    """Values less their mean, over their deviation."""
+    centred = op(a, "subtract", x, op(a, "mean", x, dim=dims, keepdim=True))
+    variance = op(a, "mean", op(a, "square", centred), dim=dims, keepdim=True)
+    return op(a, "divide", centred, op(a, "sqrt", op(a, "add_scalar", variance, scalar=1e-5)))
+
+
+def scaled(a: Actor, x: Ref, weight: Ref, bias: Ref) -> Ref:
+    """Values times a weight, and a bias."""
+    return op(a, "add", op(a, "multiply", x, weight), bias)

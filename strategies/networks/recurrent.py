@@ -1,0 +1,190 @@
+"""Recurrent networks: cells over a sequence, in layers and directions, by one module or step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rules.language import Attrs, Literal, Ref, Shape
+from rules.ops.shapes import size
+from strategies.actor import Actor
+from strategies.networks.network import WEIGHT, Network, Parameters, affine, by_module, called, joined, op, stacked
+
+CELLS = ("gru", "lstm", "rnn")
+GATES = {"rnn": 1, "gru": 3, "lstm": 4}
+STATES = {"rnn": 1, "gru": 1, "lstm": 2}
+
+
+class Settings(NamedTuple):
+    """What a recurrent network is asked for; `state` says whether its first state is given."""
+
+    layers: int = 1
+    directions: int = 1
+    batch_first: bool = False
+    bias: bool = True
+    state: bool = False
+
+    def attrs(self, lengths: tuple[int, ...] | None = None) -> Attrs:
+        """As a module's settings."""
+        return (*zip(self._fields, self, strict=True), ("lengths", lengths))
+
+
+SETTINGS = (
+    Settings(),
+    Settings(state=True),
+    Settings(batch_first=True, state=True),
+    Settings(layers=2, bias=False, state=True),
+    Settings(directions=2, state=True),
+    Settings(layers=2, directions=2, batch_first=True),
+    Settings(directions=2, batch_first=True, bias=False),
+    Settings(layers=2, directions=2, state=True),
+    Settings(layers=2, batch_first=True),
+)
+"""Any two settings occur together in every way but the rarest; few, for each is traced anew."""
+
+CARRYING = tuple(s for s in SETTINGS if s.state and s.directions == 1)
+"""Those whose last state can be the next part's first."""
+
+WIDTHS = (1, 2)
+SIZES = ((2, 1), (3, 2), (1, 2), (2, 0), (5, 1), (3, 3))
+"""How long sequences are, and how many stand side by side (0: one alone, without a dimension for it)."""
+
+LONG = (12, 1)
+"""The longest, now and then."""
+
+
+@dataclass(frozen=True)
+class Recurrent(Network):
+    """Layers of one kind of cell. Its results are the outputs at all times, then the last states."""
+
+    cell: str
+    settings: Settings
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        return (f"nn_{self.cell}",)
+
+    @property
+    def states(self) -> int:
+        """How many values a state is made of."""
+        return STATES[self.cell]
+
+    def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
+        return called(a, f"nn_{self.cell}", self.settings.attrs(), (*inputs, *self.parameters))
+
+    def packed(self, a: Actor, lengths: tuple[int, ...], *inputs: Ref) -> list[Ref]:
+        """The module on a batch whose sequences have lengths of their own."""
+        return called(a, f"nn_{self.cell}", self.settings.attrs(lengths), (*inputs, *self.parameters))
+
+    def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
+        layers, directions, *_ = self.settings
+        x, *starts = inputs
+        along = self._along(a, x)
+        starts = starts or [self._zeros(a, x)] * self.states
+        count = len(self.parameters) // (layers * directions)
+        ends: list[tuple[Ref, ...]] = []
+        for layer in range(layers):
+            outs = []
+            for k in range(layer * directions, (layer + 1) * directions):
+                state = tuple([op(a, "select", s, dim=0, index=k) for s in starts])
+                weights = self.parameters[count * k : count * (k + 1)]
+                out, last = self._layer(a, x, state, weights, along, reverse=k > layer * directions)
+                outs.append(out)
+                ends.append(last)
+            x = joined(a, outs, len(a.shape(x)) - 1)
+        return [x, *(stacked(a, parts, 0) for parts in zip(*ends, strict=True))]
+
+    def _layer(
+        self, a: Actor, x: Ref, state: tuple[Ref, ...], weights: tuple[Ref, ...], along: int, reverse: bool
+    ) -> tuple[Ref, tuple[Ref, ...]]:
+        """One layer in one direction: the output at every time, and the last state."""
+        w_ih, w_hh, *biases = weights
+        b_ih, b_hh = biases or (None, None)
+        given = affine(a, x, w_ih, b_ih)
+        (name,) = a.having("unstack")
+        times = a.apply(name, (given,), (("dim", along),))
+        outs = []
+        for at in times[::-1] if reverse else times:
+            state = stepped(a, self.cell, at, affine(a, state[0], w_hh, b_hh), state)
+            outs.append(state[0])
+        return stacked(a, outs[::-1] if reverse else outs, along), state
+
+    def _along(self, a: Actor, x: Ref) -> int:
+        """Which of the input's dimensions is time."""
+        return 1 if self.settings.batch_first and len(a.shape(x)) == 3 else 0
+
+    def batch(self, a: Actor, x: Ref) -> tuple[int, ...]:
+        """The batch's dimension, if the input has one."""
+        return (a.shape(x)[1 - self._along(a, x)],) if len(a.shape(x)) == 3 else ()
+
+    def state_shape(self, a: Actor, x: Ref) -> Shape:
+        """The shape of a state for an input."""
+        hidden = a.shape(self.parameters[1])[1]  # weight_hh_l0
+        return (self.settings.layers * self.settings.directions, *self.batch(a, x), hidden)
+
+    def _zeros(self, a: Actor, x: Ref) -> Ref:
+        shape = self.state_shape(a, x)
+        return a.leaf(value=Literal((0.0,) * size(shape), shape, a.dtype), requires_grad=False)
+
+    def sequence(self, a: Actor, time: int, batch: int, requires_grad: bool = False) -> Ref:
+        """A fresh input."""
+        inputs = a.shape(self.parameters[0])[1]
+        shape = (batch, time) if self.settings.batch_first else (time, batch)
+        return a.leaf((*shape, inputs) if batch else (time, inputs), requires_grad, WEIGHT)
+
+    def first(self, a: Actor, x: Ref, requires_grad: bool = False) -> list[Ref]:
+        """Fresh first states for an input."""
+        return [a.leaf(self.state_shape(a, x), requires_grad, WEIGHT) for _ in range(self.states)]
+
+    def inputs(self, a: Actor, requires_grad: bool = False) -> list[Ref]:
+        x = self.sequence(a, *sizes(a), requires_grad)
+        return [x, *(self.first(a, x, requires_grad) if self.settings.state else ())]
+
+
+def sizes(a: Actor) -> tuple[int, int]:
+    """A length and a batch."""
+    return LONG if a.below(24) == 23 else a.pick(SIZES)
+
+
+def recurrent(
+    a: Actor,
+    cell: str | None = None,
+    width_in: int | None = None,
+    hidden: int | None = None,
+    settings: Settings | None = None,
+    frozen: bool = False,
+) -> Recurrent:
+    """A recurrent network; what is not given is drawn."""
+    cell = cell or a.pick(CELLS)
+    settings = settings or a.pick(SETTINGS)
+    width_in = a.pick(WIDTHS) if width_in is None else width_in
+    hidden = a.pick(WIDTHS) if hidden is None else hidden
+    drawn = Parameters(a, frozen)
+    drawn.of(f"nn_{cell}", settings.attrs(), inputs=width_in, hidden=hidden)
+    return Recurrent(drawn.refs, drawn.names, by_module(a, f"nn_{cell}"), cell, settings)
+
+
+def stepped(a: Actor, cell: str, given: Ref, kept: Ref, state: tuple[Ref, ...]) -> tuple[Ref, ...]:
+    """One step of a cell: the next state, from what the input and the hidden state come to."""
+    match cell:
+        case "rnn":
+            return (op(a, "tanh", op(a, "add", given, kept)),)
+        case "gru":
+            (h,) = state
+            (gr, gz, gn), (kr, kz, kn) = _gates(a, given, 3), _gates(a, kept, 3)
+            r, z = (op(a, "sigmoid", op(a, "add", g, k)) for g, k in ((gr, kr), (gz, kz)))
+            n = op(a, "tanh", op(a, "add", gn, op(a, "multiply", r, kn)))
+            rest = op(a, "subtract", n, op(a, "multiply", z, n))
+            return (op(a, "add", rest, op(a, "multiply", z, h)),)
+    _, c = state
+    i, f, g, o = _gates(a, op(a, "add", given, kept), 4)
+    i, f, o = (op(a, "sigmoid", gate) for gate in (i, f, o))
+    c = op(a, "add", op(a, "multiply", f, c), op(a, "multiply", i, op(a, "tanh", g)))
+    return op(a, "multiply", o, op(a, "tanh", c)), c
+
+
+def _gates(a: Actor, values: Ref, count: int) -> list[Ref]:
+    """The gates that stand beside one another in the last dimension."""
+    (name,) = a.having("split")
+    *_, width = shape = a.shape(values)
+    return a.apply(name, (values,), (("sizes", (width // count,) * count), ("dim", len(shape) - 1)))
