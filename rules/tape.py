@@ -151,7 +151,7 @@ class Tape(Walker):
         """Whether an input of the functional form has a hook that changes its gradient, and is walked through to
         another: whether the result shows the change is not said.
         """
-        through = {out for node in walk.nodes for out in node.record.outs}
+        through = {out for node in (*walk.nodes, *walk.perhaps) for out in node.record.outs}
         inputs = through.intersection(map(self.reference.slot, call.inputs))
         return any(hook.effect != "observe" for _, hook in self.hooks_on(inputs))
 

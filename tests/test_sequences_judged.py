@@ -30,9 +30,17 @@ JUDGED = {
     "requires b True; backward a with [1, 2, 3] create=True; d = held a; backward d with [1, 2, 3]",
     "and one that ceased to is not": f"{LEAF}; b = leaf [1, 2, 3]; assign a b; requires b False; "
     "backward a with [1, 2, 3] create=True; d = held a; backward d with [1, 2, 3]",
+    "clearing to zeros is a write, also of zeros": "a = leaf [1]; b = leaf [2]; c = prelu a b; "
+    "backward c with [1] create=True; d = held b; e = multiply d d; requires b False; zero b to zeros; "
+    "backward e with [1]",
+    "a gradient may be a view whose hooks a write loses": "a = leaf [[1, 2, 3], [4, 5, 6]]; h = leaf [7, 8, 9] const; "
+    "b = adaptive_avg_pool1d a output_size=2; c = grad b wrt a with [[1, 2], [3, 4]] create=True; hook c observe; "
+    "write c set_index_ h index=0; backward c with [[1, 2, 3], [4, 5, 6]]",
 }
 
 LEFT_OPEN = {
+    "a hook on an input through which another is reached by a derivative": f"{LEAF}; b = sqrt a; c = tanh b; "
+    "hook b scale 2.0; d = grad c wrt b with [1, 2, 3] create=True; e, f = grad d wrt a, b with [1, 1, 1]",
     "an empty gradient that was added to keeps a history": "a = leaf (0,) []; b = acos a; backward b with (0,) [] "
     "create=True; backward b with (0,) []; c = leaf 1; assign c none; d = held a; e = negative d",
     "a hook on what may be a view, part of which was written": f"{LEAF}; b = repeat a repeats=2 dim=0; hook b raise; "

@@ -164,9 +164,10 @@ class Holding(State):
             case ZeroGrad(leaves):
                 for leaf in leaves:
                     self.histories.pop(leaf, None)
-                    if not step.set_to_none:
-                        held = self.objects.get(leaf)
-                        if held is not None and self.requires_grad[held]:
+                    held = None if step.set_to_none else self.objects.get(leaf)
+                    if held is not None:
+                        self.memory.written[self.memory.owner(held)] = len(self.steps) - 1  # zeros before, or not
+                        if self.requires_grad[held]:
                             self.stale.add(held)
                             users = self.one_with([held, *self.memory.users_of(held)])
                             self.memory.unsure.update(r for r in users if r.at >= 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rules.language import Apply, Hook, Instruction, Ref
+from rules.language import Apply, Grad, Hook, Instruction, Ref
 from rules.reference.functions import Array
 from rules.reference.memory import Memory
 from rules.reference.recording import Record, Slot, evaluate
@@ -144,8 +144,9 @@ class State:
     # -- memory -------------------------------------------------------------------------------------------------------
 
     def _may_be_view(self, ref: Ref) -> bool:
-        """Whether a value is a view, or what an op returned, which may be a view of something that nobody sees."""
-        return ref.at >= 0 and ref not in self.same and isinstance(self.steps[ref.at], Apply)
+        """Whether a value is a view, or what an op or a call returned, which may be a view of something unseen."""
+        at = self.same.get(ref, ref).at
+        return at < 0 or isinstance(self.steps[at], (Apply, Grad))
 
     def overwrite(self, at: int, ref: Ref, value: Array) -> None:
         """A value, and all that shares its memory, is another from instruction `at` on."""
