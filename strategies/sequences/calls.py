@@ -130,14 +130,27 @@ def hook(s: Sequence) -> None:
     if not options or not b.can(Needs.HOOKS):
         return
     target = b.recent(options)
-    memory = b.reference.memory
-    if memory.written.get(memory.owner(target), -1) > target.at and not b.reference.is_leaf(target):
+    if _may_be_stale(s, target):
         return  # PyTorch 2.13 crashes where a view gets a hook after its memory was written to
     if b.reference.is_leaf(target) and b.can(Needs.ACCUMULATED_HOOKS) and not b.below(4):
         s.handles.append(b.hook(target, accumulated=True))
         return
     effect = b.pick(("observe", "scale", "observe", "scale", "replace", "raise", "misshape"))
     s.handles.append(b.hook(target, effect, b.pick(FACTORS) if effect in ("scale", "replace") else 1.0))
+
+
+def _may_be_stale(s: Sequence, target: Ref) -> bool:
+    """Whether a value that is no leaf may use memory that was written to after it was made, by a call perhaps that
+    added to a gradient.
+    """
+    reference, memory = s.b.reference, s.b.reference.memory
+    owner = memory.owner(target)
+    if reference.is_leaf(target):
+        return False
+    if memory.written.get(owner, -1) > target.at:
+        return True
+    held = {memory.owner(held) for held in reference.objects.values() if held is not None}
+    return (owner.at < 0 or owner in held) and owner != target and target not in reference.same
 
 
 @turn(1)
