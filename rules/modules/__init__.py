@@ -23,7 +23,7 @@ drawn op by op; whoever looks an op up by name finds them through `rules.ops.wri
 
 from __future__ import annotations
 
-from rules.language import Attrs
+from rules.language import Attrs, Shape
 from rules.modules.attention import ATTENTION
 from rules.modules.layers import LAYERS
 from rules.modules.module import Module, Named, Sizes
@@ -43,9 +43,12 @@ def parameters(op: str, attrs: Attrs, sizes: Sizes) -> Named:
     return TABLE[op].parameters(dict(attrs), sizes)
 
 
-def inputs(op: str, attrs: Attrs) -> tuple[str, ...]:
-    """The names of the operands before the parameters."""
-    return TABLE[op].inputs(dict(attrs))
+def inputs(op: str, attrs: Attrs, sizes: Sizes, first: Shape) -> Named:
+    """The names and shapes of the operands before the parameters: the input, which has the shape `first`, and others.
+
+    Where attention has a memory, `sizes` says how many `keys` there are in it.
+    """
+    return (("x", first), *TABLE[op].further(dict(attrs), sizes, first))
 
 
 def results(op: str, attrs: Attrs) -> int:

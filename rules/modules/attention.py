@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rules.language import Shape
 from rules.modules.module import Given, Named, Settings, Sizes, made, module, unless
 
 
@@ -68,6 +69,12 @@ def _attention_parameters(settings: Settings, sizes: Sizes) -> Named:
         ("out_proj.bias", (width,)),
     )
     return named if settings["bias"] else named[::2]
+
+
+def _memory(settings: Settings, sizes: Sizes, first: Shape) -> Named:
+    """What is attended to, where it is not the input itself: as many keys as the size says."""
+    shape = (first[0], sizes["keys"], first[2]) if settings["batch_first"] else (sizes["keys"], *first[1:])
+    return (("memory", shape),) if settings["memory"] else ()
 
 
 def _masks(given: Given, settings: Settings, mask: str, padding: str, keys: str) -> list[str]:
@@ -153,8 +160,8 @@ ATTENTION = (
         _attention_code,
         _attention,
         _attention_parameters,
-        ("width",),
-        lambda settings: ("x", "memory") if settings["memory"] else ("x",),
+        ("width", "keys"),
+        _memory,
         lambda settings: 2 if settings["need_weights"] else 1,
         unsaved=(4, 5),  # the bias that is added last: where it stands depends on `memory`
     ),
@@ -165,6 +172,6 @@ ATTENTION = (
         _encoder_parameters,
         ("width", "feedforward"),
         unsaved=(8, 12),  # the last bias that is added, which of the two the order of normalising decides
-        also_saves=(0, 9, 10, 11, 12),  # a normalisation keeps all its operands together
+        also_saves=(11, 12),  # a normalisation keeps all its operands together
     ),
 )

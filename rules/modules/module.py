@@ -25,13 +25,13 @@ class Module:
     """A module: its row, and what its settings decide.
 
     `parameters` gives, for settings and sizes, the names and shapes of its parameters and buffers, in the order of the
-    operands and named as in `state_dict`; `inputs` the names of the operands before them; `results` how many results
-    there are. `sizes` are the names of its sizes, as `parameters` reads them.
+    operands and named as in `state_dict`; `further` those of the operands between the input, whose shape it is told,
+    and the parameters; `results` how many results there are. `sizes` are the names of the sizes that these read.
     """
 
     row: Op
     parameters: Callable[[Settings, Sizes], Named]
-    inputs: Callable[[Settings], tuple[str, ...]]
+    further: Callable[[Settings, Sizes, Shape], Named]
     results: Callable[[Settings], int]
     sizes: tuple[str, ...]
 
@@ -63,21 +63,22 @@ def module(
     reference: Callable[..., Any],
     parameters: Callable[[Settings, Sizes], Named],
     sizes: tuple[str, ...],
-    inputs: Callable[[Settings], tuple[str, ...]] = lambda settings: ("x",),
+    further: Callable[[Settings, Sizes, Shape], Named] = lambda settings, sizes, first: (),
     results: Callable[[Settings], int] = lambda settings: 1,
     **fields: Any,
 ) -> Module:
     """A module whose code is written from the names of its operands."""
 
     def written(operands: Sequence[str], settings: Settings) -> str:
-        before = inputs(settings)
-        names = (*before, *(n for n, _ in parameters(settings, defaultdict(lambda: 1))))
+        sizes: Sizes = defaultdict(lambda: 1)
+        before = ("x", *(name for name, _ in further(settings, sizes, (1, 1, 1))))
+        names = (*before, *(name for name, _ in parameters(settings, sizes)))
         given = Given(zip(names, operands, strict=True))
         given.inputs = before
         return code(given, settings)
 
     row = Op(name, "", reference, Saves.SURELY, accepts=lambda shape: False, fresh=(), family="modules", code=written)
-    return Module(replace(row, **fields), parameters, inputs, results, sizes)
+    return Module(replace(row, **fields), parameters, further, results, sizes)
 
 
 def made(kind: str, *sizes: object, **settings: object) -> str:

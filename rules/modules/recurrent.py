@@ -105,6 +105,15 @@ def _parameters(gates: int) -> Callable[[Settings, Sizes], Named]:
     return parameters
 
 
+def _states(names: tuple[str, ...]) -> Callable[[Settings, Sizes, Shape], Named]:
+    def states(settings: Settings, sizes: Sizes, first: Shape) -> Named:
+        batch = () if len(first) == 2 else (first[0 if settings["batch_first"] else 1],)
+        shape = (settings["layers"] * settings["directions"], *batch, sizes["hidden"])
+        return tuple((name, shape) for name in names) if settings["state"] else ()
+
+    return states
+
+
 def _code(kind: str, states: Sequence[str]) -> Callable[[Given, Settings], str]:
     def code(given: Given, settings: Settings) -> str:
         x, batch_first = given["x"], settings["batch_first"]
@@ -138,7 +147,7 @@ def _module(name: str, kind: str, cell: Callable[..., Any], gates: int, states: 
         _recurrent(cell, len(states)),
         _parameters(gates),
         ("inputs", "hidden"),
-        lambda settings: ("x", *(states if settings["state"] else ())),
+        _states(states),
         lambda settings: 1 + len(states),
     )
 
