@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from types import SimpleNamespace
 from typing import Any
 from weakref import ref
 
@@ -62,17 +61,7 @@ def _params(leaves: Sequence[torch.Tensor], groups: Groups) -> list[Any]:
     return [{"params": [next(rest) for _ in range(count)], **dict(own)} for count, own in groups]
 
 
-class _Layers:
-    """`torch.nn`, but a layer is made once for equal settings: `torch.func.functional_call` leaves it as it was."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(torch.nn, name)
-        made = lru_cache(maxsize=None)(found) if isinstance(found, type) else found
-        setattr(self, name, made)
-        return made
-
-
-_GLOBALS = {"torch": SimpleNamespace(**{**vars(torch), "nn": _Layers()}), "F": torch.nn.functional}
+_GLOBALS = {"torch": torch, "F": torch.nn.functional}
 
 
 @lru_cache(maxsize=None)
