@@ -148,7 +148,7 @@ def _writing(tape: Tape, step: Write, modes: Modes) -> Expectation:
         raises[Kind.VIEW_WRITTEN] = "views/restricted"  # a gradient may be a view that was made without recording,
         if owner not in memory.seen:
             raises[Kind.OVERLAP] = "writes/overlap"  # or one element spread over many places
-            unclear = True
+            unclear = unclear or reference.observing
     if any(map(tape.poisoned, (target, *step.args))):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"
     if recorded and (target in memory.restricted or any(r in memory.restricted for r in memory.relatives(target))):
