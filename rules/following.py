@@ -28,9 +28,9 @@ def take(reference: Reference, at: int, step: Instruction, modes: Modes, seen: S
 
 def enter(reference: Reference, at: int, step: Instruction, modes: Modes, seen: Seen) -> None:
     """Let the reference compute what an instruction that returned had to do."""
-    if isinstance(step, (Apply, Write)) and not _in_domain(reference, step):
+    if not in_domain(reference, step):
         memory = reference.memory
-        memory.unsure.update(outputs(at, step) if isinstance(step, Apply) else memory.users_of(step.target))
+        memory.unsure.update(memory.users_of(step.target) if isinstance(step, Write) else outputs(at, step))
     reference.add(step, modes, seen)
 
 
@@ -71,8 +71,10 @@ def _unite(reference: Reference, at: int, step: Grad, outcome: Returned) -> None
         reference.same[Ref(at, k)] = Ref(at, j)
 
 
-def _in_domain(reference: Reference, step: Apply | Write) -> bool:
+def in_domain(reference: Reference, step: Instruction) -> bool:
     """Whether an op's operands, which depend on what the framework did, still are where it is smooth."""
+    if not isinstance(step, (Apply, Write)):
+        return True
     op = row_of(step.op)
     refs = step.args if isinstance(step, Apply) else (step.target, *step.args)
     values = [reference.values[r] for r in refs]

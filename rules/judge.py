@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from rules.catalogue import RULES, Level, Needs
-from rules.following import adopt, enter, leave_out
+from rules.following import adopt, enter, in_domain, leave_out
 from rules.graph import Expectation
 from rules.holdings import Holdings
 from rules.keeping import Keeping
@@ -85,6 +85,9 @@ class _Judge(Making, Stepping, Watching, Holdings):
     def _instruction(self, at: int, step: Instruction, expectation: Expectation, seen: Seen) -> Violation | None:
         match seen.outcome:
             case Raised() as raised:
+                if raised.kind not in expectation.raises and self.stateful and not in_domain(self.reference, step):
+                    self.lost = True  # nobody says what an op does there
+                    return None
                 if raised.kind not in expectation.raises:
                     return self._wrong_error(at, step, expectation, raised)
                 violation = self._after_error(at, step, expectation, raised, seen)

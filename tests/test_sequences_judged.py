@@ -39,6 +39,8 @@ JUDGED = {
 }
 
 LEFT_OPEN = {
+    "an op that is given what it is not defined for": "a = leaf [[0, 0], [0, 0]]; backward a with [[1, 1], [1, 1]]; "
+    "b = held a; no_grad: write b zero_; c = inv b",
     "a hook on an input through which another is reached by a derivative": f"{LEAF}; b = sqrt a; c = tanh b; "
     "hook b scale 2.0; d = grad c wrt b with [1, 2, 3] create=True; e, f = grad d wrt a, b with [1, 1, 1]",
     "an empty gradient that was added to keeps a history": "a = leaf (0,) []; b = acos a; backward b with (0,) [] "
