@@ -18,6 +18,11 @@ def _leaves(b: Actor, least: int = 1) -> list[Ref]:
     return [b.leaf(b.pick(SHAPES)) for _ in range(least + b.below(3))]
 
 
+def _others(b: Actor) -> list[Ref]:
+    """Perhaps a leaf that is none of an optimizer's."""
+    return [b.leaf(b.pick(SHAPES))] if b.below(2) else []
+
+
 def _differentiate(b: Actor, leaves: list[Ref]) -> None:
     """A backward call for each of some leaves."""
     for leaf in leaves:
@@ -58,17 +63,18 @@ def remembered(b: Actor, name: str | None = None) -> None:
 @history
 def skipped(b: Actor) -> None:
     """A leaf that some steps find without a gradient, between steps that move it."""
-    leaves = _leaves(b, 2)
+    leaves = _leaves(b)
     drawn = optimizer(b, leaves)
-    skipping = b.pick(leaves)
+    skipping = leaves[0]
     if b.below(4) < 3:
-        _differentiate(b, leaves)
+        _differentiate(b, leaves[: 1 + b.below(len(leaves))])
         b.step(leaves, *drawn)
     b.zero(skipping)
     for _ in range(1 + b.below(2)):
         b.step(leaves, *drawn)
-    _renew(b, leaves)
-    b.step(leaves, *drawn)
+    if b.below(4) < 3:
+        _differentiate(b, leaves[: 1 + b.below(len(leaves))])
+        b.step(leaves, *drawn)
 
 
 @history
@@ -135,7 +141,7 @@ def kept_gradients(b: Actor) -> None:
     """A step, and what the leaves, and others, hold afterwards; a second step along the same gradients."""
     leaves = _leaves(b)
     drawn = optimizer(b, leaves)
-    _differentiate(b, [*leaves, b.leaf(b.pick(SHAPES))])
+    _differentiate(b, [*leaves, *_others(b)])
     for _ in range(1 + b.below(2)):
         b.step(leaves, *drawn)
 
@@ -147,7 +153,7 @@ def cleared(b: Actor) -> None:
     leaves = _leaves(b)
     drawn: Drawn = optimizer(b, leaves)
     b.make(leaves, *drawn)
-    _differentiate(b, [*leaves, b.leaf(b.pick(SHAPES))])
+    _differentiate(b, [*leaves, *_others(b)])
     for _ in range(1 + b.below(2)):
         if b.below(2):
             b.step(leaves, *drawn)
@@ -160,7 +166,7 @@ def clipped(b: Actor) -> None:
     """Gradients clipped by their norm or by value, above the bound or within it; some leaves hold none."""
     b.claims(Needs.CLIPS)
     leaves = _leaves(b)
-    _differentiate(b, leaves[: 1 + b.below(len(leaves))])
+    _differentiate(b, leaves[: b.below(len(leaves) + 1)])
     b.clip(leaves, b.pick(("norm", "value")), b.pick(BOUNDS))
     if b.can(Needs.OPTIMIZERS) and b.below(2):
         b.step(leaves, *optimizer(b, leaves))

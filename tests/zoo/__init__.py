@@ -22,6 +22,7 @@ from tests.zoo import (
     lifetime,
     memory,
     modes,
+    optimizers,
     relations,
     stateful,
     torn,
@@ -32,7 +33,7 @@ from tests.zoo.kit import Member
 
 FAMILIES: tuple[ModuleType, ...] = (
     accumulation, holding, lifetime, graphs, derivatives, higher, detaching, errors, torn, stateful, writes, views,
-    modes, functional, hooks, memory, relations, history,
+    modes, functional, hooks, memory, relations, history, optimizers,
 )  # fmt: skip
 
 

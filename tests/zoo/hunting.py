@@ -6,6 +6,7 @@ member first, and gives each as many programs as the quick profile would. What c
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 import suites
@@ -38,6 +40,9 @@ from tests.zoo.kit import Member
 
 QUICK = 60
 """Programs per rule; each op by itself gets a tenth, and ten at least, as in the suites."""
+
+MANY = 40
+"""A test with more cases than that is left out: what it is about, others test, too."""
 
 FIRST_OPS = 12
 """How many ops are tried by themselves where the audit finds none that is wrong."""
@@ -72,6 +77,14 @@ class Catch:
 
 
 @dataclass(frozen=True, slots=True)
+class Probing:
+    """The body of a test, and what it draws."""
+
+    body: Callable[..., None]
+    strategies: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """One of the suites' tests: the rule that it is about, and the body that draws, runs and judges."""
 
@@ -97,31 +110,34 @@ class Counting(Check):
 
 
 @cache
-def tests() -> dict[str, tuple[str, Callable[..., None]]]:
+def tests() -> dict[str, tuple[str, Probing]]:
     """Every test of the suites by its family and name, with the rule that it is about."""
     found = {}
     for module in pkgutil.iter_modules(suites.__path__):
         for name, test in vars(importlib.import_module(f"suites.{module.name}")).items():
             marks = {mark.name: mark for mark in getattr(test, "pytestmark", ())}
-            if "rule" in marks and hasattr(test, "hypothesis") and _is_drawn(test):
-                found[f"{module.name.removeprefix('test_')}/{name}"] = (marks["rule"].args[0], test)
+            if "rule" in marks and hasattr(test, "hypothesis"):
+                for case, body in _bodies(test, marks.get("parametrize")):
+                    found[f"{module.name.removeprefix('test_')}/{name}{case}"] = (marks["rule"].args[0], body)
     return found
 
 
-def _is_drawn(test: Callable[..., None]) -> bool:
-    """Whether a test needs nothing but what it draws, and a check."""
+def _bodies(test: Callable[..., None], each: pytest.Mark | None) -> Iterator[tuple[str, Probing]]:
+    """A test's body, or those of its cases where they are few, if they need nothing but what is drawn, and a check."""
     inner, given = test.hypothesis.inner_test, test.hypothesis._given_kwargs  # type: ignore[attr-defined]
-    return set(inspect.signature(inner).parameters) <= {"check", *given}
+    left = set(inspect.signature(inner).parameters) - {"check", *given}
+    if not left:
+        yield "", Probing(inner, given)
+    elif each is not None and left == {each.args[0]} and len(each.args[1]) <= MANY:
+        for case in each.args[1]:
+            yield f"[{case}]", Probing(functools.partial(inner, **{each.args[0]: case}), given)
 
 
 def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> Iterator[Probe]:
     """All tests as probes, those of the rules in `first` before the others; `ops` are tested by themselves."""
     order = {rule: place for place, rule in enumerate(first)}
     few = max(10, examples // 10)
-    found = [
-        Probe(rule, name, test.hypothesis.inner_test, test.hypothesis._given_kwargs, examples)  # type: ignore[attr-defined]
-        for name, (rule, test) in tests().items()
-    ]
+    found = [Probe(rule, name, probing.body, probing.strategies, examples) for name, (rule, probing) in tests().items()]
     for op in ops:
         found.append(Probe("gradients/op", f"op[{op}]", _alone, {"program": situations.single_ops(op)}, few))
         found.append(Probe("higher/op", f"twice[{op}]", _alone, {"program": curvatures(op)}, few))
