@@ -92,7 +92,7 @@ def _batch_running(j, x, mean, var, *scales, dimensions, affine):
 
 def _spreads(x: np.ndarray, *scales: np.ndarray) -> bool:
     """Whether every channel's values differ enough to be normalised."""
-    return x.size > 0 and bool(np.var(x, axis=(0, *range(2, x.ndim))).min() >= 0.05)
+    return x.size > 0 and bool(np.var(x, axis=(0, *range(2, x.ndim))).min() >= 0.01)
 
 
 def _scales(settings: Settings, shape: tuple[int, ...]) -> Named:
@@ -125,6 +125,11 @@ def _layer_parameters(settings: Settings, sizes: Sizes) -> Named:
     return _scales(settings, settings["normalized_shape"])
 
 
+def _rows_spread(x: np.ndarray, *scales: np.ndarray) -> bool:
+    """Whether the values of every row differ enough; then so do those of several rows together."""
+    return x.size > 0 and bool(np.var(x, axis=-1).min() >= 0.01)
+
+
 def _layer_code(given: Given, settings: Settings) -> str:
     x, affine = given["x"], unless(True, settings["affine"])
     layer = made("LayerNorm", settings["normalized_shape"], elementwise_affine=affine, dtype=f"{x}.dtype")
@@ -144,5 +149,14 @@ LAYERS = (
         unsaved=(4,),
         also_saves=(0, 1, 2, 3),
     ),
-    module("nn_layer_norm", _layer_code, _layer, _layer_parameters, (), unsaved=(2,), also_saves=(0, 1, 2)),
+    module(
+        "nn_layer_norm",
+        _layer_code,
+        _layer,
+        _layer_parameters,
+        (),
+        apart=_rows_spread,
+        unsaved=(2,),
+        also_saves=(0, 1, 2),
+    ),
 )
