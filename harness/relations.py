@@ -27,6 +27,9 @@ WHY = {
     "other",
     "relations/repeated": "ends several calls on a graph that was kept, which the second program walks once",
     "relations/interleaved": "has nothing to do with what stands between these lines in the second program",
+    "networks/module": "goes through modules, which the second program computes op by op from the same parameters",
+    "recurrent/module": "goes through a module, which the second program computes step by step from its parameters",
+    "recurrent/packed": "goes through a padded batch, of which the second program takes each sequence by itself",
 }
 """What relates the programs of each rule, said of the line at which they part."""
 

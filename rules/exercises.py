@@ -9,6 +9,7 @@ from rules.graph import Freed, Node, Walk
 from rules.language import Backward, Grad, Hook, Modes, Ref, RemoveHook, Walking, records
 from rules.ops import Saves
 from rules.ops.writes import WRITES
+from rules.recurring import detaches_state, through_modules
 from rules.reference.functions import VJP
 from rules.reference.recording import MOVE, Slot
 from rules.reference.state import is_shadow
@@ -36,6 +37,10 @@ def exercised(tape: Tape, call: Walking, walk: Walk, modes: Modes) -> tuple[str,
         rules.append("errors/goes-on")
     if tape.actions > 1:
         rules.append("sequences/history")
+    if isinstance(call, Backward) and walk.leaves:
+        rules += through_modules(walk.nodes)
+    if detaches_state(tape, walk):
+        rules.append("recurrent/detached-state")
     rules += [*_written(tape, walk), *_hooked(tape, call, walk), *_lifetime(tape, call, walk)]
     return tuple(dict.fromkeys(rules))
 

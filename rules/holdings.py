@@ -88,7 +88,7 @@ class Holdings:
                 if held is None and self._negligible(call, leaf, contribution):
                     continue  # a gradient that is zero throughout may stay undefined
                 twins = "gradients/equal-leaves" in expectation.exercises
-                rule = "gradients/equal-leaves" if twins and held is None else before
+                rule = "gradients/equal-leaves" if twins and held is None else self._by_module(expectation, before)
                 return self._differs(rule, at, leaf, "the leaf holds no gradient", "the leaf holds a gradient", call)
             dtype = self.tape.leaves[leaf].value.dtype if leaf in self.tape.leaves else got.dtype
             if got.value.shape != contribution.shape or got.dtype != dtype:
@@ -185,7 +185,13 @@ class Holdings:
             "higher/op", "higher/op-third", "higher/differentiable", "writes/error-or-recorded", "hooks/result",
             "views/history", "writes/recorded",
         )  # fmt: skip
+        rule = self._by_module(expectation, rule)
         return next((s for s in special if s in expectation.exercises and self.applies(s)), rule)
+
+    def _by_module(self, expectation: Expectation, rule: str) -> str:
+        """The rule about the gradients of the modules that a call goes through; `rule` where it goes through none."""
+        modules = ("recurrent/gradient", "networks/gradient")
+        return next((s for s in modules if s in expectation.exercises and self.applies(s)), rule)
 
     def _negligible(self, call: Walking, leaf: Ref, contribution: np.ndarray) -> bool:
         """Whether a contribution is zero but for the rounding of the reference itself."""

@@ -32,6 +32,7 @@ from rules.language import (
 from rules.legality import allowed, refusals
 from rules.modules import MODULES
 from rules.observations import Gradient, Kind, NotRun, Outcome, Raised, Returned, Seen
+from rules.recurring import carries_state
 from rules.reference.recording import Slot
 from rules.reference.values import Reference
 from rules.walking import Walker
@@ -212,6 +213,8 @@ class Tape(Walker):
             rules.append("lifetime/last-call-frees")
         if isinstance(call, Grad):
             rules.append("functional/frees")
+        if carries_state(self, walk, gone):
+            rules.append("recurrent/carried-state")
         repeated = any(self.reference.slot(root) in self.roots for root in call.roots)
         rules.append("lifetime/same-root-raises" if repeated else "lifetime/freed-subgraph-raises")
         if any(node.freed is Freed.SURELY and self._freed_by_default(node) for node in gone):

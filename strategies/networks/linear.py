@@ -26,13 +26,13 @@ class Linear(Network):
         return ("nn_linear",)
 
     def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
-        return called(a, "nn_linear", _settings(self.bias), (*inputs, *self.parameters))
+        return called(a, "nn_linear", _settings(self.bias), (*inputs, *self.operands))
 
     def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
-        return [affine(a, inputs[0], *self.parameters)]
+        return [affine(a, inputs[0], *self.operands)]
 
     def inputs(self, a: Actor, requires_grad: bool = False) -> list[Ref]:
-        return [a.leaf((a.pick((2, 1, 3)), a.shape(self.parameters[0])[1]), requires_grad, WEIGHT)]
+        return [a.leaf((a.pick((2, 1, 3)), a.shape(self.operands[0])[1]), requires_grad, WEIGHT)]
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,17 @@ FROZEN = 8
 class Network(ABC):
     """A network: its parameters, their names, and whether `call` asks for the framework's module.
 
-    The parameters are leaves, in the order of the names; one leaf may stand under two names.
+    `operands` are the leaves in the order of the names; one leaf may stand under two names.
     """
 
-    parameters: tuple[Ref, ...]
+    operands: tuple[Ref, ...]
     names: tuple[str, ...]
     by_module: bool
+
+    @property
+    def parameters(self) -> tuple[Ref, ...]:
+        """The leaves, each of them once."""
+        return tuple(dict.fromkeys(self.operands))
 
     @abstractmethod
     def module(self, a: Actor, *inputs: Ref) -> list[Ref]:

@@ -70,24 +70,24 @@ class Recurrent(Network):
         return STATES[self.cell]
 
     def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
-        return called(a, f"nn_{self.cell}", self.settings.attrs(), (*inputs, *self.parameters))
+        return called(a, f"nn_{self.cell}", self.settings.attrs(), (*inputs, *self.operands))
 
     def packed(self, a: Actor, lengths: tuple[int, ...], *inputs: Ref) -> list[Ref]:
         """The module on a batch whose sequences have lengths of their own."""
-        return called(a, f"nn_{self.cell}", self.settings.attrs(lengths), (*inputs, *self.parameters))
+        return called(a, f"nn_{self.cell}", self.settings.attrs(lengths), (*inputs, *self.operands))
 
     def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
         layers, directions, *_ = self.settings
         x, *starts = inputs
-        along = self._along(a, x)
+        along = self.along(a, x)
         starts = starts or [self._zeros(a, x)] * self.states
-        count = len(self.parameters) // (layers * directions)
+        count = len(self.operands) // (layers * directions)
         ends: list[tuple[Ref, ...]] = []
         for layer in range(layers):
             outs = []
             for k in range(layer * directions, (layer + 1) * directions):
                 state = tuple([op(a, "select", s, dim=0, index=k) for s in starts])
-                weights = self.parameters[count * k : count * (k + 1)]
+                weights = self.operands[count * k : count * (k + 1)]
                 out, last = self._layer(a, x, state, weights, along, reverse=k > layer * directions)
                 outs.append(out)
                 ends.append(last)
@@ -109,17 +109,17 @@ class Recurrent(Network):
             outs.append(state[0])
         return stacked(a, outs[::-1] if reverse else outs, along), state
 
-    def _along(self, a: Actor, x: Ref) -> int:
+    def along(self, a: Actor, x: Ref) -> int:
         """Which of the input's dimensions is time."""
         return 1 if self.settings.batch_first and len(a.shape(x)) == 3 else 0
 
     def batch(self, a: Actor, x: Ref) -> tuple[int, ...]:
         """The batch's dimension, if the input has one."""
-        return (a.shape(x)[1 - self._along(a, x)],) if len(a.shape(x)) == 3 else ()
+        return (a.shape(x)[1 - self.along(a, x)],) if len(a.shape(x)) == 3 else ()
 
     def state_shape(self, a: Actor, x: Ref) -> Shape:
         """The shape of a state for an input."""
-        hidden = a.shape(self.parameters[1])[1]  # weight_hh_l0
+        hidden = a.shape(self.operands[1])[1]  # weight_hh_l0
         return (self.settings.layers * self.settings.directions, *self.batch(a, x), hidden)
 
     def _zeros(self, a: Actor, x: Ref) -> Ref:
@@ -128,7 +128,7 @@ class Recurrent(Network):
 
     def sequence(self, a: Actor, time: int, batch: int, requires_grad: bool = False) -> Ref:
         """A fresh input."""
-        inputs = a.shape(self.parameters[0])[1]
+        inputs = a.shape(self.operands[0])[1]
         shape = (batch, time) if self.settings.batch_first else (time, batch)
         return a.leaf((*shape, inputs) if batch else (time, inputs), requires_grad, WEIGHT)
 
@@ -188,3 +188,20 @@ def _gates(a: Actor, values: Ref, count: int) -> list[Ref]:
     (name,) = a.having("split")
     *_, width = shape = a.shape(values)
     return a.apply(name, (values,), (("sizes", (width // count,) * count), ("dim", len(shape) - 1)))
+
+
+NEEDED = ("select", "unstack", "expand_dims", "concat", "tanh", "add")
+"""The ops that a composed network needs besides those of linear layers, whatever its cell."""
+
+CELL_OPS = {
+    "rnn": (),
+    "gru": ("split", "sigmoid", "multiply", "subtract"),
+    "lstm": ("split", "sigmoid", "multiply"),
+}
+
+
+def composable(a: Actor, cell: str) -> bool:
+    """Whether the framework has the ops that a cell can be composed of."""
+    ops = set(a.alphabet.ops)
+    maps = "linear" in ops or {"matmul", "matrix_transpose"} <= ops
+    return maps and ops.issuperset((*NEEDED, *CELL_OPS[cell]))

@@ -88,7 +88,7 @@ class Transformer(Network):
         return dict(self.settings)
 
     def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
-        return called(a, self.modules[0], self.settings, (*inputs, *self.parameters))
+        return called(a, self.modules[0], self.settings, (*inputs, *self.operands))
 
     def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
         attention, asked = self.attention, self._asked
@@ -96,12 +96,12 @@ class Transformer(Network):
         if self.kind == "encoder":
             return [attention.turned(a, self._encoded(a, x))]
         keys = others[0] if others else x
-        out, likely = attention.of(a, x, keys, self.parameters, asked["bias"])
+        out, likely = attention.of(a, x, keys, self.operands, asked["bias"])
         out = attention.turned(a, out)
         return [out, likely] if asked["need_weights"] else [out]
 
     def _encoded(self, a: Actor, x: Ref) -> Ref:
-        weights, (w1, b1, w2, b2), norms = self.parameters[:4], self.parameters[4:8], self.parameters[8:]
+        weights, (w1, b1, w2, b2), norms = self.operands[:4], self.operands[4:8], self.operands[8:]
 
         def attended(y: Ref) -> Ref:
             return self.attention.of(a, y, y, weights, True)[0]

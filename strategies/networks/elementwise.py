@@ -1,0 +1,46 @@
+"""The simplest recurrent step, for frameworks that have few ops: every element has a recurrence of its own.
+
+h' = f(w * h + u * x), element by element (Li et al. 2018, IndRNN).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rules.language import Ref
+from strategies.actor import Actor
+from strategies.networks.network import WEIGHT, Parameters, op
+
+CURVES = ("tanh", "sin", "sigmoid", "atan")
+SHAPES = ((2,), (1,), (2, 2))
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """A step with its two weights; without a curve where the framework has none."""
+
+    weights: tuple[Ref, Ref]
+    curve: str | None
+
+    @property
+    def parameters(self) -> tuple[Ref, ...]:
+        """The leaves, each of them once."""
+        return tuple(dict.fromkeys(self.weights))
+
+    def step(self, a: Actor, x: Ref, state: Ref) -> Ref:
+        """The next state."""
+        w, u = self.weights
+        made = op(a, "add", op(a, "multiply", state, w), op(a, "multiply", x, u))
+        return op(a, self.curve, made) if self.curve else made
+
+    def input(self, a: Actor, requires_grad: bool = False) -> Ref:
+        """A fresh input, or a first state."""
+        return a.leaf(a.shape(self.weights[0]), requires_grad, WEIGHT)
+
+
+def elementwise(a: Actor) -> Elementwise:
+    """A step; its weights may be one leaf."""
+    drawn, shape = Parameters(a), a.pick(SHAPES)
+    weights = drawn.leaf("w", shape), drawn.leaf("u", shape)
+    known = [name for name in CURVES if name in a.alphabet.ops]
+    return Elementwise(weights, a.pick(known) if known else None)

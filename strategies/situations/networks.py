@@ -1,0 +1,83 @@
+"""Networks by a framework's modules: one call or several, of all results or some, in the middle of other ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rules.language import Ref
+from strategies.actor import Actor
+from strategies.networks import Network, convolutional, linear, mlp, transformer
+from strategies.networks.network import WEIGHT
+from strategies.situations.base import history
+
+KINDS: tuple[Callable[[Actor], Network], ...] = (
+    lambda b: linear(b, 2, 1 + b.below(3), bool(b.below(3)), frozen=True),
+    lambda b: mlp(b, 1 + b.below(3), 2, frozen=True),
+    lambda b: convolutional(b, frozen=True),
+    lambda b: convolutional(b, norm=b.pick(("nn_batch_norm", "nn_batch_norm_eval")), frozen=True),
+    lambda b: transformer(b, frozen=True),
+    lambda b: transformer(b, "encoder", True, frozen=True),
+)
+
+
+def network(b: Actor) -> Network:
+    """A network of modules, of any kind that is not recurrent; some of its parameters may require no grad."""
+    made = b.pick(KINDS)(b)
+    made.needs_modules(b)
+    return made
+
+
+def roots(b: Actor, results: Sequence[Ref]) -> list[Ref]:
+    """What a call on a network's results begins at: all of them, one, or a loss."""
+    match b.pick(("one", "all", "loss", "beyond")):
+        case "all":
+            return list(results)
+        case "loss":
+            return [b.total(b.nonlinear(b.pick(results)))]
+        case "beyond":
+            return [b.beyond(b.pick(results))]
+    return [b.pick(results)]
+
+
+def walked(b: Actor, made: Network, once: bool) -> None:
+    """One or two forward passes, and calls on them; all but the last retain unless it is `once`."""
+    passes = []
+    for _ in range(1 if once else 1 + b.below(2)):
+        inputs = made.inputs(b, bool(b.below(3)))
+        if inputs[0] in b.leaves and not b.below(4):  # not only on leaves
+            inputs[0] = b.nonlinear(inputs[0])
+        passes.append(made.module(b, *inputs))
+    for results in passes:
+        begin = roots(b, results)
+        if not once:
+            for _ in range(b.below(3)):
+                b.call(*begin, retain=True)
+                begin = roots(b, results)
+        b.call(*begin)
+
+
+@history
+def single(b: Actor) -> None:
+    """One forward pass and one call on it."""
+    walked(b, network(b), once=True)
+
+
+@history
+def several(b: Actor) -> None:
+    """Forward passes of one network, and calls that retain."""
+    walked(b, network(b), once=False)
+
+
+@history
+def chained(b: Actor) -> None:
+    """Two networks one after the other; the second's parameters may be the first's."""
+    width = 2
+    first = mlp(b, width, width, 1 + b.below(2))
+    first.needs_modules(b)
+    second = first if b.below(3) == 2 else linear(b, width, 1 + b.below(2))
+    x = b.leaf((2, width), bool(b.below(2)), WEIGHT)
+    (inner,) = first.module(b, x)
+    (out,) = second.call(b, b.nonlinear(inner))
+    if b.below(3) == 2:
+        b.call(inner, retain=True)
+    b.call(*roots(b, [out]))

@@ -1,0 +1,146 @@
+"""Recurrent networks: whole sequences at once, and sequences in parts whose state is carried over, detached or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rules.catalogue import Needs
+from rules.language import Ref
+from strategies.actor import Actor
+from strategies.networks.elementwise import elementwise
+from strategies.networks.recurrent import CARRYING, CELLS, Recurrent, composable, recurrent
+from strategies.optimizing import optimizer
+from strategies.situations import networks
+from strategies.situations.base import FREEING, history
+
+SHORT = ((2, 1), (1, 2), (3, 2), (1, 0))
+"""Lengths and batches of a sequence's parts."""
+
+
+def _network(b: Actor, cell: str | None = None) -> Recurrent:
+    made = recurrent(b, cell, frozen=True)
+    made.needs_modules(b)
+    return made
+
+
+# -- whole sequences ---------------------------------------------------------------------------------------------------
+
+
+@history
+def single(b: Actor) -> None:
+    """One sequence through a module, and one call on its results."""
+    networks.walked(b, _network(b), once=True)
+
+
+@history
+def several(b: Actor) -> None:
+    """One or two sequences through one module, and calls that retain."""
+    networks.walked(b, _network(b), once=False)
+
+
+@history
+def partial_roots(b: Actor) -> None:
+    """Calls that begin at one time of the output, or at a part of the last state alone."""
+    made = _network(b)
+    inputs = made.inputs(b, bool(b.below(3)))
+    out, *last = made.module(b, *inputs)
+    for n in range(1 + b.below(2)):
+        if b.below(2):
+            (select,) = b.having("select")
+            index = b.pick((-1, 0))
+            (root,) = b.apply(select, (out,), (("dim", made.along(b, out)), ("index", index)))
+        else:
+            root = b.pick(last)
+        b.call(root, retain=True if n == 0 and b.can(Needs.RETAIN) else None)
+
+
+@history
+def composed(b: Actor) -> None:
+    """A sequence through cells that are composed of ops, and one or two calls on what comes out."""
+    part = _composed(b)
+    state: Sequence[Ref] = ()
+    for _ in range(1 + b.below(2)):
+        out, state = part(state)
+        if b.below(3) == 2:
+            b.call(out, retain=True)
+    b.call(*networks.roots(b, [out]))
+
+
+# -- sequences in parts ------------------------------------------------------------------------------------------------
+
+Part = Callable[[Sequence[Ref]], tuple[Ref, Sequence[Ref]]]
+"""One part of a sequence from a state on (from the first where it is empty): its output and its last state."""
+
+
+def _elementwise(b: Actor) -> tuple[tuple[Ref, ...], Part]:
+    made = elementwise(b)
+
+    def part(state: Sequence[Ref]) -> tuple[Ref, Sequence[Ref]]:
+        h = state[0] if state else made.input(b, bool(b.below(2)))
+        for _ in range(1 + b.below(3)):
+            h = made.step(b, made.input(b), h)
+        return h, (h,)
+
+    return made.parameters, part
+
+
+def _recurrent(b: Actor, by_module: bool) -> tuple[tuple[Ref, ...], Part]:
+    cells = [cell for cell in CELLS if by_module or composable(b, cell)]
+    made = recurrent(b, b.pick(cells), settings=b.pick(CARRYING))
+    if by_module:
+        made.needs_modules(b)
+    _, batch = b.pick(SHORT)
+
+    def part(state: Sequence[Ref]) -> tuple[Ref, Sequence[Ref]]:
+        x = made.sequence(b, b.pick((2, 1, 3)), batch, bool(b.below(4) == 3))
+        state = state or made.first(b, x, bool(b.below(2)))
+        out, *last = (made.module if by_module else made.composed)(b, x, *state)
+        return out, last
+
+    return made.parameters, part
+
+
+def _composed(b: Actor) -> Part:
+    return _parts(b, modules=False)[1]
+
+
+def _parts(b: Actor, modules: bool = True) -> tuple[tuple[Ref, ...], Part]:
+    """A recurrent network, by whatever the framework has: its parameters, and how a part is computed."""
+    known = [f"nn_{cell}" for cell in CELLS]
+    ways = [lambda: _elementwise(b)]
+    if any(composable(b, cell) for cell in CELLS):
+        ways.append(lambda: _recurrent(b, False))
+    if modules and b.can(Needs.MODULES) and set(known) <= set(b.alphabet.modules):
+        ways += [lambda: _recurrent(b, True)] * 3
+    return b.pick(ways[::-1])()
+
+
+def _truncated(b: Actor, detaches: bool) -> None:
+    """A sequence in two to four parts, each with a call of its own, and perhaps with steps between them."""
+    parameters, part = _parts(b)
+    steps = optimizer(b, parameters) if b.can(Needs.OPTIMIZERS) and b.below(3) == 2 else None
+    state: Sequence[Ref] = ()
+    keeps = b.below(4) == 3
+    for n in range(2 + b.below(3)):
+        out, state = part(state)
+        root = out if b.below(3) else b.recent(state)
+        b.call(root if b.below(2) else b.nonlinear(root), retain=True if keeps else b.pick(FREEING))
+        if steps:
+            b.step(parameters, *steps)
+            if b.below(2):
+                b.zero(*parameters, to_none=not b.below(2))
+        if detaches or (n and b.below(4) == 3):
+            state = [b.detach(h) for h in state]
+
+
+@history
+def detached_states(b: Actor) -> None:
+    """A sequence in parts; each part's state is detached before the next one begins with it."""
+    b.claims(Needs.DETACH)
+    _truncated(b, detaches=True)
+
+
+@history
+def carried_states(b: Actor) -> None:
+    """A sequence in parts; the next one begins with the last one's state as it is."""
+    _truncated(b, detaches=False)
