@@ -12,7 +12,8 @@ from itertools import chain, count, groupby, product
 
 from rules import dialect as dialects
 from rules.dialect import Dialect, tensor
-from rules.language import Leaf, Optimizer, Program, Ref, Step, ZeroGrad
+from rules.language import Apply, Leaf, Optimizer, Program, Ref, Step, ZeroGrad
+from rules.owning import PARAMETER, Owner, called, owners
 from rules.rolling import roll
 from rules.turns import Begin, Collect, Copy, Index, Line, Loop, Node, Rolled, Stop, Turn, fed, placed
 from rules.wording import RESERVED, names
@@ -34,10 +35,11 @@ def loop(
     if dialect is None or not _able(program, dialect):
         return None
     rolled = roll(program)
-    name = names(rolled) if rolled else None
+    modules = owners(rolled, dialect) if rolled else ()
+    name = names(rolled, modules) if rolled else None
     if rolled is None or name is None:
         return None
-    return "\n".join(_Writer(rolled, name, dialect, at, known or {}).lines(rolled.nodes, ()))
+    return "\n".join(_Writer(rolled, modules, name, dialect, at, known or {}).lines(rolled.nodes, ()))
 
 
 def _able(program: Program, dialect: Dialect) -> bool:
@@ -49,6 +51,7 @@ def _able(program: Program, dialect: Dialect) -> bool:
 @dataclass(slots=True)
 class _Writer:
     rolled: Rolled
+    modules: Sequence[Owner]
     name: Mapping[Ref, str]
     dialect: Dialect
     at: int | None
@@ -73,6 +76,7 @@ class _Writer:
     def _node(self, node: Node, around: tuple[int, ...]) -> Iterator[str]:
         match node:
             case Line():
+                yield from self._owner(node)
                 first, *more = self._line(node)
                 its = self.known.get(node.made[0]) if isinstance(node.step, Leaf) and () in node.instances else None
                 known = f"  # {its}" if its is not None and its != self.name[node.made[0]] else ""
@@ -151,7 +155,12 @@ class _Writer:
 
     def _line(self, line: Line) -> list[str]:
         made = ", ".join(self.name[ref] for ref in line.made)
+        owner = next((o for o in self.modules if o.parameters.keys() & {*line.reads[-1:], *line.made}), None)
         match line.step:
+            case Leaf(value) if owner:
+                return [f"{made} = {PARAMETER}({tensor(value, self.dialect)})"]
+            case Apply(op, _, attrs) if owner and (op, attrs) == (owner.op, owner.attrs):
+                return [called(line, owner, self.name, self.dialect)]
             case Leaf(value, requires_grad) if line.varies:
                 flags = self.dialect.differentiable if requires_grad else ""
                 made_of = self.dialect.tensor.format(data=made, dtype=value.dtype, flags=flags)
@@ -165,8 +174,9 @@ class _Writer:
                 return [cleared.replace("(set_to_none=True)", "()")]
             case ZeroGrad((_, _, *_), set_to_none):
                 each = self.dialect.clear_to_none if set_to_none else self.dialect.clear_to_zeros
-                leaves = ", ".join(self.name[ref] for ref in line.reads)
-                return [f"for {EACH} in ({leaves}):", f"    {each.format(leaf=EACH)}"]
+                leaves = self._parameters(f"[{', '.join(self.name[ref] for ref in line.reads)}]")
+                leaves = f"({leaves[1:-1]})" if leaves[0] == "[" else leaves
+                return [f"for {EACH} in {leaves}:", f"    {each.format(leaf=EACH)}"]
         return [self._told(line)]
 
     def _told(self, line: Line) -> str:
@@ -178,6 +188,23 @@ class _Writer:
         for into in {self.rolled.elements[ref][0] for ref in line.reads if ref in self.rolled.elements}:
             elements = [ref for ref, (other, _) in self.rolled.elements.items() if other == into]
             told = told.replace(f"[{', '.join(self.name[ref] for ref in elements)}]", self.name[into])
+        return self._parameters(told)
+
+    def _owner(self, line: Line) -> Iterator[str]:
+        """The making of a module, in front of the first of its parameters."""
+        for owner in self.modules:
+            if line.made and line.made[0] == next(iter(owner.parameters)):
+                yield f"{self.name[owner.ref]} = {owner.made}"
+
+    def _parameters(self, told: str) -> str:
+        """A line in which all parameters of a module in a list are called so."""
+        for owner in self.modules:
+            listed, every = (
+                ", ".join(self.name[ref] for ref in owner.parameters),
+                f"{self.name[owner.ref]}.parameters()",
+            )
+            told = told.replace(f"[{listed}]", every).replace(f"[{listed}, ", f"[*{every}, ")
+            told = told.replace(f", {listed}]", f", *{every}]").replace(f", {listed}, ", f", *{every}, ")
         return told
 
     def _mark(self, line: Line) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from rules.language import Apply, Backward, Detach, Grad, Held, Hook, Leaf, Optimizer, Ref
 from rules.ops.activations import ACTIVATIONS
 from rules.ops.losses import LOSSES
+from rules.owning import Owner
 from rules.turns import Collect, Copy, Line, Loop, Misread, Node, Rolled, every, walk
 
 RESERVED = frozenset(
@@ -44,9 +45,12 @@ WORDS = {
 NO_LOSSES = ("softmax", "log_softmax", "softmin", "cosine_similarity", "dist")
 
 
-def names(rolled: Rolled) -> dict[Ref, str] | None:
-    """A name for every value and list; None where the loops cannot be written as Python."""
-    naming = _Naming(rolled)
+def names(rolled: Rolled, modules: Sequence[Owner] = ()) -> dict[Ref, str] | None:
+    """A name for every value, list and module; None where the loops cannot be written as Python.
+
+    What a module owns is called as an attribute of it.
+    """
+    naming = _Naming(rolled, modules)
     if not naming.holds():
         return None
     naming.join()
@@ -58,6 +62,7 @@ class _Naming:
     """Values with one name are one class; `of` maps each value to the first of its class."""
 
     rolled: Rolled
+    modules: Sequence[Owner]
     of: dict[Ref, Ref] = field(init=False)
     maker: dict[Ref, Line] = field(init=False)
     place: dict[Ref, tuple[int, ...]] = field(init=False)
@@ -125,7 +130,8 @@ class _Naming:
     def _share(self) -> None:
         """What has the same word in two loops that are not inside each other, or in and behind one, has one name."""
         first: dict[str, list[Ref]] = {}
-        for ref in self.place:
+        owned = self._owned()
+        for ref in (ref for ref in self.place if ref not in owned):
             word = self.word(self.of[ref])
             place = self.place[ref]
             for other in first.setdefault(word, []):
@@ -137,7 +143,10 @@ class _Naming:
 
     def final(self) -> dict[Ref, str]:
         """The names: each class's word, numbered where several have the same."""
-        words = {first: self.word(first) for first in dict.fromkeys(self.of.values()) if first not in self.lists}
+        own = {self.of[ref] for ref in self._owned()}
+        classes = (first for first in dict.fromkeys(self.of.values()) if first not in self.lists)
+        words = {first: self.word(first) for first in classes if first not in own}
+        words |= {owner.ref: owner.op.removeprefix("nn_") for owner in self.modules}
         count: dict[str, int] = {}
         for word in words.values():
             count[word] = count.get(word, 0) + 1
@@ -146,14 +155,19 @@ class _Naming:
         for first, word in words.items():
             given[first] = word if count[word] == 1 else _fresh(word, taken)
             taken.add(given[first])
+        for owner in self.modules:
+            given |= {self.of[ref]: f"{given[owner.ref]}.{name}" for ref, name in owner.parameters.items()}
         for into, value in self.lists.items():
-            plural = given[self.of[value]] + "s" if value in self.of else "values"
+            plural = given[self.of[value]] + "s" if value in self.of and self.of[value] not in own else "values"
             given[into] = plural if plural not in taken | RESERVED else _fresh(plural, taken)
             taken.add(given[into])
-        found = {ref: given[first] for ref, first in self.of.items()}
+        found = {ref: given[first] for ref, first in self.of.items()} | {o.ref: given[o.ref] for o in self.modules}
         for ref, (into, k) in self.rolled.elements.items():
             found[ref] = f"{found[into]}[{k}]"
         return found
+
+    def _owned(self) -> set[Ref]:
+        return {ref for owner in self.modules for ref in owner.parameters}
 
     # -- words
 
@@ -175,7 +189,9 @@ class _Naming:
                 return f"fast_{self._own(trained[0])}"
             total = all(self._totals(ref) for ref in made if isinstance(self.maker[ref].step, Apply))
             applied = any(isinstance(self.maker[ref].step, Apply) for ref in made)
-            return "total" if applied and total else "h" if applied else words[0] if words[0] != "data" else "h"
+            if not applied and words[0] != "data":
+                return words[0]
+            return "total" if applied and total else "c" if any(map(self._cell, made)) else "h"
         return words[0]
 
     def _origin(self, ref: Ref) -> Ref:
@@ -191,6 +207,11 @@ class _Naming:
     def _totals(self, ref: Ref) -> bool:
         step, reads = self.maker[ref].step, self.maker[ref].reads
         return isinstance(step, Apply) and step.op == "add" and any(self.of.get(r) == self.of[ref] for r in reads)
+
+    def _cell(self, ref: Ref) -> bool:
+        """Whether this is the second state of a recurrent module, its memory."""
+        line = self.maker[ref]
+        return isinstance(line.step, Apply) and line.step.op == "nn_lstm" and line.made[2:] == (ref,)
 
     def _own(self, ref: Ref) -> str:
         line = self.maker[ref]
@@ -213,7 +234,8 @@ class _Naming:
             case Detach():
                 return "detached"
             case Apply(op):
-                if any(isinstance(step, Apply) and _loss(step) and k == 0 for step, k in read):
+                first_of_loss = any(isinstance(step, Apply) and _loss(step) and k == 0 for step, k in read)
+                if first_of_loss or op.startswith("nn_"):
                     return "out"
                 word = WORDS.get(op, op)
                 return word if word.isidentifier() and word not in RESERVED else "y"

@@ -3,92 +3,20 @@
 from __future__ import annotations
 
 import ast
-import contextlib
-import io
-import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from frameworks.torch_eager import TorchEager
 from harness.checking import Broken, Check
 from harness.failures import failure
 from harness.session import Session
 from reports.text import render
-from rules.dialect import code
-from rules.language import Leaf, Program, Ref, operands, refer
 from rules.loops import loop
-from rules.rolling import roll
-from rules.text import names, parse
-from rules.turns import walk
-from rules.wording import RESERVED
-from rules.wording import names as worded
-from strategies.programs import programs
+from rules.text import parse
+from tests.looping import DIALECT, W, alike, repeated
 from tests.zoo.stateful import ForgetsMomentum
 
-DIALECT = TorchEager().dialect
-assert DIALECT is not None
-
-
-def ran(lines: list[str]) -> tuple[dict[str, Any], int, str]:
-    """The names after some code, how many pieces of it ran, and the error that stopped it."""
-    scope: dict[str, Any] = {}
-    done = 0
-    with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()):
-        exec(DIALECT.prelude, scope)
-        for done, line in enumerate(lines):
-            try:
-                exec(line, scope)
-            except Exception as error:
-                return scope, done, f"{type(error).__name__}: {error}"
-    return scope, done + 1, ""
-
-
-def alike(program: Program) -> str:
-    """The form with loops, after it was run and did what the lines do."""
-    written = loop(program, DIALECT)
-    assert written is not None
-    ast.parse(written)
-    by_lines, done, error = ran(code(program, DIALECT))
-    by_loops, _, its_error = ran([written])
-    assert its_error == error
-    rolled = roll(program)
-    assert rolled is not None
-    name = worded(rolled)
-    assert name is not None
-    given = {its for ref, its in name.items() if ref not in rolled.elements}
-    assert all(its.isidentifier() and its not in RESERVED for its in given)
-    until = next((k for k, line in enumerate(rolled.lines) if line.at is not None and line.at >= done), None)
-    called = names(program)
-    meant = {its: ref for its, ref in walk(rolled, name, until).items() if isinstance(ref, Ref) and ref in called}
-    assert meant
-    for its, ref in meant.items():
-        ours, theirs = by_loops[str(its)], by_lines[called[ref]]
-        if isinstance(theirs, torch.Tensor):
-            assert same(ours, theirs), its
-            held = (ours.grad, theirs.grad) if theirs.is_leaf or theirs.retains_grad else (None, None)
-            assert same(*held), its
-    return written
-
-
-def same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return torch.equal(torch.nan_to_num(one, 0.125), torch.nan_to_num(other, 0.125))
-
-
-def repeated(body: str, times: int, before: str = "", after: str = "") -> str:
-    """A text in which `@` is the number of the turn and `^` that of the one before."""
-    turns = [body.replace("@", str(k)).replace("^", str(k - 1)) for k in range(times)]
-    return "; ".join(part for part in (before, *turns, after) if part)
-
-
-W = "w = leaf [[1, 2]]; b = leaf [0.5]"
 BATCH = "x@ = leaf [[@, 1]] const; t@ = leaf [[2]] const"
 LINEAR = f"{BATCH}; y@ = linear_bias x@ w b; l@ = mse_loss y@ t@ reduction='mean'"
 SGD = f"{LINEAR}; zero w, b; backward l@; step w, b sgd lr=0.1"
@@ -298,98 +226,3 @@ def test_a_failure_is_told_as_a_loop(tmp_path: Path) -> None:
     )
     assert "requires_grad=True)  # a\n" in record.loop
     assert "for _ in" not in record.script
-
-
-KINDS = (
-    "unary",
-    "unary",
-    "binary",
-    "binary",
-    "leaf",
-    "detach",
-    "walk",
-    "walk",
-    "zero",
-    "step",
-    "hook",
-    "write",
-    "mode",
-)
-
-
-@st.composite
-def unrolled(draw: st.DrawFn) -> Program:
-    """A drawn body, as often as is drawn, cut off anywhere; a value may be carried on, and be read in the end."""
-    statements: list[str] = []
-    made: list[str] = []
-    for k in range(draw(st.integers(2, 7))):
-        pick = st.sampled_from([*made, "w", "u", "h^"])
-        here = f"v@_{k}"
-        match draw(st.sampled_from(KINDS)):
-            case "unary":
-                statements.append(f"{here} = {draw(st.sampled_from(['tanh', 'square', 'clone']))} {draw(pick)}")
-                made.append(here)
-            case "binary":
-                statements.append(f"{here} = {draw(st.sampled_from(['add', 'multiply']))} {draw(pick)} {draw(pick)}")
-                made.append(here)
-            case "leaf":
-                data, kind = draw(st.sampled_from(["1", "@"])), draw(st.sampled_from(["", " const"]))
-                statements.append(f"{here} = leaf [{data}, {k}]{kind}")
-                made.append(here)
-            case "detach":
-                statements.append(f"{here} = detach {draw(pick)}")
-                made.append(here)
-            case "walk":
-                statements.append(f"{here} = sum {draw(pick)} dim=(0,) keepdim=False")
-                statements.append(f"backward {here} retain={draw(st.booleans())}")
-            case "zero":
-                statements.append(f"zero {draw(st.sampled_from(['w', 'w, u', 'w, u to zeros']))}")
-            case "step":
-                leaves, optimizer = draw(st.sampled_from(["w", "w, u"])), draw(st.sampled_from(["sgd", "adam"]))
-                statements.append(f"step {leaves} {optimizer} lr=0.5")
-            case "hook":
-                statements.append(f"{here} = hook {draw(pick)} scale 2.0")
-            case "write":
-                statements.append(f"no_grad: write {draw(pick)} mul_ w")
-            case _:
-                statements.append(f"no_grad: {here} = square {draw(pick)}")
-                made.append(here)
-    carried = draw(st.sampled_from([*made, "w", "h^"]))
-    statements.append(f"h@ = {draw(st.sampled_from(['clone', 'detach']))} {carried}")
-    made.append("h@")
-    body = "; ".join(statements)
-    times = draw(st.integers(2, 4))
-    text = repeated(body, times, "w = leaf [1, 2]; u = leaf [3, 4]; h-1 = leaf [1, 1] const")
-    program = parse(text)
-    cut = draw(st.integers(0, len(statements)))
-    if not cut:
-        last = [draw(st.sampled_from(made)).replace("@", str(draw(st.integers(0, times - 1)))) for _ in "ab"]
-        return parse(f"{text}; e = multiply {' '.join(last)}; s = sum e dim=(0,) keepdim=False; backward s")
-    return program.upto(len(program) - cut + 1)
-
-
-@given(unrolled())
-@settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
-def test_drawn_loops_do_what_the_lines_do(program: Program) -> None:
-    if loop(program, DIALECT) is not None:
-        alike(program)
-
-
-@given(programs(12), st.data())
-@settings(max_examples=100, suppress_health_check=list(HealthCheck), deadline=None)
-def test_programs_of_every_kind_twice(program: Program, data: st.DataObject) -> None:
-    """Whatever is drawn, done again and again, is a loop."""
-    size = len(program)
-    times = data.draw(st.integers(2, 3))
-    steps = [
-        refer(step, {r: Ref(r.at + turn * size, r.output) for r in operands(step)})
-        for turn in range(times)
-        for step in program
-    ]
-    modes = tuple(program.mode(at) for at in range(size)) * times
-    several = Program(tuple(steps), modes)
-    written = loop(several, DIALECT)
-    if sum(not isinstance(step, Leaf) for step in program) >= 3:
-        assert written is not None
-    if written is not None:
-        alike(several)
