@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from rules.exercises import exercised
 from rules.graph import Expectation, Freed, Node, Walk
 from rules.language import (
@@ -20,6 +22,7 @@ from rules.language import (
     Detach,
     Grad,
     Held,
+    Hook,
     Instruction,
     Leaf,
     Modes,
@@ -44,6 +47,9 @@ ON_THE_WAY = frozenset(
     }
 )  # fmt: skip
 """The errors that a call meets while it walks; all others are found before it begins."""
+
+ZERO = 1e-12
+"""A gradient whose elements are all below this may be one of zeros, but for rounding."""
 
 BROKEN_HOOKS = {"raise": (Kind.HOOK_RAISED, "hooks/raise"), "misshape": (Kind.HOOK_SHAPE, "hooks/shape")}
 """What a hook that misbehaves makes of the call."""
@@ -126,6 +132,9 @@ class Tape(Walker):
             return True
         if call.create_graph and any(switched.intersection(node.args) for node in walk.nodes):
             return True  # its derivative may depend on what was saved as it is now
+        replacing = [(at, hook) for at, hook in self.hooks_on(walk.called | walk.near) if hook.effect == "replace"]
+        if self._missed(call, replacing):
+            return True
         asked = {slot(r) for r in (*(call.inputs or ()), *self.reference.retained, *self.reference.asked)}
         doubtful = self.reference.doubtful & (walk.called | walk.near) | walk.ambiguous
         if (walk.ambiguous | self.reference.doubtful) & asked:
@@ -188,13 +197,18 @@ class Tape(Walker):
         return bool(added) and any(added & set(self.kept(node)) for node in (*walk.nodes, *walk.perhaps))
 
     def _broken(self, call: Walking, walk: Walk) -> dict[Kind, str]:
-        """The errors that hooks raise which the call surely comes by: a gradient of zeros may stay undefined."""
+        """The errors that hooks raise which the call surely comes by."""
         surely = self.hooks_on(walk.called - self.reference.doubtful)
-        broken = {handle: BROKEN_HOOKS[hook.effect] for handle, hook in surely if hook.effect in BROKEN_HOOKS}
-        if not broken:
-            return {}
+        broken = [(handle, hook) for handle, hook in surely if hook.effect in BROKEN_HOOKS]
+        missed = self._missed(call, broken)
+        return dict(BROKEN_HOOKS[hook.effect] for handle, hook in broken if handle not in missed)
+
+    def _missed(self, call: Walking, hooks: list[tuple[Ref, Hook]]) -> set[Ref]:
+        """Those of some hooks that a call may not come by: a gradient of zeros may stay undefined."""
+        if not hooks:
+            return set()
         given = dict(self.reference.firings(call))
-        return dict(error for handle, error in broken.items() if handle in given and given[handle].any())
+        return {handle for handle, _ in hooks if handle not in given or np.abs(given[handle]).max(initial=0) < ZERO}
 
     def _unused(self, call: Walking, walk: Walk) -> dict[Kind, str]:
         if not isinstance(call, Grad) or call.allow_unused or call.materialize_grads:

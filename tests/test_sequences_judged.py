@@ -39,6 +39,8 @@ JUDGED = {
 }
 
 LEFT_OPEN = {
+    "a hook that makes something of a gradient of zeros": "a = leaf [[2]]; b = leaf [[3]]; c = matmul a b; "
+    "d = grad c wrt b with [[1]] create=True; hook b replace 2.0; backward d with [[1]]",
     "an op that is given what it is not defined for": "a = leaf [[0, 0], [0, 0]]; backward a with [[1, 1], [1, 1]]; "
     "b = held a; no_grad: write b zero_; c = inv b",
     "a hook on an input through which another is reached by a derivative": f"{LEAF}; b = sqrt a; c = tanh b; "
