@@ -17,7 +17,9 @@ from frameworks.torch_dialect import dialect
 from rules.catalogue import Needs
 from rules.dialect import fill
 from rules.language import Attrs, Groups
+from rules.modules import MODULES
 from rules.observations import Kind
+from rules.ops.chance import CHANCE
 from rules.ops.writes import APPLIED, WRITES, row_of
 from rules.optimizers import OPTIMIZERS
 
@@ -82,6 +84,17 @@ def _names(operands: int) -> list[str]:
     return [f"x{k}" for k in range(operands)]
 
 
+class _Generator:
+    """PyTorch's own random number generator, as Hypothesis wants to know it."""
+
+    seed = staticmethod(torch.manual_seed)
+    getstate = staticmethod(torch.get_rng_state)
+    setstate = staticmethod(torch.set_rng_state)
+
+
+GENERATOR = _Generator()
+
+
 class TorchEager:
     """PyTorch 2 in eager mode on one device."""
 
@@ -91,6 +104,8 @@ class TorchEager:
     ops = APPLIED
     dtypes = ("float64", "float32")
     optimizers = {name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()}
+    modules = (*MODULES, *CHANCE)
+    random = GENERATOR
 
     def __init__(self, device: str = "cpu") -> None:
         torch.set_num_threads(1)  # six elements need no pool, and workers share the cores

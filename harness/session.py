@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
+import hypothesis
+
 from frameworks.base import USUAL_OPTIMIZERS, Framework
 from frameworks.known import Known, known
 from frameworks.registry import load
@@ -123,6 +125,11 @@ class Session:
         gc.freeze()  # what is loaded by now stays: the collector need not look at it again after every few programs
         gc.set_threshold(20_000, 20, 50)
         self.use_all_ops()
+        generator = getattr(self.framework, "random", None)
+        if generator is not None:
+            hypothesis.register_random(
+                generator
+            )  # so that each program begins with the same state, and a failure replays
         left = alphabet.current().without(self.broken)
         alphabet.use(replace(left, once=self.broken_twice, twice_only=self.broken_thrice))
 

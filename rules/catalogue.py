@@ -116,6 +116,7 @@ CLIP_VALUE = Source(
     "torch.nn.utils.clip_grad_value_",
     "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_value_.html",
 )
+RANDOMNESS = Source("Reproducibility", "https://docs.pytorch.org/docs/stable/notes/randomness.html")
 NN = Source("torch.nn", "https://docs.pytorch.org/docs/stable/nn.html")
 PACK = Source(
     "torch.nn.utils.rnn.pack_padded_sequence",
@@ -302,6 +303,7 @@ _RULES = (
     # networks: modules of layers
     _must("networks/gradient", "The gradients of a module MUST be those of the computation that it is documented to do.", NN, CHAIN_RULE, needs=(Needs.MODULES,)),
     _must("networks/module", "A module MUST give the values and gradients of its documented equations, computed op by op.", NN, needs=(Needs.MODULES,)),
+    _must("networks/random", "With the generator seeded alike, a random op MUST draw the same again, and let gradients through what it drew as constants.", NN, RANDOMNESS, needs=(Needs.RANDOM,)),
     # recurrent: networks over sequences
     _must("recurrent/gradient", "The gradients of a recurrent network MUST count every step, layer and direction, for the input, the first state and each parameter.", NN, CHAIN_RULE, GRUS, needs=(Needs.MODULES,)),
     _must("recurrent/module", "A recurrent module MUST give the values and gradients of its documented equations, computed step by step.", NN, GRUS, needs=(Needs.MODULES,)),

@@ -246,7 +246,9 @@ WRITING = (Write, Step)
 PURE = (Leaf, Apply, Detach, Backward, ZeroGrad)
 """Instructions whose effect follows from the program alone, whatever the framework chose to do before."""
 
-OPTIMIZERS = ("sgd", "adam", "adamw", "adagrad", "rmsprop")
+RANDOM = ("dropout_mask", "random_normal", "random_uniform")
+"""Ops that draw at random: what follows from them follows from what was seen."""
+
 CLIPS = ("norm", "value")
 MODES = ("no_grad", "enable_grad")
 EFFECTS = ("observe", "scale", "replace", "raise", "misshape")
@@ -297,7 +299,9 @@ class Program:
     def stateful(self) -> bool:
         """Whether what is right depends on what the framework was seen to do: writes, gradients as values, modes."""
         return bool(self.modes) or any(
-            not isinstance(s, PURE) or (isinstance(s, Backward) and (s.create_graph or s.inputs is not None))
+            not isinstance(s, PURE)
+            or (isinstance(s, Backward) and (s.create_graph or s.inputs is not None))
+            or (isinstance(s, Apply) and s.op in RANDOM)
             for s in self
         )
 

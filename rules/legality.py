@@ -33,6 +33,7 @@ from rules.language import (
     records,
 )
 from rules.observations import Kind
+from rules.ops.chance import CHANCE
 from rules.ops.op import Aliases
 from rules.ops.writes import row_of
 from rules.optimizers import IMPLEMENTATION
@@ -88,6 +89,8 @@ def allowed(tape: Tape, step: Instruction, modes: Modes) -> Expectation:
 
 def _applied(tape: Tape, step: Apply, modes: Modes) -> tuple[str, ...]:
     rules = ["gradients/forward", "gradients/requires-grad", LEGAL]
+    if step.op in CHANCE:
+        rules.append("networks/random")
     requires = any(tape.reference.requires_grad.get(r, False) for r in step.args)
     if modes and requires:
         rules.append("modes/recorded" if records(modes) else "modes/no-grad-result")

@@ -22,6 +22,7 @@ from rules.language import (
     operands,
 )
 from rules.observations import Gradient, Returned, Seen, Tensor
+from rules.ops.chance import CHANCE
 from rules.ops.op import Aliases
 from rules.ops.writes import row_of
 from rules.reference.bound import close, forward_bound
@@ -36,6 +37,7 @@ class Making(Holdings):
 
     def _made(self, at: int, step: Leaf | Apply | Detach | Held, values: Values) -> Violation | None:
         rule = "detach/values" if isinstance(step, Detach) else "gradients/forward"
+        rule = "networks/random" if isinstance(step, Apply) and step.op in CHANCE else rule
         for k, tensor in enumerate(values):
             ref = Ref(at, k)
             want = self.reference.values.get(ref)
@@ -43,7 +45,8 @@ class Making(Holdings):
                 continue
             self.strides[ref] = tensor.strides
             violation = (
-                self._value(at, step, rule, ref, tensor, want)
+                self._drawn(at, step, ref, tensor)
+                or self._value(at, step, rule, ref, tensor, want)
                 or self._flag(at, step, ref, tensor)
                 or self._place(at, step, ref, tensor)
             )
@@ -74,6 +77,14 @@ class Making(Holdings):
             rule, at, "returned another value", (("returns its definition's value", rule),), ref, op_of(step),
             got=tensor.value, want=want, bound=bound,
         )  # fmt: skip
+
+    def _drawn(self, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
+        """Whether an op that draws at random may have drawn what it returned."""
+        draws = row_of(step.op).draws if isinstance(step, Apply) else None
+        if draws is None or draws(tensor.value, **dict(step.attrs)):  # type: ignore[union-attr]
+            return None
+        seen = f"it drew {tensor.value.tolist()}"
+        return self._differs("networks/random", at, ref, seen, "it draws what it is documented to draw", step)
 
     def _flag(self, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
         """Whether a result requires grad as it should."""

@@ -10,7 +10,6 @@ from rules.language import (
     DTYPES,
     EFFECTS,
     MODES,
-    OPTIMIZERS,
     Apply,
     Backward,
     Clip,
@@ -105,8 +104,8 @@ def _problem(step: Instruction, program: Program, known_ops: frozenset[str] | No
 
 
 def _optimizer_problem(step: Step | Optimizer, program: Program) -> str | None:
-    if step.optimizer not in OPTIMIZERS:
-        return f"unknown optimizer {step.optimizer!r}; there are {', '.join(OPTIMIZERS)}"
+    if step.optimizer not in _optimizers():
+        return f"unknown optimizer {step.optimizer!r}; there are {', '.join(_optimizers())}"
     wrong = next((r for r in step.leaves if not isinstance(program[r.at], (Leaf, Detach))), None)
     if wrong:
         return f"{wrong} is not a leaf"
@@ -121,6 +120,12 @@ def _writes() -> Collection[str]:
     from rules.ops.writes import WRITES  # here, because the table of ops is not needed to read a program
 
     return WRITES
+
+
+def _optimizers() -> Collection[str]:
+    from rules.optimizers import OPTIMIZERS  # here for the same reason
+
+    return OPTIMIZERS
 
 
 def _call_problem(call: Backward | Grad) -> str | None:

@@ -16,7 +16,6 @@ from rules.language import (
     CLIPS,
     EFFECTS,
     MODES,
-    OPTIMIZERS,
     VERSION,
     Apply,
     AssignGrad,
@@ -46,6 +45,7 @@ from rules.language import (
     results,
 )
 from rules.ops import OPS
+from rules.optimizers import OPTIMIZERS
 from rules.text import lines, names, parse, render
 from rules.validation import MalformedProgram
 from strategies.programs import programs
@@ -116,7 +116,7 @@ def instructions(draw: Any, kind: Any, live: list[Ref], handles: list[Ref], leav
     if kind in (Step, Optimizer):
         given = draw(st.lists(st.sampled_from(leaves), min_size=1, max_size=3).map(tuple))
         groups = draw(st.just(()) | st.tuples(*[st.tuples(st.just(1), attrs) for _ in given]))
-        return kind(given, draw(st.sampled_from(OPTIMIZERS)), draw(attrs), groups)
+        return kind(given, draw(st.sampled_from(sorted(OPTIMIZERS))), draw(attrs), groups)
     return draw({
         Leaf: st.builds(Leaf, literals(), flags),
         Apply: st.builds(Apply, st.just("made_up"), some, attrs, st.integers(1, 3)),

@@ -94,6 +94,8 @@ class Op:
     to them later is an error: for their shapes, because they serve another operand's derivative, or for points that are
     judged nowhere.
 
+    `draws`, of an op that draws at random, says whether values may have been drawn with some attributes.
+
     Where the code depends on the attributes in more than their values, `code` writes it from the operands' names and
     the attributes, in the place of `torch`; `template` is what `rules.dialect.fill` takes.
     """
@@ -116,6 +118,7 @@ class Op:
     overlaps: bool = False
     also_saves: tuple[int, ...] = ()
     code: Callable[[Sequence[str], Mapping[str, Any]], str] | None = None
+    draws: Callable[..., bool] | None = None
 
     @property
     def template(self) -> str | Callable[[Sequence[str], Mapping[str, Any]], str]:

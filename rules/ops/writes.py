@@ -13,6 +13,7 @@ import numpy as np
 from rules.modules import MODULES
 from rules.ops import OPS
 from rules.ops.assignments import ASSIGNMENTS, VALUES
+from rules.ops.chance import CHANCE
 from rules.ops.inplace import INPLACE, narrower
 from rules.ops.op import Op, Saves, table
 from rules.ops.shapes import every, nonempty, offer, ranked, shaped
@@ -54,13 +55,13 @@ WHOLE = (
 WRITES: dict[str, Op] = {**INPLACE, **table("writes", *WHOLE, *ASSIGNMENTS)}
 
 
-ROWS: dict[str, Op] = {**OPS, **WRITES, **MODULES}
-"""The rows of ops, writes and modules by name: no two have the same."""
+ROWS: dict[str, Op] = {**OPS, **WRITES, **MODULES, **CHANCE}
+"""The rows of ops, writes, modules and random ops by name: no two have the same."""
 
-APPLIED = frozenset((*OPS, *MODULES))
-"""The names of ops that programs apply, modules included; what they write is in `WRITES`."""
+APPLIED = frozenset((*OPS, *MODULES, *CHANCE))
+"""The names of ops that programs apply, modules and random ones included; what they write is in `WRITES`."""
 
 
 def row_of(name: str) -> Op:
-    """The row of an op of the catalogue, of a write, or of a module."""
+    """The row of an op of the catalogue, of a write, of a module, or of a random op."""
     return ROWS[name]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from rules.language import (
+    RANDOM,
     Apply,
     AssignGrad,
     Attrs,
@@ -121,7 +122,10 @@ class Reference(Writing, Holding):
     def _apply(self, at: int, step: Apply, recording: bool, seen: Seen | None) -> tuple[Array, ...]:
         operands = tuple([self.values[r] for r in step.args])
         made = evaluate(step.op, step.attrs, operands)
-        flows = tuple([recording and self.requires_grad[r] for r in step.args])
+        draws = step.op in RANDOM
+        if draws and seen is not None and isinstance(seen.outcome, Returned):
+            made = tuple([old if t is None else t.value for old, t in zip(made, seen.outcome.values, strict=True)])
+        flows = tuple([recording and not draws and self.requires_grad[r] for r in step.args])
         outs = tuple([Ref(at, k) for k in range(len(made))])
         if row_of(step.op).aliases is not Aliases.NEVER:
             self._share(step, outs, recording, seen)

@@ -10,6 +10,7 @@ from types import ModuleType
 
 from tests.zoo import (
     accumulation,
+    chance,
     derivatives,
     detaching,
     errors,
@@ -33,7 +34,7 @@ from tests.zoo.kit import Member
 
 FAMILIES: tuple[ModuleType, ...] = (
     accumulation, holding, lifetime, graphs, derivatives, higher, detaching, errors, torn, stateful, writes, views,
-    modes, functional, hooks, memory, relations, history, optimizers,
+    modes, functional, hooks, memory, relations, history, optimizers, chance,
 )  # fmt: skip
 
 
