@@ -122,14 +122,12 @@ class Session:
 
     def prepare(self) -> None:
         """Make the framework's alphabet, less its broken ops, the one that strategies draw from."""
+        generator = getattr(self.framework, "random", None)
+        if generator is not None:  # each program begins with the same state, so that failures replay
+            hypothesis.register_random(generator)
         gc.freeze()  # what is loaded by now stays: the collector need not look at it again after every few programs
         gc.set_threshold(20_000, 20, 50)
         self.use_all_ops()
-        generator = getattr(self.framework, "random", None)
-        if generator is not None:
-            hypothesis.register_random(
-                generator
-            )  # so that each program begins with the same state, and a failure replays
         left = alphabet.current().without(self.broken)
         alphabet.use(replace(left, once=self.broken_twice, twice_only=self.broken_thrice))
 
