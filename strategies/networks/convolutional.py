@@ -91,7 +91,8 @@ def convolutional(
     rank = 1 + a.below(2) if rank is None else rank
     shape = a.pick(INPUTS[rank]) if shape is None else shape
     norm = norm or a.pick(NORMS)
-    drawn, channels, bias = Parameters(a, frozen), a.pick((2, 1)), bool(a.below(2))
+    drawn, channels = Parameters(a, frozen), a.pick((2, 1))
+    bias = a.below(4) == 3 if norm == "nn_batch_norm" else bool(a.below(2))  # which the batch's mean takes away again
     stride, padding = a.pick(((1, 0), (1, 1), (2, 1)))
     convolution: Attrs = (("stride", stride), ("padding", padding), ("bias", bias))
     taps = drawn.of(f"nn_conv{rank}d", convolution, "conv.", inputs=shape[1], outputs=channels, kernel=2)

@@ -18,6 +18,9 @@ Sizes = tuple[int, int, int]
 SIZES: tuple[Sizes, ...] = ((2, 2, 2), (1, 3, 2), (2, 1, 2), (2, 3, 2))
 """Samples, queries, and keys where they are not the queries themselves."""
 
+WIDTHS = ((1, 3), (2, 4))
+"""Heads, and features: two normalised features would be 1 and -1 whatever they were, and pass hardly a gradient."""
+
 
 @dataclass(frozen=True)
 class Attention:
@@ -128,7 +131,7 @@ class Transformer(Network):
 def transformer(a: Actor, kind: str | None = None, masked: bool | None = None, frozen: bool = False) -> Transformer:
     """Attention or an encoder layer, of one head or two; what is not given is drawn."""
     kind = kind or a.pick(("attention", "encoder"))
-    sizes, width, heads = a.pick(SIZES), 2, 1 + a.below(2)
+    sizes, (heads, width) = a.pick(SIZES), a.pick(WIDTHS)
     memory = kind == "attention" and bool(a.below(2))
     samples, queries, keys = sizes if memory else (*sizes[:2], sizes[1])
     masked = bool(a.below(3)) if masked is None else masked
