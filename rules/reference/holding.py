@@ -173,6 +173,9 @@ class Holding(State):
                             self.memory.unsure.update(r for r in users if r.at >= 0)
             case AssignGrad(leaf, given):
                 self.histories.pop(leaf, None)
+                held = self.objects.get(leaf)
+                if held is not None and held.at < 0:
+                    self.memory.forget([held])  # nobody holds it any more: its memory may be used again
                 if given is not None and self.requires_grad[given]:
                     self.histories[leaf] = self.slot(given)
                 self.objects[leaf] = given

@@ -61,7 +61,8 @@ class Reference(Writing, Holding):
 
     def __init__(self, program: Program | None = None) -> None:
         super().__init__()
-        self.clips: dict[int, dict[Ref, Array]] = {}
+        self.skipped: set[int] = set()
+        self._totals: dict[Ref, tuple[int, Array | None]] = {}
         self._pullbacks: dict[object, tuple[dict[Slot, Array], list[tuple[Ref, Array]]]] = {}
         for at, step in enumerate(program or ()):
             self.add(step, program.mode(at) if program else ())
@@ -85,6 +86,7 @@ class Reference(Writing, Holding):
             case ZeroGrad() | AssignGrad():
                 self._changed(step)
             case RequiresGrad(target, on):
+                self.held(target)  # what it holds by now it got under the flag that it had
                 self._switch(target, on)
             case RetainGrad(target):
                 if not self.is_leaf(target):
@@ -111,6 +113,7 @@ class Reference(Writing, Holding):
 
     def skip(self, step: Instruction) -> None:
         """Take an instruction that did nothing: it was refused."""
+        self.skipped.add(len(self.steps))
         self.steps.append(step)
 
     # -- ops ----------------------------------------------------------------------------------------------------------
@@ -199,31 +202,36 @@ class Reference(Writing, Holding):
         if self.observing:
             held = self.objects.get(leaf)
             return None if held is None else self.values[held]
-        total: Array | None = None
-        for at, step in enumerate(self.steps):
-            match step:
-                case Backward() if at in self._due:
-                    due = self._due[at].get(leaf)
-                    total = total if due is None else due if total is None else total + due
-                case Backward() if self.requires_grad[leaf] and self._is_legal(step):
-                    due = self.pullback(step).get(self.slot(leaf))
-                    total = total if due is None else due if total is None else total + due
-                case ZeroGrad(leaves, to_none) if leaf in leaves:
-                    total = None if to_none or total is None else np.zeros_like(total)
-                case Clip() if leaf in self.clips.get(at, ()):
-                    total = self.clips[at][leaf]
-                case AssignGrad(target, given) if target == leaf:
-                    total = None if given is None else self.values[given]
+        since, total = self._totals.get(leaf, (0, None))
+        for at in range(since, len(self.steps)):
+            if at not in self.skipped:
+                total = self._after(at, self.steps[at], leaf, total)
+        self._totals[leaf] = len(self.steps), total
         return total
+
+    def _after(self, at: int, step: Instruction, leaf: Ref, total: Array | None) -> Array | None:
+        """What a leaf holds after an instruction, if it held `total` before."""
+        due: Array | None = None
+        match step:
+            case Backward() if at in self._due:
+                due = self._due[at].get(leaf)
+            case Backward() if self.requires_grad[leaf] and self._is_legal(step):
+                due = self.pullback(step).get(self.slot(leaf))
+            case ZeroGrad(leaves, to_none) if leaf in leaves:
+                return None if to_none or total is None else np.zeros_like(total)
+            case AssignGrad(target, given) if target == leaf:
+                return None if given is None else self.values[given]
+        return total if due is None else due if total is None else total + due
 
     def _clip(self, at: int, step: Clip) -> None:
         held = {leaf: gradient for leaf in step.leaves if (gradient := self.held(leaf)) is not None}
-        self.clips[at] = clipped(step, held)
+        made = clipped(step, held)
+        self._totals.update({leaf: (at + 1, gradient) for leaf, gradient in made.items()})
         if self.observing:
             objects = {leaf: self.objects[leaf] for leaf in held}
             owners = {self.memory.owner(place) for place in objects.values() if place}
             self.lost = self.lost or len(owners) < len(objects)  # one memory, clipped as often as leaves hold it
-            for leaf, gradient in self.clips[at].items():
+            for leaf, gradient in made.items():
                 self.overwrite(at, objects[leaf], gradient)  # type: ignore[arg-type]
 
     def depends(self, gradient: Ref) -> bool:
