@@ -47,6 +47,8 @@ LEFT_OPEN = {
     "hook b scale 2.0; d = grad c wrt b with [1, 2, 3] create=True; e, f = grad d wrt a, b with [1, 1, 1]",
     "an empty gradient that was added to keeps a history": "a = leaf (0,) []; b = acos a; backward b with (0,) [] "
     "create=True; backward b with (0,) []; c = leaf 1; assign c none; d = held a; e = negative d",
+    "and keeps it whatever other calls do": "a = leaf (0,) []; b = acos a; backward b with (0,) [] create=True; "
+    "backward b with (0,) []; c = leaf 1; d = sin c; backward d create=True; e = held a; f = negative e",
     "a hook on what may be a view, part of which was written": f"{LEAF}; b = repeat a repeats=2 dim=0; hook b raise; "
     "d = slice b start=0 stop=0 step=1; write d abs_; backward d with (0,) []",
     "a write to a gradient that is one number in many places": f"{SUM}; g = grad f wrt a with 1 create=True; "

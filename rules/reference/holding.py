@@ -60,6 +60,12 @@ class Holding(State):
             into += self.retained
         return [r for r in into if self.slot(r) in due]
 
+    def _gets_new(self, step: Instruction, holder: Ref) -> bool:
+        """Whether an instruction is a call that makes a value hold a new gradient."""
+        if not isinstance(step, Backward) or not step.create_graph:
+            return False
+        return holder in self.receivers(step, self.pullback(step))  # type: ignore[attr-defined]
+
     def _is_legal(self, call: Walking) -> bool:
         """Whether a call can be computed at all: an implementation refuses it otherwise."""
         pairs = zip(call.roots, call.cotangents, strict=True)
@@ -184,7 +190,6 @@ class Holding(State):
     def observe(self, at: int, step: Instruction, seen: Seen) -> None:
         """Follow what was seen of the gradients that are held."""
         torn = isinstance(step, Backward) and step.create_graph and not isinstance(seen.outcome, Returned)
-        created = isinstance(step, Backward) and step.create_graph
         for holder, gradient in seen.gradients.items():
             held = self.objects.get(holder)
             assigned = isinstance(step, AssignGrad) and step.leaf == holder
@@ -192,7 +197,7 @@ class Holding(State):
                 if held is not None and held.at < 0:
                     self.memory.forget([held])
                 self.objects[holder] = None
-            elif held is not None and not gradient.value.size and not (created or assigned):
+            elif held is not None and not (gradient.value.size or assigned or self._gets_new(step, holder)):
                 continue  # empty objects cannot be told apart: it is taken for the one that was held
             elif assigned and held is not None:
                 self.identities[holder] = gradient.identity
