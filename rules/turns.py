@@ -164,6 +164,8 @@ def _walk(
                     raise _End
                 if tuple(map(read, node.reads)) != line.reads:
                     raise Misread(node)
+                if node.varies and scope.get(name[node.made[0]]) != ("data", node.made[0]):
+                    raise Misread(node)  # the head of the loop hands its data on under its name
                 scope.update({name[ref]: value for ref, value in zip(node.made, line.made, strict=True)})
                 if isinstance(node.step, Drop):
                     for ref in node.reads:
@@ -176,7 +178,7 @@ def _walk(
                 scope[name[into]].append(read(value))  # type: ignore[attr-defined]
             case Loop(body, count):
                 for turn in range(count):
-                    scope.update(dict.fromkeys((name[ref] for ref in fed(node)), "data"))
+                    scope.update({name[ref]: ("data", ref) for ref in fed(node)})
                     _walk(body, (*index, turn), rolled, name, scope, until)
             case Stop(turn):
                 if index[-1] == turn:

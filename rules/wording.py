@@ -124,7 +124,8 @@ class _Naming:
             if node.source in self.of and not self._trained(node.source):
                 self._merge(node.source, node.to)
         for one, other in self.rolled.alike:
-            self._merge(other, one)
+            if one in self.of and other in self.of:  # and not in a loop that was made later
+                self._merge(other, one)
         self._share()
 
     def _share(self) -> None:

@@ -134,6 +134,13 @@ PROGRAMS = {
         "w = leaf [1, 2]",
     ),
     "hooks": repeated(f"{LINEAR}; k@ = hook y@ scale 2.0; backward l@; unhook k@; step w, b sgd lr=0.1", 2, W),
+    "two batches in a turn": repeated(
+        f"{LINEAR}; backward l@; step w, b sgd lr=0.1; drop x@, y@, t@, l@; m@ = leaf [[@, 2]] const;"
+        "n@ = linear_bias m@ w b; o@ = mean n@ dim=None keepdim=False; backward o@; drop m@, n@, o@",
+        2,
+        W,
+        f"{LINEAR}; backward l@; step w, b sgd lr=0.1; m@ = mean x@ dim=None keepdim=False".replace("@", "2"),
+    ),
     "names let go": repeated(f"{LINEAR}; backward l@; step w, b sgd lr=0.1; drop x@, t@, l@", 3, W),
     "leaves of each turn": repeated(
         "x@ = leaf [@, 1]; y@ = square x@; l@ = sum y@ dim=(0,) keepdim=False; backward l@; step x@ sgd lr=0.1;"
