@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rules.language import Leaf, Ref
-from rules.turns import Line, Node, placed
+from rules.language import Drop, Leaf, Ref
+from rules.turns import Line, Node, placed, reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ LEAST = 2
 def repeated(nodes: Sequence[Node], outermost: bool) -> Repeated | None:
     """The repetition that saves the most lines; of equals the one with the shortest body, then the first."""
     best: Repeated | None = None
-    marks = [_mark(node, at) for at, node in enumerate(nodes)]
+    marks = [mark(node, at) for at, node in enumerate(nodes)]
     where = {ref: at for at, node in enumerate(nodes) if isinstance(node, Line) for ref in node.made}
     for period in range(1, len(nodes)):
         run = 0
@@ -54,7 +54,7 @@ def repeated(nodes: Sequence[Node], outermost: bool) -> Repeated | None:
     return best
 
 
-def _mark(node: Node, at: int) -> str:
+def mark(node: Node, at: int) -> str:
     """Equal for lines that are equal but for what they read and for the data of leaves."""
     if not isinstance(node, Line):
         return f"not repeated: {at}"
@@ -83,9 +83,32 @@ def _checked(
     weigh = nodes[start : start + period] if count > 1 else nodes[start : start + rest]
     weight = sum(not isinstance(node, Line) or not isinstance(node.step, Leaf) for node in weigh)
     saved = (count - 1) * weight - 1 if count > 1 else weight - 2
+    if count > 1:
+        collected = _collected(nodes, start, period, count)
+        if collected is None:
+            return None
+        saved -= 2 * collected
     previous = {(line, k): ref for (line, k), ref in previous.items() if line < matched}
     handed = {kind: carried[kind] for kind in carried if kind in previous.values()}
     return Repeated(start, period, count, rest if ends else 0, handed, previous, saved)
+
+
+def _collected(nodes: Sequence[Node], start: int, period: int, count: int) -> int | None:
+    """How many values have to be collected for what comes later; None where one of them is let go of there."""
+    last, end = start + period * (count - 1), start + period * count
+    made = {
+        ref: (at - start) % period
+        for at, node in enumerate(nodes[start:last], start)
+        if isinstance(node, Line)
+        for ref in node.made
+    }
+    slots = set()
+    for node in nodes[end:]:
+        found = {(made[ref], ref.output) for ref in reads(node) if ref in made}
+        if found and isinstance(node, Line) and isinstance(node.step, Drop):
+            return None
+        slots |= found
+    return len(slots)
 
 
 def _repeats(

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rules.language import Drop, Leaf, Program, Ref
-from rules.repeating import Repeated, repeated
+from rules.repeating import Repeated, mark, repeated
 from rules.straight import straight
-from rules.turns import Begin, Collect, Copy, Line, Loop, Node, Rolled, Stop, Turn, every
+from rules.turns import Begin, Collect, Copy, Line, Loop, Node, Rolled, Stop, Turn, every, reads
 
 
 @dataclass(slots=True)
@@ -73,14 +73,14 @@ class _Roller:
         last: dict[Ref, Ref] = {}
         for offset in range(found.period):
             same = [line for line in blocks[offset :: found.period] if isinstance(line, Line)]
-            reads = [
+            its = [
                 carriers[found.previous[offset, k]] if (offset, k) in found.previous else ref
                 for k, ref in enumerate(same[0].reads)
             ]
             instances = {(*index, turn): at for turn, line in enumerate(same) for index, at in line.instances.items()}
             varies = any(line.varies or repr(line.step) != repr(same[0].step) for line in same) and bool(same[0].made)
             varies = varies and isinstance(same[0].step, Leaf)
-            body.append(replace(same[0], reads=tuple(reads), instances=instances, varies=varies))
+            body.append(replace(same[0], reads=tuple(its), instances=instances, varies=varies))
             last.update(zip(same[-1].made, same[0].made, strict=True))
         return body, last
 
@@ -117,14 +117,7 @@ class _Roller:
 
 
 def _reads(nodes: Sequence[Node]) -> frozenset[Ref]:
-    found: set[Ref] = set()
-    for node in nodes:
-        match node:
-            case Line():
-                found.update(node.reads)
-            case Copy(source=ref) | Collect(value=ref):
-                found.add(ref)
-    return frozenset(found)
+    return frozenset(ref for node in nodes for ref in reads(node))
 
 
 def _renamed(nodes: Sequence[Node], new: Mapping[Ref, Ref]) -> list[Node]:
@@ -145,6 +138,23 @@ def _renamed(nodes: Sequence[Node], new: Mapping[Ref, Ref]) -> list[Node]:
 def roll(program: Program) -> Rolled | None:
     """A program with loops, or None where nothing repeats."""
     lines = straight(program)
+    ways = [rolled for each in (lines, _hoisted(lines)) if (rolled := _rolled(each)) is not None]
+    return min(ways, key=lambda rolled: sum(1 for _ in every(rolled.nodes)), default=None)
+
+
+def _hoisted(lines: Sequence[Line]) -> list[Line]:
+    """The lines with the leaves in front that lines of one kind read in one place: they are no data of one turn."""
+    readers: dict[tuple[Ref, str, int], int] = {}
+    for line in lines:
+        for k, ref in enumerate(line.reads):
+            kind = (ref, mark(line, 0), k)
+            readers[kind] = readers.get(kind, 0) + 1
+    often = {ref for (ref, _, _), count in readers.items() if count > 1}
+    moved = sorted(lines, key=lambda line: not (isinstance(line.step, Leaf) and line.made[0] in often))
+    return [replace(line, instances={(): at}) for at, line in enumerate(moved)]
+
+
+def _rolled(lines: Sequence[Line]) -> Rolled | None:
     roller = _Roller(-1 - len(lines))
     nodes, _ = roller.roll(lines, frozenset(), outermost=True)
     found = Rolled(nodes, tuple(lines), roller.elements, tuple(roller.alike))

@@ -112,6 +112,16 @@ class _InTurn(dict[Ref, Ref]):
         return next(self.values_in_turn)
 
 
+def reads(node: Node) -> tuple[Ref, ...]:
+    """The values that a node itself reads."""
+    match node:
+        case Line():
+            return node.reads
+        case Copy(source=ref) | Collect(value=ref):
+            return (ref,)
+    return ()
+
+
 def every(nodes: Sequence[Node]) -> Iterator[Node]:
     """Every node, those in loops included, in order."""
     for node in nodes:

@@ -12,7 +12,7 @@ import torch
 
 from frameworks.torch_eager import TorchEager
 from rules.dialect import code
-from rules.language import Program, Ref
+from rules.language import Leaf, Program, Ref
 from rules.loops import loop
 from rules.owning import owners
 from rules.rolling import roll
@@ -53,12 +53,14 @@ def alike(program: Program) -> str:
     assert name is not None
     given = {its for ref, its in name.items() if ref not in rolled.elements}
     assert all(part.isidentifier() and part not in RESERVED for its in given for part in its.split("."))
-    until = next((k for k, line in enumerate(rolled.lines) if line.at is not None and line.at >= done), None)
+    until = next(
+        (k for k, line in enumerate(rolled.lines) if (line.at or 0) >= done and not isinstance(line.step, Leaf)), None
+    )
     called = names(program)
     meant = {its: ref for its, ref in walk(rolled, name, until).items() if isinstance(ref, Ref) and ref in called}
     assert meant
     for its, ref in meant.items():
-        ours, theirs = eval(str(its), by_loops), by_lines[called[ref]]
+        ours, theirs = eval(str(its), by_loops), by_lines.get(called[ref])
         if isinstance(theirs, torch.Tensor):
             assert same(ours, theirs), its
             held = (ours.grad, theirs.grad) if theirs.is_leaf or theirs.retains_grad else (None, None)
