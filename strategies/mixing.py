@@ -32,6 +32,7 @@ from strategies.builder import Builder
 from strategies.draft import RETAIN, Draw, Undrawable
 from strategies.programs import programs
 from strategies.sequences import sequences
+from strategies.situations import optimizers
 
 PURE = (Leaf, Apply, Detach)
 """Instructions that only read values: each may stand anywhere behind what it reads."""
@@ -46,7 +47,7 @@ WIDE: tuple[Callable[[], st.SearchStrategy[Program]], ...] = (
     situations.retained_gradients,
     situations.changing_hooks,
     situations.recorded_writes,
-    situations.steps,
+    optimizers.steps,
     situations.view_histories,
     situations.functional_gradients,
     situations.inner_inputs,

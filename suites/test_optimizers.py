@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rules.language import Program
 from rules.optimizers import OPTIMIZERS
+from strategies import situations
 from strategies.situations import optimizers
 
 rule = pytest.mark.rule
@@ -67,6 +68,12 @@ def test_clips(check, program: Program):
 @rule("optimizers/formula")
 @given(program=optimizers.laid_out())
 def test_laid_out(check, program: Program):
+    check(program)
+
+
+@rule("optimizers/formula")
+@given(program=situations.clipped_gradients())
+def test_changed_gradients(check, program: Program):
     check(program)
 
 

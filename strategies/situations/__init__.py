@@ -115,7 +115,6 @@ from strategies.situations.stateful import (
     assigned_gradients,
     plain_gradients,
     second_derivatives,
-    steps,
     written_between,
     written_unsaved,
 )
@@ -222,7 +221,6 @@ __all__ = [
     "shared_contributions",
     "single_ops",
     "single_writes",
-    "steps",
     "switched_on",
     "unreached_leaves",
     "unrecorded",

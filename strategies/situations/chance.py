@@ -7,10 +7,19 @@ from rules.language import Attrs, Ref
 from rules.ops.chance import CHANCE
 from rules.ops.op import choices_of
 from strategies.actor import Actor
+from strategies.draft import Undrawable
 from strategies.situations.base import history
 from strategies.situations.stateful import SHAPES, chain
 
 NOISES = ("random_normal", "random_uniform")
+
+
+def _claims(b: Actor) -> None:
+    """Give up unless the framework has random ops."""
+    b.claims(Needs.RANDOM)
+    missing = [name for name in CHANCE if name not in b.alphabet.modules]
+    if missing:
+        raise Undrawable(f"the framework does not have: {', '.join(missing)}")
 
 
 def _attributes(b: Actor, name: str, value: Ref) -> Attrs:
@@ -20,7 +29,7 @@ def _attributes(b: Actor, name: str, value: Ref) -> Attrs:
 @history
 def dropped(b: Actor) -> None:
     """Dropout once or several times, with a seed of its own or with the same one, and calls through it."""
-    b.claims(Needs.RANDOM)
+    _claims(b)
     leaf = b.leaf(b.pick(SHAPES))
     value = chain(b, leaf, 2) if b.below(2) else leaf
     for _ in range(1 + b.below(3)):
@@ -38,7 +47,7 @@ def dropped(b: Actor) -> None:
 @history
 def noisy(b: Actor) -> None:
     """A location and a scale with noise between them: the noise is a constant, whatever it was drawn for."""
-    b.claims(Needs.RANDOM)
+    _claims(b)
     location = b.leaf(b.pick(SHAPES))
     scale = b.leaf(b.shape(location))
     for _ in range(1 + b.below(2)):

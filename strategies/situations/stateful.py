@@ -77,18 +77,6 @@ def _stepped(b: Builder, leaves: list[Ref], settings: tuple[str, Attrs]) -> None
 
 
 @situation
-def steps(b: Builder) -> None:
-    """One to four iterations of forward, backward and step, some without clearing, some leaves without a gradient."""
-    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
-    settings = b.pick(OPTIMIZERS)
-    for _ in range(1 + b.below(4)):
-        b.backward(chain(b, b.pick(leaves), 2))
-        _stepped(b, leaves, settings)
-        if b.below(2):
-            b.zero(*leaves, to_none=not b.below(2))
-
-
-@situation
 def written_between(b: Builder) -> None:
     """A retained graph, a step on what it saved, and another walk: an error, or the gradient of what was recorded."""
     leaf = b.leaf(b.pick(SHAPES))
