@@ -32,8 +32,8 @@ class Known:
     `relative` limits the entry to values that are off by no more than this part of the largest, `elements` to leaves
     of that many elements, `views` to ops that make views, and, where it is about no op, to programs with such ops,
     `raised` to errors of that kind, `message` to errors whose message has that in it, `after` to
-    programs in which that op stands before, `step` to steps of an optimizer with some settings, as the text form
-    writes them: anything else is a failure.
+    programs in which that op, or such a step, stands before, `step` to steps of an optimizer with some settings, as
+    the text form writes them: anything else is a failure.
     """
 
     rule: str

@@ -153,8 +153,10 @@ def _returning(entry: Known, violation: Violation) -> str | None:
     return "errors/legal-returns" if legal else None
 
 
-def _stands_before(program: Program, at: int, op: str) -> bool:
-    return any(isinstance(step, Apply) and step.op == op for step in program.instructions[:at])
+def _stands_before(program: Program, at: int, what: str) -> bool:
+    """Whether an op, or a step as `_is_step` describes it, stands before an instruction."""
+    before = program.instructions[:at]
+    return any((isinstance(step, Apply) and step.op == what) or _is_step(step, what) for step in before)
 
 
 def _is_step(step: Instruction, described: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rules.graph import Freed, Node, Walk
-from rules.language import Backward, Grad, Hook, Modes, Ref, RemoveHook, Walking, records
+from rules.language import Backward, Grad, Hook, Modes, Ref, RemoveHook, Step, Walking, records
 from rules.ops import Saves
 from rules.ops.writes import WRITES
 from rules.recurring import detaches_state, through_modules
@@ -41,8 +41,19 @@ def exercised(tape: Tape, call: Walking, walk: Walk, modes: Modes) -> tuple[str,
         rules += through_modules(walk.nodes)
     if detaches_state(tape, walk):
         rules.append("recurrent/detached-state")
+    if _stepped(tape, walk):
+        rules.append("training/loop")
     rules += [*_written(tape, walk), *_hooked(tape, call, walk), *_lifetime(tape, call, walk)]
     return tuple(dict.fromkeys(rules))
+
+
+def _stepped(tape: Tape, walk: Walk) -> bool:
+    """Whether a call walks what was recorded of a leaf after a step had moved it."""
+    written, owner, steps = tape.reference.memory.written, tape.reference.memory.owner, tape.reference.steps
+    if not tape.moved:
+        return False
+    moved = {leaf: at for leaf in walk.leaves if isinstance(steps[at := written.get(owner(leaf), 0)], Step)}
+    return bool(moved) and any(node.at > moved.get(slot, node.at) for node in walk.nodes for slot in node.record.args)
 
 
 WEIGHTS = "multiply"

@@ -164,7 +164,7 @@ class Holdings:
         rule = self._blamed(expectation, rule)
         gradients = values_of(self.tape.held), values_of(seen.gradients)
         diagnosis = diagnose(self.reference, call, leaf, *gradients, alone)
-        if diagnosis and self.applies(diagnosis.rule) and rule in ("gradients/op", "gradients/graph"):
+        if diagnosis and self.applies(diagnosis.rule) and rule in ("gradients/op", "gradients/graph", "training/loop"):
             rule = diagnosis.rule
         if leaf not in expectation.walk.leaves:
             rule = before
@@ -186,6 +186,8 @@ class Holdings:
             "views/history", "writes/recorded",
         )  # fmt: skip
         rule = self._by_module(expectation, rule)
+        if rule == "gradients/graph" and "training/loop" in expectation.exercises and self.applies("training/loop"):
+            rule = "training/loop"
         return next((s for s in special if s in expectation.exercises and self.applies(s)), rule)
 
     def _by_module(self, expectation: Expectation, rule: str) -> str:

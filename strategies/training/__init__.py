@@ -1,0 +1,48 @@
+"""Training loops as people write them, right and wrong: a plan says what is chosen, a pattern how the loop goes."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from rules.language import Program
+from strategies.actor import Actor
+from strategies.draft import Draw
+from strategies.training import losses, second_order, several  # noqa: F401 (they register their patterns)
+from strategies.training.drawing import names, planned
+from strategies.training.loop import Loop
+from strategies.training.plan import PATTERNS, Clearing, Mistake, Pattern, Plan
+
+__all__ = ["PATTERNS", "Clearing", "Mistake", "Pattern", "Plan", "build", "loops", "plans", "write"]
+
+
+def write(plan: Plan, a: Actor) -> Loop:
+    """Write the loop of a plan into a draft."""
+    loop = Loop(plan, a)
+    loop.pattern.run(loop)
+    return loop
+
+
+def build(plan: Plan) -> Program:
+    """The program of a plan; nothing is drawn."""
+    a = Actor(_nothing, plan.dtype)
+    write(plan, a)
+    return a.program()
+
+
+def _nothing(strategy: st.SearchStrategy[object]) -> object:
+    raise AssertionError(f"a plan leaves nothing to draw, not {strategy}")
+
+
+@st.composite
+def plans(draw: Draw, pattern: str | None = None, mistakes: tuple[Mistake, ...] | None = None) -> Plan:
+    """Plans of a pattern, or of any; with the mistakes that are given, or with drawn ones."""
+    a = Actor(draw)
+    return planned(a, PATTERNS[pattern or a.pick(names(a))], mistakes)
+
+
+@st.composite
+def loops(draw: Draw, pattern: str | None = None) -> Program:
+    """The programs of plans."""
+    a = Actor(draw)
+    write(planned(a, PATTERNS[pattern or a.pick(names(a))]), a)
+    return a.program()

@@ -1,0 +1,219 @@
+"""A loop under construction: writes a plan into an actor's draft, with the plan's mistakes where it has some.
+
+Nothing is drawn here: all that is chosen stands in the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from rules.language import Literal, Ref, Shape
+from rules.ops import OPS
+from rules.ops.op import choices_of
+from rules.ops.shapes import size
+from strategies.actor import Actor
+from strategies.builder import LIMIT
+from strategies.tensors import VALUES
+from strategies.training.nets import Net
+from strategies.training.plan import PATTERNS, Clearing, Mistake, Plan
+
+CALM = 3.0
+"""Where a parameter grows beyond this, the loop ends."""
+
+ALONE = ("cross_entropy", "soft_margin_loss")
+"""Losses whose targets are attributes."""
+
+Forward = Callable[[int], Sequence[Ref]]
+"""A forward pass: from the number of the iteration to the losses."""
+
+Walk = Callable[[int, Sequence[Ref]], None]
+"""What is done with losses: given the number of the optimizer and the losses."""
+
+
+class Loop:
+    """The parts that loops are written with: networks, batches, losses, and an optimizer's turn.
+
+    `networks` are the plan's, `leaves` the parameters of each optimizer.
+    """
+
+    def __init__(self, plan: Plan, a: Actor) -> None:
+        self.plan, self.a = plan, a
+        self.pattern = PATTERNS[plan.pattern]
+        self.lasting: set[Ref] = set()
+        self.data: dict[tuple[str, int], Ref] = {}
+        self.roles: dict[str, int] = {}
+        self.networks = [self._network(n, *ends) for n, ends in enumerate(self.pattern.networks)]
+        rest = iter(self.networks)
+        self.leaves = [tuple(p for _ in range(owned) for p in next(rest).parameters) for owned in self.pattern.owns]
+        for leaves, drawn in zip(self.leaves, plan.optimizers, strict=True):
+            a.make(leaves, *drawn)
+
+    def wrong(self, mistake: Mistake) -> bool:
+        """Whether a mistake is made."""
+        return mistake in self.plan.mistakes
+
+    # -- data ---------------------------------------------------------------------------------------------------------
+
+    def _numbers(self, role: str, iteration: int, shape: Shape) -> np.ndarray:
+        """Multiples of 1/32 between -1 and 1, other ones for each role and iteration."""
+        start = 5 * self.roles.setdefault(role, len(self.roles)) + 7 * iteration
+        places = np.arange(size(shape))
+        chosen = np.frombuffer(self.plan.data, np.uint8)[(start + places) % len(self.plan.data)]
+        return (VALUES[(chosen + places) % len(VALUES)] / 4).reshape(shape)
+
+    def _leaf(self, values: np.ndarray, requires_grad: bool) -> Ref:
+        given = values.astype(self.plan.dtype)
+        literal = Literal(tuple(given.ravel().tolist()), given.shape, self.plan.dtype)
+        return self.a.leaf(value=literal, requires_grad=requires_grad)
+
+    def _network(self, number: int, *ends: int | str) -> Net:
+        plan = self.plan
+        widths = {"wide": plan.wide, "out": plan.out}
+        into, out = (end if isinstance(end, int) else widths[end] for end in ends)
+        made = []
+        for layer in range(plan.layers):
+            last = layer + 1 == plan.layers
+            rows = out if last else plan.wide
+            shapes = ((rows, into if layer == 0 else plan.wide), (rows,))[: 1 + plan.bias]
+            made += [self._leaf(self._numbers(f"{number}, {layer}, {len(s)}", 0, s), True) for s in shapes]
+        self.lasting.update(made)
+        return Net(tuple(made), plan.bias, plan.activation)
+
+    def batch(
+        self, role: str, iteration: int, width: int | None = None, requires_grad: bool = False, samples: int = 0
+    ) -> Ref:
+        """Samples: the same in each iteration, or fresh ones."""
+        plan = self.plan
+        key = role, iteration if plan.fresh else 0
+        if key not in self.data:
+            shape = (samples or plan.batch, plan.wide if width is None else width)
+            self.data[key] = self._leaf(self._numbers(*key, shape), requires_grad)
+            if not plan.fresh:
+                self.lasting.add(self.data[key])
+        return self.data[key]
+
+    def constant(self, value: float, shape: Shape) -> Ref:
+        """A constant of one value, the same one each time."""
+        key = f"{value} {shape}", 0
+        if key not in self.data:
+            self.data[key] = self._leaf(np.full(shape, value), False)
+            self.lasting.add(self.data[key])
+        return self.data[key]
+
+    # -- computing ----------------------------------------------------------------------------------------------------
+
+    def apply(self, op: str, *args: Ref, **attrs: float) -> Ref:
+        """The only result of an op."""
+        return self.a.apply(op, args, tuple(attrs.items()))[0]
+
+    def call(self, net: int, value: Ref, parameters: Sequence[Ref] | None = None) -> Ref:
+        """The result of a network."""
+        return self.networks[net].call(self.a, value, parameters)
+
+    def mean(self, value: Ref) -> Ref:
+        """The mean of all elements."""
+        return self.a.apply("mean", (value,), choices_of(OPS["mean"], (self.a.shape(value),))[0])[0]
+
+    def loss(self, value: Ref, iteration: int, number: int = 0, target: float | None = None) -> Ref:
+        """One loss of a result: against the batch's targets, or one number for all samples."""
+        a, shape = self.a, self.a.shape(value)
+        row = OPS[self.plan.loss]
+        fits = target is None or row.domain(1).holds(np.array(target))
+        name = row.name if fits and row.domain(0).holds(a.reference.values[value]) else "mse_loss"
+        operands: tuple[Ref, ...] = (value,)
+        if name not in ALONE:
+            given = self._target(name, shape, iteration, number) if target is None else self.constant(target, shape)
+            operands = value, given
+        shapes = tuple(a.shape(r) for r in operands)
+        attrs = next(c for c in choices_of(OPS[name], shapes) if dict(c)["reduction"] == self.plan.reduction)
+        return a.apply(name, operands, attrs)[0]
+
+    def _target(self, loss: str, shape: Shape, iteration: int, number: int) -> Ref:
+        key = f"target {number} of {loss}", iteration if self.plan.fresh else 0
+        if key not in self.data:
+            self.data[key] = self._leaf(OPS[loss].domain(1).fit(np.abs(self._numbers(*key, shape))), False)
+            if not self.plan.fresh:
+                self.lasting.add(self.data[key])
+        return self.data[key]
+
+    # -- an iteration -------------------------------------------------------------------------------------------------
+
+    def iterations(self) -> Iterator[int]:
+        """The numbers of the iterations; between two of them, what the first made goes away."""
+        for number in range(self.plan.iterations):
+            yield number
+            if self._is_wild():
+                return
+            if self.plan.drops and number + 1 < self.plan.iterations:
+                gone = [r for r in self.a.live if r not in self.lasting]
+                self.data = {key: ref for key, ref in self.data.items() if ref in self.lasting}
+                if gone:
+                    self.a.drop(*gone)
+
+    def _is_wild(self) -> bool:
+        """Whether parameters grow, or some value did."""
+        values = self.a.reference.values
+        parameters = (values[p] for leaves in self.leaves for p in leaves)
+        calm = all(np.abs(p).max() <= CALM for p in parameters)
+        return not calm or not all(np.abs(values[r]).max(initial=0) <= LIMIT for r in self.a.live)
+
+    def turns(self, forward: Forward, walk: Walk | None = None) -> None:
+        """All iterations of a loop that has one optimizer."""
+        for i in self.iterations():
+            self.turn(0, i, forward, walk)
+
+    def turn(self, number: int, i: int, forward: Forward, walk: Walk | None = None) -> None:
+        """One optimizer's turn: clear, compute, walk, clip, step, in the plan's order."""
+        self.clear(number, Clearing.FIRST)
+        roots = forward(i)
+        if self.wrong(Mistake.EARLY):
+            self.step(number)
+        self.clear(number, Clearing.BEFORE)
+        (walk or self.walk)(number, roots)
+        if self.wrong(Mistake.CLEARED):
+            self.zero(number)
+        self.clip(number)
+        if not self.wrong(Mistake.EARLY) and not (self.wrong(Mistake.BETWEEN) and len(roots) > 1):
+            self.step(number)
+        self.clear(number, Clearing.LAST)
+
+    def clear(self, number: int, where: Clearing) -> None:
+        """Clear gradients, if this is where the plan does."""
+        if where is self.plan.clearing and not self.wrong(Mistake.ZERO):
+            self.zero(number)
+
+    def zero(self, number: int) -> None:
+        """Clear the gradients of an optimizer's parameters."""
+        self.a.zero(*self.leaves[number], to_none=self.plan.to_none)
+
+    def clip(self, number: int) -> None:
+        """Clip the gradients of an optimizer's parameters, if the plan does."""
+        if self.plan.clip:
+            self.a.clip(self.leaves[number], *self.plan.clip)
+
+    def step(self, number: int) -> None:
+        """One step of an optimizer."""
+        self.a.step(self.leaves[number], *self.plan.optimizers[number])
+
+    def walk(self, number: int, roots: Sequence[Ref], kept: bool = True) -> None:
+        """A backward call for each root; all but the last keep the graph where the losses have it in common."""
+        for n, root in enumerate(roots):
+            more = n + 1 < len(roots)
+            self.backward(root, retain=more and kept and not self.wrong(Mistake.RETAIN))
+            if more and self.wrong(Mistake.BETWEEN):
+                self.step(number)
+        if roots and self.wrong(Mistake.TWICE):
+            self.backward(roots[-1])
+
+    def backward(self, *roots: Ref, retain: bool = False) -> None:
+        """One backward call on losses."""
+        self.a.call(*roots, retain=True if retain else None, cotangents=(None,) * len(roots))
+
+    def total(self, values: Iterable[Ref]) -> Ref:
+        """The sum of losses."""
+        first, *others = values
+        for other in others:
+            first = self.apply("add", first, other)
+        return first

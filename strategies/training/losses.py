@@ -1,0 +1,145 @@
+"""Loops over one network: one loss, several, parts of a batch, and what is done to gradients before the step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rules.catalogue import Needs
+from rules.language import Ref
+from strategies.training.loop import Loop
+from strategies.training.plan import USUAL, Clearing, Mistake, pattern
+
+TWO = (("wide", "wide"), ("wide", "out"))
+"""A network in two parts."""
+
+
+@pattern("one loss")
+def one(loop: Loop) -> None:
+    """Clear, forward, loss, backward, step."""
+    loop.turns(lambda i: [loop.loss(loop.call(0, loop.batch("x", i)), i)])
+
+
+@pattern("several losses", counts=(2, 3), mistakes=(*USUAL, Mistake.RETAIN, Mistake.BETWEEN), needs=(Needs.RETAIN,))
+def several(loop: Loop) -> None:
+    """Several losses of one result, each walked by a call of its own."""
+    loop.turns(lambda i: losses(loop, i))
+
+
+def losses(loop: Loop, i: int) -> list[Ref]:
+    """Several losses of one result."""
+    result = loop.call(0, loop.batch("x", i))
+    return [loop.loss(result, i, k) for k in range(loop.plan.count)]
+
+
+@pattern("losses at once", counts=(2, 3), ways=2, needs=(Needs.MULTIPLE_ROOTS,))
+def together(loop: Loop) -> None:
+    """Several losses of one result, walked by one call: of their sum, or of all of them as roots."""
+
+    def walk(number: int, roots: Sequence[Ref]) -> None:
+        roots = roots if loop.plan.way else [loop.total(roots)]
+        for _ in range(1 + loop.wrong(Mistake.TWICE)):
+            loop.backward(*roots)
+
+    loop.turns(lambda i: losses(loop, i), walk)
+
+
+@pattern("two forward passes", ways=2, mistakes=(*USUAL, (Mistake.BETWEEN, (0,))))
+def passes(loop: Loop) -> None:
+    """Two batches through one network, each with a loss and a call of its own, or with one loss for both."""
+
+    def forward(i: int) -> list[Ref]:
+        made = [loop.loss(loop.call(0, loop.batch(f"x {k}", i)), i, k) for k in range(2)]
+        return [loop.total(made)] if loop.plan.way else made
+
+    loop.turns(forward, lambda number, roots: loop.walk(number, roots, kept=False))
+
+
+@pattern("micro-batches", counts=(2, 3, 4), mistakes=(Mistake.ZERO, Mistake.TWICE, Mistake.CLEARED, Mistake.BETWEEN))
+def parts(loop: Loop) -> None:
+    """The parts of a batch, one after the other, their scaled gradients accumulated; then one step."""
+    for i in loop.iterations():
+        accumulate(loop, i)
+
+
+def accumulate(loop: Loop, i: int) -> None:
+    """A forward pass and a backward call for each part of a batch, and a step."""
+    loop.clear(0, Clearing.FIRST)
+    loop.clear(0, Clearing.BEFORE)
+    for part in range(loop.plan.count):
+        loss = loop.loss(loop.call(0, loop.batch(f"part {part}", i)), i, part)
+        if loop.plan.reduction == "mean":
+            loss = loop.apply("multiply_scalar", loss, scalar=1 / loop.plan.count)
+        loop.walk(0, [loss])
+        last = part + 1 == loop.plan.count
+        if loop.wrong(Mistake.CLEARED):
+            loop.zero(0)
+        if last:
+            loop.clip(0)
+        if last is not loop.wrong(Mistake.BETWEEN):
+            loop.step(0)
+    loop.clear(0, Clearing.LAST)
+
+
+@pattern("clipped gradients", needs=(Needs.CLIPS,), clips=True)
+def clipped(loop: Loop) -> None:
+    """Gradients are clipped before the step."""
+    one(loop)
+
+
+@pattern("reassigned gradients", ways=2, needs=(Needs.ASSIGNS,))
+def reassigned(loop: Loop) -> None:
+    """Between backward and step, gradients are replaced by multiples of them; or one of them by none."""
+
+    def walk(number: int, roots: Sequence[Ref]) -> None:
+        loop.walk(number, roots)
+        for parameter in loop.leaves[number][:: 1 + loop.plan.way]:
+            if loop.a.holds(parameter):
+                given = loop.apply("multiply_scalar", loop.a.held(parameter), scalar=0.5)
+                loop.a.assign(parameter, given)
+        if loop.plan.way:
+            loop.a.assign(loop.leaves[number][-1], None)
+
+    loop.turns(lambda i: [loop.loss(loop.call(0, loop.batch("x", i)), i)], walk)
+
+
+@pattern("frozen parameters", TWO, ways=2, needs=(Needs.SWITCHES,))
+def frozen(loop: Loop) -> None:
+    """A part of the network is frozen in every second iteration: in the second one first, or in the first."""
+    for i in loop.iterations():
+        on = bool((i + loop.plan.way) % 2 == 0)
+        for parameter in loop.networks[0].parameters:
+            if loop.a.requires(parameter) != on:
+                loop.a.switch(parameter, on)
+        loop.turn(0, i, lambda i: [loop.loss(loop.call(1, loop.call(0, loop.batch("x", i))), i)])
+
+
+@pattern("skipped backward calls", (("wide", "out"), ("wide", "out")), ways=2)
+def skipped(loop: Loop) -> None:
+    """Every second iteration has no backward call, and some parameters never get a gradient; or each only now and
+    then.
+    """
+
+    def forward(i: int) -> list[Ref]:
+        used = i % 2 if loop.plan.way else 0
+        return [loop.loss(loop.call(used, loop.batch("x", i)), i)]
+
+    for i in loop.iterations():
+        skips = i % 2 == 1 and not loop.plan.way
+        loop.turn(0, i, forward, _nothing if skips else None)
+
+
+def _nothing(number: int, roots: Sequence[Ref]) -> None:
+    """No backward call."""
+
+
+@pattern("step on a kept graph", mistakes=(Mistake.ZERO, Mistake.TWICE, Mistake.RETAIN), ways=2, needs=(Needs.RETAIN,))
+def kept(loop: Loop) -> None:
+    """Backward, step, and backward again on the graph that was kept; or on a new loss of the old result."""
+    for i in loop.iterations():
+        loop.clear(0, loop.plan.clearing)
+        result = loop.call(0, loop.batch("x", i))
+        loss = loop.loss(result, i)
+        loop.backward(loss, retain=not loop.wrong(Mistake.RETAIN))
+        loop.step(0)
+        loop.walk(0, [loop.loss(result, i, 1) if loop.plan.way else loss])
+        loop.step(0)

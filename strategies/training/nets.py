@@ -1,0 +1,41 @@
+"""Networks of linear layers with a smooth activation between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rules.language import Ref
+from rules.ops import OPS
+from rules.ops.op import choices_of
+from strategies.actor import Actor
+
+ACTIVATIONS = ("tanh", "sigmoid", "softplus", "gelu", "silu", "mish", "relu")
+"""What stands between layers, the simplest first."""
+
+SMOOTH = ACTIVATIONS[:5]
+"""Those that may be differentiated more than once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Net:
+    """A network: the parameters of each layer, in order, and what stands between layers."""
+
+    parameters: tuple[Ref, ...]
+    bias: bool = False
+    activation: str = "tanh"
+
+    def call(self, a: Actor, value: Ref, parameters: Sequence[Ref] | None = None) -> Ref:
+        """What it makes of a batch, with other parameters where they are given."""
+        given, each = parameters or self.parameters, 1 + self.bias
+        for n in range(0, len(given), each):
+            if n:
+                value = activated(a, value, self.activation)
+            (value,) = a.apply("linear_bias" if self.bias else "linear", (value, *given[n : n + each]))
+        return value
+
+
+def activated(a: Actor, value: Ref, activation: str) -> Ref:
+    """An activation, or another one where the value is too near to its kink."""
+    op = OPS[activation if OPS[activation].domain(0).holds(a.reference.values[value]) else "tanh"]
+    return a.apply(op.name, (value,), choices_of(op, (a.shape(value),))[0])[0]

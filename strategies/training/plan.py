@@ -1,0 +1,129 @@
+"""A plan: all that there is to choose about a training loop, so that the same loop can be built again, with a mistake
+or without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from rules.catalogue import Needs
+from strategies.optimizing import Drawn
+
+if TYPE_CHECKING:
+    from strategies.training.loop import Loop
+
+
+class Mistake(Enum):
+    """What people forget, or do in the wrong order."""
+
+    ZERO = "`zero_grad` missing"
+    TWICE = "`backward` twice"
+    EARLY = "step between forward and backward"
+    CLEARED = "`zero_grad` between backward and step"
+    RETAIN = "`retain_graph` missing"
+    BETWEEN = "step between two backward calls"
+    DETACH = "`detach` missing"
+
+
+class Clearing(Enum):
+    """Where in an iteration gradients are cleared: all three are right."""
+
+    FIRST = "at its top"
+    BEFORE = "just before backward"
+    LAST = "after the step"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A training loop of one pattern: its sizes, settings and data, and the mistakes that are made in it.
+
+    All networks have `layers` layers. `wide` is the width of inputs and hidden layers, `out` that of results, `batch`
+    how many samples there are. `count` is how many losses, parts, time steps or inner steps the pattern has, and `way`
+    which of its variants it is. `fresh` says whether each iteration has a batch of its own, `drops` whether what an
+    iteration made goes away at its end, as when names are bound again. All numbers come from the bytes of `data`.
+    """
+
+    pattern: str
+    dtype: str = "float64"
+    iterations: int = 1
+    layers: int = 1
+    bias: bool = False
+    activation: str = "tanh"
+    loss: str = "mse_loss"
+    reduction: str = "mean"
+    wide: int = 2
+    out: int = 1
+    batch: int = 2
+    count: int = 1
+    way: int = 0
+    optimizers: tuple[Drawn, ...] = (("sgd", (("lr", 0.125),), ()),)
+    clearing: Clearing = Clearing.FIRST
+    to_none: bool = True
+    clip: tuple[str, float] | None = None
+    fresh: bool = False
+    drops: bool = True
+    data: bytes = b"\0"
+    mistakes: frozenset[Mistake] = frozenset()
+
+    def with_mistakes(self, *mistakes: Mistake) -> Plan:
+        """The same loop with other mistakes, or none."""
+        return replace(self, mistakes=frozenset(mistakes))
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A kind of training loop.
+
+    `networks` are the widths that each network goes between ("wide", "out", or a number); `owns` says how many of them
+    each optimizer has, in order. `counts` are the values of a plan's `count`, the simplest first, `ways` how many
+    variants there are; `mistakes` what can be done wrong, each with the variants in which it can. `order` is how often
+    the loop differentiates.
+    """
+
+    name: str
+    run: Callable[[Loop], None]
+    networks: tuple[tuple[int | str, int | str], ...] = (("wide", "out"),)
+    owns: tuple[int, ...] = (1,)
+    counts: tuple[int, ...] = (1,)
+    ways: int = 1
+    mistakes: tuple[tuple[Mistake, tuple[int, ...]], ...] = ()
+    needs: tuple[Needs, ...] = ()
+    order: int = 1
+    clips: bool = False
+
+    def ways_of(self, mistakes: frozenset[Mistake]) -> tuple[int, ...]:
+        """The variants in which all of some mistakes can be made."""
+        able = [set(ways) for mistake, ways in self.mistakes if mistake in mistakes]
+        return tuple(way for way in range(self.ways) if all(way in ways for ways in able))
+
+
+PATTERNS: dict[str, Pattern] = {}
+"""Every pattern by its name, the simplest first."""
+
+USUAL = (Mistake.ZERO, Mistake.TWICE, Mistake.EARLY, Mistake.CLEARED)
+"""What can be done wrong in every loop."""
+
+
+def pattern(
+    name: str,
+    networks: tuple[tuple[int | str, int | str], ...] = (("wide", "out"),),
+    owns: tuple[int, ...] | None = None,
+    counts: tuple[int, ...] = (1,),
+    ways: int = 1,
+    mistakes: tuple[Mistake | tuple[Mistake, tuple[int, ...]], ...] = USUAL,
+    needs: tuple[Needs, ...] = (),
+    order: int = 1,
+    clips: bool = False,
+) -> Callable[[Callable[[Loop], None]], Callable[[Loop], None]]:
+    """Make a function that writes a loop a pattern; a mistake that stands alone can be made in every variant."""
+    able = tuple((m, tuple(range(ways))) if isinstance(m, Mistake) else m for m in mistakes)
+
+    def register(run: Callable[[Loop], None]) -> Callable[[Loop], None]:
+        owned = (len(networks),) if owns is None else owns
+        PATTERNS[name] = Pattern(name, run, networks, owned, counts, ways, able, needs, order, clips)
+        return run
+
+    return register

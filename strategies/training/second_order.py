@@ -1,0 +1,89 @@
+"""Loops that differentiate gradients: penalties, loops inside of loops, products with second derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rules.catalogue import Needs
+from rules.language import Ref
+from strategies.training.loop import Loop
+from strategies.training.plan import USUAL, Mistake, pattern
+
+RATE = 0.125
+"""How far an inner step goes."""
+
+NEEDS = (Needs.CREATE_GRAPH, Needs.FUNCTIONAL)
+MISTAKES = (*USUAL, Mistake.RETAIN)
+
+
+def gradients(loop: Loop, root: Ref, inputs: Sequence[Ref], create: bool = True) -> list[Ref]:
+    """Gradients that are differentiable, if not asked otherwise; none where the call fails.
+
+    To keep the graph is what create_graph does by itself: who says that it need not be kept makes a mistake.
+    """
+    retain = False if create and loop.wrong(Mistake.RETAIN) else None
+    return loop.a.grad([root], inputs, retain=retain, create=create, cotangents=(None,))
+
+
+@pattern("gradient penalty", mistakes=MISTAKES, needs=NEEDS, order=2)
+def penalised(loop: Loop) -> None:
+    """A function of the gradient with respect to the inputs is a part of the loss."""
+
+    def forward(i: int) -> list[Ref]:
+        batch = loop.batch("x", i, requires_grad=True)
+        result = loop.call(0, batch)
+        found = gradients(loop, loop.mean(result), [batch])
+        loss = loop.loss(result, i)
+        if not found:
+            return [loss]
+        penalty = loop.mean(loop.apply("square", found[0]))
+        return [loop.total([loss, loop.apply("multiply_scalar", penalty, scalar=0.5)])]
+
+    loop.turns(forward)
+
+
+@pattern("inner loop", counts=(1, 2, 3), ways=2, mistakes=(*USUAL, (Mistake.RETAIN, (0,))), needs=NEEDS, order=3)
+def inner(loop: Loop) -> None:
+    """The loss of parameters that inner steps made as values, differentiated through these steps; in the second variant
+    inner gradients are taken for constants.
+    """
+
+    def forward(i: int) -> list[Ref]:
+        fast: Sequence[Ref] = loop.networks[0].parameters
+        for k in range(loop.plan.count):
+            loss = loop.loss(loop.call(0, loop.batch(f"x {k}", i), fast), i, k)
+            found = gradients(loop, loss, fast, create=not loop.plan.way)
+            if len(found) < len(fast):
+                break
+            steps = [loop.apply("multiply_scalar", g, scalar=RATE) for g in found]
+            fast = [loop.apply("subtract", p, step) for p, step in zip(fast, steps, strict=True)]
+        return [loop.loss(loop.call(0, loop.batch("x", i), fast), i, loop.plan.count)]
+
+    loop.turns(forward)
+
+
+@pattern(
+    "Hessian-vector products", ways=2, mistakes=(*USUAL, Mistake.RETAIN), needs=(*NEEDS, Needs.ASSIGNS), order=2
+)  # fmt: skip
+def curved(loop: Loop) -> None:
+    """A step along the product of the second derivatives with a vector: by backward, or by the functional form and
+    assigned.
+    """
+    a, parameters = loop.a, loop.networks[0].parameters
+
+    def forward(i: int) -> list[Ref]:
+        found = gradients(loop, loop.loss(loop.call(0, loop.batch("x", i)), i), parameters)
+        vectors = [loop.constant(0.5, a.shape(p)) for p in parameters]
+        return [loop.total(loop.mean(loop.apply("multiply", g, v)) for g, v in zip(found, vectors))] if found else []
+
+    def walk(number: int, roots: Sequence[Ref]) -> None:
+        if not loop.plan.way or not roots:
+            loop.walk(number, roots)
+            return
+        for _ in range(1 + loop.wrong(Mistake.TWICE)):
+            products = a.grad(roots, parameters, cotangents=(None,))
+        if len(products) == len(parameters):
+            for parameter, product in zip(parameters, products, strict=True):
+                a.assign(parameter, product)
+
+    loop.turns(forward, walk)

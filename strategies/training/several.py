@@ -1,0 +1,112 @@
+"""Loops over several networks, and over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rules.catalogue import Needs
+from rules.language import Ref
+from strategies.training.loop import Forward, Loop
+from strategies.training.losses import TWO
+from strategies.training.plan import USUAL, Mistake, pattern
+
+TRUNK = (("wide", "wide"), ("wide", 1), ("wide", 1))
+CELL = (("wide", "wide"), ("wide", "wide"), ("wide", "out"))
+
+
+def losing(loop: Loop, result: Ref, number: int = 0, target: float | None = None) -> Forward:
+    """One loss of a result that is there."""
+    return lambda i: [loop.loss(result, i, number, target)]
+
+
+@pattern("two networks", (("wide", "out"),) * 2, owns=(1, 1))
+def two(loop: Loop) -> None:
+    """Two networks that share nothing, each with its own loss and optimizer."""
+    for i in loop.iterations():
+        for k in range(2):
+            loop.turn(k, i, losing(loop, loop.call(k, loop.batch(f"x {k}", i)), k))
+
+
+@pattern("chained networks", TWO, owns=(1, 1), ways=2, mistakes=(*USUAL, (Mistake.DETACH, (0,))), needs=(Needs.DETACH,))
+def chained(loop: Loop) -> None:
+    """The second network is fed what the first makes: detached, each with its own loss; or as it is, with one loss."""
+    for i in loop.iterations():
+        made = loop.call(0, loop.batch("x", i))
+        if loop.plan.way == 0:
+            loop.turn(0, i, losing(loop, made))
+        given = made if loop.plan.way or loop.wrong(Mistake.DETACH) else loop.a.detach(made)
+        loop.turn(1, i, losing(loop, loop.call(1, given), 1))
+        if loop.plan.way:
+            loop.step(0)
+            loop.zero(0)
+
+
+@pattern(
+    "generator and discriminator", (("wide", 1), ("wide", "wide")), owns=(1, 1), ways=2,
+    mistakes=(*USUAL, Mistake.DETACH), needs=(Needs.DETACH, Needs.RETAIN),
+)  # fmt: skip
+def adversaries(loop: Loop) -> None:
+    """The discriminator learns from the fake batch detached, the generator from the same batch as it is; in the second
+    variant the discriminator's call keeps the graph.
+    """
+    fake = Ref(-1)
+
+    def judged(i: int) -> list[Ref]:
+        real = loop.loss(loop.call(0, loop.batch("real", i)), i, target=1.0)
+        given = fake if loop.wrong(Mistake.DETACH) else loop.a.detach(fake)
+        return [loop.total([real, loop.loss(loop.call(0, given), i, target=0.0)])]
+
+    def walk(number: int, roots: Sequence[Ref]) -> None:
+        for _ in range(1 + loop.wrong(Mistake.TWICE)):
+            loop.backward(roots[0], retain=bool(loop.plan.way))
+
+    for i in loop.iterations():
+        fake = loop.call(1, loop.batch("noise", i))
+        loop.turn(0, i, judged, walk)
+        loop.turn(1, i, losing(loop, loop.call(0, fake), target=1.0))
+
+
+@pattern(
+    "actor and critic", TRUNK, ways=2, needs=(Needs.DETACH, Needs.RETAIN),
+    mistakes=(*USUAL, Mistake.DETACH, (Mistake.RETAIN, (1,)), (Mistake.BETWEEN, (1,))),
+)  # fmt: skip
+def actor_critic(loop: Loop) -> None:
+    """Two heads on one trunk; the critic's judgement weights the actor's loss, detached. One call, or one for each."""
+
+    def forward(i: int) -> list[Ref]:
+        shared = loop.call(0, loop.batch("x", i))
+        action, value = loop.call(1, shared), loop.call(2, shared)
+        judgement = value if loop.wrong(Mistake.DETACH) else loop.a.detach(value)
+        made = [loop.mean(loop.apply("multiply", action, judgement)), loop.loss(value, i)]
+        return made if loop.plan.way else [loop.total(made)]
+
+    loop.turns(forward)
+
+
+@pattern(
+    "truncated time", CELL, counts=(1, 2, 3), ways=2, mistakes=(*USUAL, Mistake.DETACH),
+    needs=(Needs.DETACH, Needs.RETAIN),
+)  # fmt: skip
+def truncated(loop: Loop) -> None:
+    """A recurrent cell over parts of a sequence; the state is carried to the next part detached. In the second variant
+    every call keeps the graph, as who meets the error is told to do.
+    """
+    state = loop.batch("state", 0)
+    loop.lasting.add(state)
+
+    def forward(i: int) -> list[Ref]:
+        nonlocal state
+        for k in range(loop.plan.count):
+            fed = loop.apply("add", loop.call(0, loop.batch(f"x {k}", i)), loop.call(1, state))
+            state = loop.apply("tanh", fed)
+        return [loop.loss(loop.call(2, state), i)]
+
+    def walk(number: int, roots: Sequence[Ref]) -> None:
+        for _ in range(1 + loop.wrong(Mistake.TWICE)):
+            loop.backward(roots[0], retain=bool(loop.plan.way))
+
+    for i in loop.iterations():
+        if i and not loop.wrong(Mistake.DETACH):
+            state = loop.a.detach(state)
+        loop.turn(0, i, forward, walk)
+        loop.lasting.add(state)
