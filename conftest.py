@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, errors, settings
 
 from frameworks.known import MalformedExpectations
 from frameworks.registry import FRAMEWORKS, BrokenAdapter, UnknownFramework
-from harness import failures, isolated
+from harness import coverage, failures, isolated
 from harness.checking import Check, broken_in
 from harness.journal import PATIENCE
 from harness.recorder import PROPERTY, Recorder
@@ -301,6 +301,7 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
         yield from ({"record": "article", "key": key, "observed": word} for key, word in check.articles.items())
         for known, count in check.differences.items():
             yield {"record": "seen", "rule": known.rule, "op": known.op, "count": count}
+        yield {"record": "met", "counts": coverage.to_json(check.met)}
     yield records.encode(
         records.Result(
             test=item.nodeid,

@@ -14,6 +14,7 @@ import numpy as np
 from frameworks.base import Framework
 from frameworks.known import Known
 from frameworks.runner import run
+from harness.coverage import Met, met
 from harness.journal import Journal
 from rules.catalogue import Needs
 from rules.judge import judge
@@ -66,10 +67,12 @@ class Check:
     differences: Counter[Known] = field(default_factory=Counter)
     articles: dict[str, str] = field(default_factory=dict)
     left_open: int = 0
+    met: Counter[Met] = field(default_factory=Counter)
 
     def __call__(self, program: Program | Related) -> None:
         """Run and judge `program`; raise `Broken` at the first rule that it breaks and that is no known difference."""
         self.programs += 1
+        self.met.update(met(program.first if isinstance(program, Related) else program))
         if isinstance(program, Related):
             self._relate(program)
             return

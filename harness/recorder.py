@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,10 +16,11 @@ from rich.console import Console
 
 from harness import journal
 from harness.claims import claim_records, observing
+from harness.coverage import Met, from_json
 from harness.failures import lost
 from harness.session import Session, now, rules
 from reports import markdown
-from reports.records import Footer, Header, Known, Result, decode
+from reports.records import Coverage, Footer, Header, Known, Result, Setting, decode
 from reports.stream import Writer, read
 from reports.terminal import print_summary
 
@@ -42,6 +44,7 @@ class Recorder:
         self.tests = self.programs = 0
         self.articles: dict[str, str] = {}
         self.seen: Counter[tuple[str, str | None]] = Counter()
+        self.met: Counter[Met] = Counter()
         self.writer.write(header)
         for rule in rules():
             self.writer.write(rule)
@@ -111,6 +114,8 @@ class Recorder:
             framework = self.session.framework
             for claim in claim_records(self.articles, framework.dialect, observing(framework)):
                 self.writer.write(claim)
+        for op, met in _by_op(self.met):
+            self.writer.write(Coverage(op=op, met=met))
         complete = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
         self.writer.write(
             Footer(
@@ -140,8 +145,20 @@ class Recorder:
         if form["record"] == "seen":
             self.seen[form["rule"], form["op"]] += form["count"]
             return
+        if form["record"] == "met":
+            self.met.update(from_json(form["counts"]))
+            return
         record = decode(form)
         if isinstance(record, Result):
             self.tests += 1
             self.programs += record.programs
         self.writer.write(record)
+
+
+def _by_op(counts: Counter[Met]) -> Iterator[tuple[str, tuple[Setting, ...]]]:
+    """What each op met, in the order of their names."""
+    found: dict[str, dict[tuple[str, bool], dict[str, int]]] = {}
+    for each, count in sorted(counts.items()):
+        found.setdefault(each.op, {}).setdefault((each.dtype, each.recorded), {})[each.action] = count
+    for op, settings in found.items():
+        yield op, tuple(Setting(dtype, recorded, actions) for (dtype, recorded), actions in settings.items())

@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports import parts as shown
 from reports.claims import by_article, observation, showing, standings
+from reports.meetings import meetings
 from reports.prose import counted, in_units, in_words, listed, one_line, printable, sentence
 from reports.records import WRONG, Failure, Report
 from reports.summary import (
@@ -45,6 +46,7 @@ def render(report: Report) -> str:
             summary=summary,
             rules=by_attention(summary.rules),
             claims=report.claims,
+            meetings=meetings(report),
             articles=by_article(report.claims),
             failures=[(failure, _parts(failure)) for failure in report.failures],
             ops=_grouped(each for each in summary.ops if each.verdict in DIFFERENT or each.op not in missing),

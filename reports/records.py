@@ -186,6 +186,23 @@ class Known:
     seen: int
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """An op in a dtype, recorded or not: in how many programs each action came after it."""
+
+    dtype: str
+    recorded: bool
+    actions: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """What an op met in this run, for every dtype and grad mode that it was drawn in."""
+
+    op: str
+    met: tuple[Setting, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footer:
     """The last record: the run came to its end, or was interrupted but could still say so."""
@@ -198,7 +215,7 @@ class Footer:
     exit_code: int
 
 
-Record = Header | RuleRecord | Result | Failure | Known | ClaimRecord | Footer
+Record = Header | RuleRecord | Result | Failure | Known | ClaimRecord | Coverage | Footer
 
 NAMES: dict[type[Record], str] = {
     Header: "header",
@@ -207,9 +224,12 @@ NAMES: dict[type[Record], str] = {
     Failure: "failure",
     Known: "known",
     ClaimRecord: "claim",
+    Coverage: "coverage",
     Footer: "footer",
 }
-"""The value of the field ``record`` for each type; all but header, claim and footer hold a rule's slug in ``rule``."""
+"""The value of the field ``record`` for each type; rules, results, failures and known differences hold a rule's slug in
+``rule``.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +243,7 @@ class Report:
     footer: Footer | None = None
     known: tuple[Known, ...] = ()
     claims: tuple[ClaimRecord, ...] = ()
+    coverage: tuple[Coverage, ...] = ()
 
     @property
     def programs(self) -> int:
@@ -260,6 +281,8 @@ def decode(form: Mapping[str, Any]) -> Record:
             return Known(**values)
         case "claim":
             return ClaimRecord(**{**values, "programs": _each(ClaimProgram, values["programs"])})
+        case "coverage":
+            return Coverage(**{**values, "met": _each(Setting, values["met"])})
         case "footer":
             return Footer(**values)
         case kind:

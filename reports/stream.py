@@ -20,6 +20,7 @@ from reports.claims import ClaimRecord
 from reports.records import (
     NAMES,
     VERSION,
+    Coverage,
     Failure,
     Footer,
     Header,
@@ -128,6 +129,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
     failures: list[Failure] = []
     differences: list[Known] = []
     claims: dict[str, ClaimRecord] = {}
+    coverage: dict[str, Coverage] = {}
     for number, record in records:
         if header is None and not isinstance(record, Header):
             raise InvalidReport(file, number, "the file has no header: its first record must be one")
@@ -155,6 +157,10 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
                 raise InvalidReport(file, number, f"claim {record.key!r} has two records")
             case ClaimRecord():
                 claims[record.key] = record
+            case Coverage() if record.op in coverage:
+                raise InvalidReport(file, number, f"op {record.op!r} has two records of what it met")
+            case Coverage():
+                coverage[record.op] = record
             case Footer():
                 footer = record
     if header is None:
@@ -167,6 +173,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
         footer,
         tuple(differences),
         tuple(claims.values()),
+        tuple(coverage.values()),
     )
 
 

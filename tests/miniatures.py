@@ -13,6 +13,7 @@ from rich.console import Console
 from reports.claims import ClaimProgram, ClaimRecord
 from reports.records import (
     Allowed,
+    Coverage,
     Error,
     Failure,
     Footer,
@@ -23,6 +24,7 @@ from reports.records import (
     Report,
     Result,
     RuleRecord,
+    Setting,
     Source,
     Step,
     Votes,
@@ -148,9 +150,14 @@ DEPARTING = ClaimRecord(
     programs=(ClaimProgram(code="b = a.detach()\nb.backward()", line=2, predicts="line 2 works"),),
 )
 CLAIMS = (CLAIM, COSTLY, DEPARTING)
+COVERAGE = Coverage(
+    op="sin",
+    met=(Setting("float32", False, {"backward": 2}), Setting("float64", True, {"backward": 5, "step": 1})),
+)
+RARE = Coverage(op="kron", met=(Setting("float64", True, {"backward": 1}),))
 SOUND = Report(HEADER, RULES, PASSES, (), FOOTER)
 BROKEN = replace(SOUND, failures=(FAILURE, CRASH), footer=replace(FOOTER, exit_code=1))
-EVERY: tuple[Record, ...] = (HEADER, *RULES, *PASSES, FAILURE, CRASH, KNOWN, *CLAIMS, FOOTER)
+EVERY: tuple[Record, ...] = (HEADER, *RULES, *PASSES, FAILURE, CRASH, KNOWN, *CLAIMS, COVERAGE, RARE, FOOTER)
 
 
 def lines(*records: Record) -> bytes:

@@ -1,0 +1,107 @@
+"""Which ops met which actions: counted per op, dtype and grad mode, from the programs alone.
+
+An action met an op if it came after it in a program. That is less than "walked through it", and costs nothing: what
+never met in a run was surely not tested in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from rules.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    Clip,
+    Detach,
+    DetachInPlace,
+    Drop,
+    Grad,
+    Held,
+    Hook,
+    Instruction,
+    Leaf,
+    Program,
+    Ref,
+    RequiresGrad,
+    RetainGrad,
+    Step,
+    Write,
+    ZeroGrad,
+    operands,
+    records,
+    results,
+)
+
+ACTIONS = (
+    "backward", "backward retaining", "backward creating", "backward into inputs", "grad", "grad creating", "held",
+    "zero", "assign", "step", "clip", "write", "detach", "detach in place", "switch", "retain", "hook", "drop",
+)  # fmt: skip
+"""What may be done after an op, in the order of reports."""
+
+
+class Met(NamedTuple):
+    """An op in a dtype, recorded or not, and an action after it."""
+
+    op: str
+    dtype: str
+    recorded: bool
+    action: str
+
+
+def actions(step: Instruction) -> Iterator[str]:
+    """The actions that an instruction is."""
+    match step:
+        case Backward():
+            yield "backward"
+            if step.retain_graph:
+                yield "backward retaining"
+            if step.create_graph:
+                yield "backward creating"
+            if step.inputs is not None:
+                yield "backward into inputs"
+        case Grad(create_graph=create):
+            yield "grad creating" if create else "grad"
+        case _:
+            word = _WORDS.get(type(step))
+            if word is not None:
+                yield word
+
+
+_WORDS: dict[type, str] = {
+    Held: "held", ZeroGrad: "zero", AssignGrad: "assign", Step: "step", Clip: "clip", Write: "write", Detach: "detach",
+    DetachInPlace: "detach in place", RequiresGrad: "switch", RetainGrad: "retain", Hook: "hook", Drop: "drop",
+}  # fmt: skip
+
+
+def met(program: Program) -> set[Met]:
+    """What met in a program."""
+    dtypes: dict[Ref, str] = {}
+    for at, step in enumerate(program):
+        if isinstance(step, Leaf):
+            dtypes[Ref(at)] = step.value.dtype
+        elif (count := results(step)) and (read := operands(step)):
+            dtype = dtypes.get(read[0], "float64")
+            dtypes.update((Ref(at, k), dtype) for k in range(count))
+    found: set[Met] = set()
+    after: set[str] = set()
+    for at in range(len(program) - 1, -1, -1):
+        step = program[at]
+        if isinstance(step, (Apply, Write)) and after:
+            first = step.args[0] if isinstance(step, Apply) else step.target
+            dtype, recorded = dtypes.get(first, "float64"), records(program.mode(at))
+            found.update(Met(step.op, dtype, recorded, action) for action in after)
+        after.update(actions(step))
+    return found
+
+
+def to_json(counts: Mapping[Met, int]) -> list[list[object]]:
+    """Counts as plain data."""
+    return [[*each, count] for each, count in counts.items()]
+
+
+def from_json(form: list[list[object]]) -> Counter[Met]:
+    """Counts from plain data."""
+    return Counter({Met(*each): count for *each, count in form})  # type: ignore[arg-type,misc]
