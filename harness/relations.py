@@ -30,6 +30,9 @@ WHY = {
     "networks/module": "goes through modules, which the second program computes op by op from the same parameters",
     "recurrent/module": "goes through a module, which the second program computes step by step from its parameters",
     "recurrent/packed": "goes through a padded batch, of which the second program takes each sequence by itself",
+    "training/micro-batches": "walks the whole batch, whose parts the second program walks one after the other",
+    "training/losses": "ends a call for each loss, whose sum the second program walks at once",
+    "training/apart": "trains a network alone, which the second program trains beside another one",
 }
 """What relates the programs of each rule, said of the line at which they part."""
 

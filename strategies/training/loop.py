@@ -56,14 +56,15 @@ class Loop:
 
     # -- data ---------------------------------------------------------------------------------------------------------
 
-    def _numbers(self, role: str, iteration: int, shape: Shape) -> np.ndarray:
+    def numbers(self, role: str, iteration: int, shape: Shape) -> np.ndarray:
         """Multiples of 1/32 between -1 and 1, other ones for each role and iteration."""
         start = 5 * self.roles.setdefault(role, len(self.roles)) + 7 * iteration
         places = np.arange(size(shape))
         chosen = np.frombuffer(self.plan.data, np.uint8)[(start + places) % len(self.plan.data)]
         return (VALUES[(chosen + places) % len(VALUES)] / 4).reshape(shape)
 
-    def _leaf(self, values: np.ndarray, requires_grad: bool) -> Ref:
+    def leaf(self, values: np.ndarray, requires_grad: bool) -> Ref:
+        """A fresh leaf of some values."""
         given = values.astype(self.plan.dtype)
         literal = Literal(tuple(given.ravel().tolist()), given.shape, self.plan.dtype)
         return self.a.leaf(value=literal, requires_grad=requires_grad)
@@ -77,7 +78,7 @@ class Loop:
             last = layer + 1 == plan.layers
             rows = out if last else plan.wide
             shapes = ((rows, into if layer == 0 else plan.wide), (rows,))[: 1 + plan.bias]
-            made += [self._leaf(self._numbers(f"{number}, {layer}, {len(s)}", 0, s), True) for s in shapes]
+            made += [self.leaf(self.numbers(f"{number}, {layer}, {len(s)}", 0, s), True) for s in shapes]
         self.lasting.update(made)
         return Net(tuple(made), plan.bias, plan.activation)
 
@@ -89,7 +90,7 @@ class Loop:
         key = role, iteration if plan.fresh else 0
         if key not in self.data:
             shape = (samples or plan.batch, plan.wide if width is None else width)
-            self.data[key] = self._leaf(self._numbers(*key, shape), requires_grad)
+            self.data[key] = self.leaf(self.numbers(*key, shape), requires_grad)
             if not plan.fresh:
                 self.lasting.add(self.data[key])
         return self.data[key]
@@ -98,13 +99,13 @@ class Loop:
         """A constant of one value, the same one each time."""
         key = f"{value} {shape}", 0
         if key not in self.data:
-            self.data[key] = self._leaf(np.full(shape, value), False)
+            self.data[key] = self.leaf(np.full(shape, value), False)
             self.lasting.add(self.data[key])
         return self.data[key]
 
     # -- computing ----------------------------------------------------------------------------------------------------
 
-    def apply(self, op: str, *args: Ref, **attrs: float) -> Ref:
+    def apply(self, op: str, *args: Ref, **attrs: float | str) -> Ref:
         """The only result of an op."""
         return self.a.apply(op, args, tuple(attrs.items()))[0]
 
@@ -133,7 +134,7 @@ class Loop:
     def _target(self, loss: str, shape: Shape, iteration: int, number: int) -> Ref:
         key = f"target {number} of {loss}", iteration if self.plan.fresh else 0
         if key not in self.data:
-            self.data[key] = self._leaf(OPS[loss].domain(1).fit(np.abs(self._numbers(*key, shape))), False)
+            self.data[key] = self.leaf(OPS[loss].domain(1).fit(np.abs(self.numbers(*key, shape))), False)
             if not self.plan.fresh:
                 self.lasting.add(self.data[key])
         return self.data[key]

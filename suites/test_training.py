@@ -1,0 +1,48 @@
+"""Training: loops as people write them, right and wrong, and loops that have to give the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rules.language import Program
+from rules.relating import Related
+from strategies.training import PATTERNS, loops, relations
+
+rule = pytest.mark.rule
+
+FEW = max(10, settings().max_examples // 6)
+"""Programs for one pattern: there are eighteen of them."""
+
+
+@rule("training/loop")
+@given(program=loops())
+def test_any_loop(check, program: Program):
+    check(program)
+
+
+@rule("training/loop")
+@pytest.mark.parametrize("pattern", PATTERNS)
+@settings(max_examples=FEW)
+@given(data=st.data())
+def test_loop(check, pattern: str, data: st.DataObject):
+    check(data.draw(loops(pattern)))
+
+
+@rule("training/micro-batches")
+@given(related=relations.micro_batches())
+def test_micro_batches(check, related: Related):
+    check(related)
+
+
+@rule("training/losses")
+@given(related=relations.several_losses())
+def test_losses(check, related: Related):
+    check(related)
+
+
+@rule("training/apart")
+@given(related=relations.networks_apart())
+def test_apart(check, related: Related):
+    check(related)
