@@ -88,7 +88,8 @@ class Holdings:
                 if held is None and self._negligible(call, leaf, contribution):
                     continue  # a gradient that is zero throughout may stay undefined
                 twins = "gradients/equal-leaves" in expectation.exercises
-                rule = "gradients/equal-leaves" if twins and held is None else self._by_module(expectation, before)
+                rule = "gradients/equal-leaves" if twins and held is None else before
+                rule = self._by_module(expectation, rule)
                 return self._differs(rule, at, leaf, "the leaf holds no gradient", "the leaf holds a gradient", call)
             dtype = self.tape.leaves[leaf].value.dtype if leaf in self.tape.leaves else got.dtype
             if got.value.shape != contribution.shape or got.dtype != dtype:

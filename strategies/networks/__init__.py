@@ -10,18 +10,21 @@ from __future__ import annotations
 from strategies.networks.convolutional import Convolutional, convolutional
 from strategies.networks.linear import Linear, Mlp, linear, mlp
 from strategies.networks.network import Network
+from strategies.networks.norm import LayerNorm, layer_norm
 from strategies.networks.recurrent import CELLS, Recurrent, recurrent
 from strategies.networks.transformer import Transformer, transformer
 
 __all__ = [
     "CELLS",
     "Convolutional",
+    "LayerNorm",
     "Linear",
     "Mlp",
     "Network",
     "Recurrent",
     "Transformer",
     "convolutional",
+    "layer_norm",
     "linear",
     "mlp",
     "recurrent",

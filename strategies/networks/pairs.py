@@ -73,7 +73,7 @@ def _kept(a: Actor) -> list[Ref]:
 
 def _chosen(a: Actor, results: Sequence[Ref]) -> list[int]:
     """Which of the results are walked: all of them, or one."""
-    return list(range(len(results))) if a.below(2) == 0 else [a.below(len(results))]
+    return list(range(len(results))) if a.below(2) else [a.below(len(results))]
 
 
 def _both_ways(a: Actor, rule: str, made: Network) -> Related:

@@ -32,13 +32,13 @@ class Settings(NamedTuple):
 SETTINGS = (
     Settings(),
     Settings(state=True),
+    Settings(layers=2, batch_first=True),
     Settings(batch_first=True, state=True),
     Settings(layers=2, bias=False, state=True),
     Settings(directions=2, state=True),
     Settings(layers=2, directions=2, batch_first=True),
     Settings(directions=2, batch_first=True, bias=False),
     Settings(layers=2, directions=2, state=True),
-    Settings(layers=2, batch_first=True),
 )
 """Any two settings occur together in every way but the rarest; few, for each is traced anew."""
 

@@ -15,7 +15,7 @@ from strategies.networks.network import WEIGHT, Network, Parameters, affine, by_
 Mask = str | tuple[tuple[bool, ...], ...] | None
 Sizes = tuple[int, int, int]
 
-SIZES: tuple[Sizes, ...] = ((2, 2, 2), (1, 3, 2), (2, 1, 2), (2, 3, 2))
+SIZES: tuple[Sizes, ...] = ((2, 2, 2), (1, 3, 2), (2, 3, 2), (2, 1, 2))
 """Samples, queries, and keys where they are not the queries themselves."""
 
 WIDTHS = ((1, 3), (2, 4))
@@ -161,7 +161,7 @@ def _masks(a: Actor, samples: int, queries: int, keys: int) -> tuple[Mask, tuple
     rows = tuple(tuple(k > 0 and (q + k) % 2 == 1 for k in range(keys)) for q in range(queries))
     ends = tuple(tuple(k > 0 and k >= keys - s % 2 for k in range(keys)) for s in range(1, samples + 1))
     mask = a.pick(("causal", rows, None))
-    return mask, ends if mask is None or not a.below(3) else None
+    return mask, ends if mask is None or a.below(3) == 2 else None
 
 
 def _thirds(a: Actor, value: Ref, width: int) -> list[Ref]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rules.language import Ref
 from strategies.actor import Actor
-from strategies.networks import Network, convolutional, linear, mlp, transformer
+from strategies.networks import Network, convolutional, layer_norm, linear, mlp, transformer
 from strategies.networks.network import WEIGHT
 from strategies.situations.base import history
 
@@ -15,8 +15,10 @@ KINDS: tuple[Callable[[Actor], Network], ...] = (
     lambda b: mlp(b, 1 + b.below(3), 2, frozen=True),
     lambda b: convolutional(b, frozen=True),
     lambda b: convolutional(b, norm=b.pick(("nn_batch_norm", "nn_batch_norm_eval")), frozen=True),
-    lambda b: transformer(b, frozen=True),
-    lambda b: transformer(b, "encoder", True, frozen=True),
+    lambda b: layer_norm(b, frozen=True),
+    lambda b: transformer(b, "attention", frozen=True),
+    lambda b: transformer(b, "attention", True, frozen=True),
+    lambda b: transformer(b, "encoder", frozen=True),
 )
 
 
@@ -44,7 +46,7 @@ def walked(b: Actor, made: Network, once: bool) -> None:
     passes = []
     for _ in range(1 if once else 1 + b.below(2)):
         inputs = made.inputs(b, bool(b.below(3)))
-        if inputs[0] in b.leaves and not b.below(4):  # not only on leaves
+        if b.below(4) == 3:  # not only on leaves
             inputs[0] = b.nonlinear(inputs[0])
         passes.append(made.module(b, *inputs))
     for results in passes:

@@ -122,15 +122,15 @@ def _truncated(b: Actor, detaches: bool) -> None:
     state: Sequence[Ref] = ()
     keeps = b.below(4) == 3
     for n in range(2 + b.below(3)):
+        if (n and detaches) or (n > 1 and b.below(4) == 3):
+            state = [b.detach(h) for h in state]
         out, state = part(state)
         root = out if b.below(3) else b.recent(state)
-        b.call(root if b.below(2) else b.nonlinear(root), retain=True if keeps else b.pick(FREEING))
+        b.call(b.nonlinear(root) if b.below(2) else root, retain=True if keeps else b.pick(FREEING))
         if steps:
             b.step(parameters, *steps)
             if b.below(2):
                 b.zero(*parameters, to_none=not b.below(2))
-        if detaches or (n and b.below(4) == 3):
-            state = [b.detach(h) for h in state]
 
 
 @history

@@ -24,6 +24,7 @@ from tests.zoo import (
     memory,
     modes,
     optimizers,
+    recurrent,
     relations,
     stateful,
     torn,
@@ -34,7 +35,7 @@ from tests.zoo.kit import Member
 
 FAMILIES: tuple[ModuleType, ...] = (
     accumulation, holding, lifetime, graphs, derivatives, higher, detaching, errors, torn, stateful, writes, views,
-    modes, functional, hooks, memory, relations, history, optimizers, chance,
+    modes, functional, hooks, memory, relations, history, optimizers, recurrent, chance,
 )  # fmt: skip
 
 

@@ -1,0 +1,45 @@
+"""Layer normalisation by itself, over the last dimension or the last two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rules.language import Attrs, Ref, Shape
+from strategies.actor import Actor
+from strategies.networks.network import WEIGHT, Network, Parameters, by_module, called, normalised, scaled
+
+SHAPES: tuple[Shape, ...] = ((2, 3), (2, 2, 3))
+"""Inputs, of which no two features are normalised alone."""
+
+
+@dataclass(frozen=True)
+class LayerNorm(Network):
+    """Normalisation over some last dimensions of `shape`."""
+
+    shape: Shape
+    settings: Attrs
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        return ("nn_layer_norm",)
+
+    def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
+        return called(a, "nn_layer_norm", self.settings, (*inputs, *self.operands))
+
+    def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
+        rank, over = len(self.shape), len(dict(self.settings)["normalized_shape"])  # type: ignore[arg-type]
+        out = normalised(a, inputs[0], tuple(range(rank - over, rank)))
+        return [scaled(a, out, *self.operands) if self.operands else out]
+
+    def inputs(self, a: Actor, requires_grad: bool = False) -> list[Ref]:
+        return [a.leaf(self.shape, requires_grad or not self.operands, WEIGHT)]
+
+
+def layer_norm(a: Actor, frozen: bool = False) -> LayerNorm:
+    """Normalisation of inputs of a drawn shape, scaled or not."""
+    shape, affine = a.pick(SHAPES), a.below(3) < 2
+    over = shape[-1 - a.below(len(shape) - 1) :]
+    settings: Attrs = (("normalized_shape", over), ("affine", affine))
+    drawn = Parameters(a, frozen)
+    drawn.of("nn_layer_norm", settings)
+    return LayerNorm(drawn.refs, drawn.names, by_module(a, "nn_layer_norm"), shape, settings)
