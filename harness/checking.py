@@ -127,7 +127,7 @@ def companion(framework: Framework) -> Framework | None:
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     """Whether a violation is the difference that an entry lists."""
     ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
-    if entry.rule not in (violation.rule, _returning(entry, violation)) or entry.op not in (None, *ops):
+    if entry.rule not in (violation.rule, _general(entry, violation)) or entry.op not in (None, *ops):
         return False
     if entry.elements is not None:
         leaf = None if violation.subject is None else program[violation.subject.at]
@@ -150,10 +150,13 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     return bool(np.abs(violation.got - violation.want).max() <= entry.relative * np.abs(violation.want).max())
 
 
-def _returning(entry: Known, violation: Violation) -> str | None:
-    """The general rule that a legal call returns, where an error that an entry names broke a special case of it."""
-    legal = ("returns", violation.rule) in violation.allowed and (entry.message or entry.raised)
-    return "errors/legal-returns" if legal else None
+def _general(entry: Known, violation: Violation) -> str | None:
+    """The general rule of which the broken one is a special case: that a legal call returns, where the entry says which
+    error it raises instead; that gradients are right, where it says which op's are not.
+    """
+    if ("returns", violation.rule) in violation.allowed and (entry.message or entry.raised):
+        return "errors/legal-returns"
+    return "gradients/graph" if entry.op and violation.observed.endswith("another gradient") else None
 
 
 def _stands_before(program: Program, at: int, what: str) -> bool:

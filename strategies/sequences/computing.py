@@ -107,6 +107,9 @@ def write(s: Sequence) -> None:
     memory = b.reference.memory
     if memory.overlaps_itself(target) or (target in memory.restricted and b.below(4)):
         return
+    base = memory.base(target)
+    if base != target and base.output and base in b.reference.retained | b.reference.asked:
+        return  # PyTorch 2.13 crashes when such a base is walked
     b.write(target)
 
 
