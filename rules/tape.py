@@ -98,7 +98,12 @@ class Tape(Walker):
                 raises.setdefault(Kind.GRAPH_FREED, "lifetime/same-root-raises")
             exercises = tuple(dict.fromkeys(refused.values())) + self._after_refusal()
             return Expectation(None, {**raises, **met}, exercises, walk)
+        zeros = self._zeros(call)
+        if any(zeros) and isinstance(call, Grad) and not call.allow_unused and not call.materialize_grads:
+            met[Kind.UNUSED_INPUT] = "functional/unused-raises"
         gone = [n for n in walk.nodes if n.surely_gone and n not in walk.partly] if self.frees else []
+        if zeros and all(zeros) and any(node.derivative for node in walk.nodes):
+            gone = []  # a derivative that depends on nothing is not walked
         broken = self._broken(call, walk)
         unused = self._unused(call, walk)
         if gone or broken or unused:
@@ -111,12 +116,14 @@ class Tape(Walker):
             return Expectation(None, {**met, **raises}, exercises, walk)
         if any(node.freed for node in (*walk.nodes, *walk.perhaps)):
             met[Kind.GRAPH_FREED] = "lifetime/nothing-saved"
-        if isinstance(call, Grad) and not call.allow_unused and not call.materialize_grads:
-            due = [self.reference.pullback(call).get(self.reference.slot(r)) for r in call.inputs]
-            if not all(d is not None and d.any() for d in due):  # a gradient that is zero throughout may be undefined
-                met[Kind.UNUSED_INPUT] = "functional/unused-raises"
         exercises = exercised(self, call, walk, modes) if self.counts else ()
         return Expectation(self._why_returns(exercises), met, exercises, walk, self.is_unclear(call, walk))
+
+    def _zeros(self, call: Walking) -> list[bool]:
+        """For each input, whether its gradient is zero throughout: it may be undefined."""
+        due = self.reference.pullback(call) if call.inputs is not None else {}
+        given = [due.get(self.reference.slot(r)) for r in call.inputs or ()]
+        return [d is None or not d.any() for d in given]
 
     def is_unclear(self, call: Walking, walk: Walk) -> bool:
         """Whether it is open what a call gives: through a hook that may be called, or not, or in a gradient that is
@@ -193,7 +200,7 @@ class Tape(Walker):
         """Whether a call adds to a gradient that a node on its way may have kept."""
         memory = self.reference.memory
         held = (self.reference.objects.get(r) for r in walk.into)
-        added = {memory.owner(h) for h in held if h is not None and len(memory.users_of(h)) > 1}
+        added = {memory.owner(h) for h in held if h is not None and (h.at >= 0 or len(memory.users_of(h)) > 1)}
         return bool(added) and any(added & set(self.kept(node)) for node in (*walk.nodes, *walk.perhaps))
 
     def _broken(self, call: Walking, walk: Walk) -> dict[Kind, str]:

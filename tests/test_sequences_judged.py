@@ -36,9 +36,16 @@ JUDGED = {
     "a gradient may be a view whose hooks a write loses": "a = leaf [[1, 2, 3], [4, 5, 6]]; h = leaf [7, 8, 9] const; "
     "b = adaptive_avg_pool1d a output_size=2; c = grad b wrt a with [[1, 2], [3, 4]] create=True; hook c observe; "
     "write c set_index_ h index=0; backward c with [[1, 2, 3], [4, 5, 6]]",
+    "a call adds to a value that was assigned, and that a node kept": "a = leaf [1, 2]; b = leaf [3, 4] const; "
+    "c = multiply a b; d = leaf [5, 6]; assign d b; e = add c d; backward e with [1, 1]",
+    "a derivative that depends on nothing is not walked": "a = leaf [1, 2]; b = leaf [3, 4]; c = divide a b; "
+    "backward c with [1, 1] create=True; d = held a; e = multiply d d; f = grad e wrt b with [1, 1]; "
+    "g = grad e wrt a with [1, 1]",
 }
 
 LEFT_OPEN = {
+    "a hook on a view between the written one and its base": f"{LEAF}; b = sin a; c = expand_dims b dim=0; "
+    "hook c raise; d = squeeze c dim=(0,); h = leaf 7; write d set_index_ h index=-1; backward b with [1, 2, 3]",
     "a hook that makes something of a gradient of zeros": "a = leaf [[2]]; b = leaf [[3]]; c = matmul a b; "
     "d = grad c wrt b with [[1]] create=True; hook b replace 2.0; backward d with [[1]]",
     "an op that is given what it is not defined for": "a = leaf [[0, 0], [0, 0]]; backward a with [[1, 1], [1, 1]]; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -39,8 +39,7 @@ class Writing(State):
         memory, new = self.memory, self.latest
         base = memory.base(target)
         self.lost = self.lost or base in self.switched  # what used it as a leaf finds it inside the graph
-        if self._may_be_view(base):
-            self.doubtful.add(self.slot(base))  # the write may reach past it to what it is a view of
+        self.doubtful.update(map(self.slot, self._passed(target, base)))
         if self.same.get(target, target) != base:
             within = memory.within(target, base).ravel()
             old = self.values[base]
@@ -63,6 +62,15 @@ class Writing(State):
             out = (whole.ravel()[places],)
             (self.slots[view],) = self._shadow(at, out, MOVE, taken, (new,), (whole,), (True,))
         self._hold_again(relatives)
+
+    def _passed(self, target: Ref, base: Ref) -> Iterator[Ref]:
+        """What a write to a view may pass by on the way to its base, or to what that is a view of."""
+        if self._may_be_view(base):
+            yield base
+        while target != base and target in self.memory.derived:
+            target = self.memory.derived[target].source
+            if target != base:
+                yield target
 
     def _cut(self, at: int, target: Ref) -> None:
         """A value loses its history in place."""
