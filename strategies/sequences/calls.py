@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 from rules.catalogue import Needs
-from rules.language import Backward, Literal, Ref
+from rules.language import Backward, Grad, Literal, Ref, Step, Write, ZeroGrad
 from strategies.sequences.table import Sequence, turn
 
 FACTORS = (2.0, 0.5, -1.0)
+
+CHANGING = (Write, Step, Backward, ZeroGrad)
+"""Instructions that may change a gradient in place."""
 
 
 @turn(5)
@@ -140,8 +143,8 @@ def hook(s: Sequence) -> None:
 
 
 def _may_be_stale(s: Sequence, target: Ref) -> bool:
-    """Whether a value that is no leaf may use memory that was written to after it was made, by a call perhaps that
-    added to a gradient.
+    """Whether a value that is no leaf may use memory that was written to after it was made: a gradient may be a view of
+    any other.
     """
     reference, memory = s.b.reference, s.b.reference.memory
     owner = memory.owner(target)
@@ -149,8 +152,10 @@ def _may_be_stale(s: Sequence, target: Ref) -> bool:
         return False
     if memory.written.get(owner, -1) > target.at:
         return True
+    if owner.at < 0 or isinstance(reference.steps[owner.at], Grad):
+        return any(isinstance(step, CHANGING) for step in reference.steps[target.at + 1 :])
     held = {memory.owner(held) for held in reference.objects.values() if held is not None}
-    return (owner.at < 0 or owner in held) and owner != target and target not in reference.same
+    return owner in held and owner != target and target not in reference.same
 
 
 @turn(1)
