@@ -82,7 +82,7 @@ def record(
 
 def _program(case: Case, dialect: Dialect | None, observe: Observe | None, whole: bool | None) -> ClaimProgram:
     program = parse(case.program)
-    own = _own_names(case.program, program)
+    own = own_names(case.program, program)
     lines, came_true = _code(case.program, program, own, dialect), whole
     if observe is not None and not (dialect and _lacking(program, dialect)):
         refs = {own[name]: ref for ref, name in names(program).items()}
@@ -149,7 +149,7 @@ def _gradient(leaf: str, refs: Mapping[str, Ref], gradients: Mapping[Ref, Gradie
 def _code(text: str, program: Program, own: Mapping[str, str], dialect: Dialect | None) -> list[str]:
     """The program as code with its author's names; in the suite's text form where the framework lacks a part of it."""
     if dialect is not None and not _lacking(program, dialect):
-        return [_renamed(line, own) for line in code(program, dialect)]
+        return [renamed(line, own) for line in code(program, dialect)]
     return [statement.strip() for line in text.splitlines() for statement in line.split(";") if statement.strip()]
 
 
@@ -165,13 +165,13 @@ def _lacking(program: Program, dialect: Dialect) -> bool:
     )
 
 
-def _own_names(text: str, program: Program) -> dict[str, str]:
+def own_names(text: str, program: Program) -> dict[str, str]:
     """The names that a program's author gave its values, by those that printing gives them."""
     own = [name for made in re.findall(r"(?:^|[;\n])\s*(\w+(?:, *\w+)*) = ", text) for name in re.split(", *", made)]
     return dict(zip(names(program).values(), own, strict=True))
 
 
-def _renamed(line: str, own: Mapping[str, str]) -> str:
+def renamed(line: str, own: Mapping[str, str]) -> str:
     """A line of code with its author's names; what comes after a dot or before an equals sign is none."""
     return re.sub(r"(?<![\w.'\"])[a-z]\d*(?![\w'\"=])", lambda found: own.get(found[0], found[0]), line)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frameworks.torch_eager import TorchEager
+from harness.claims import own_names, renamed
 from rules.dialect import code
 from rules.ops.writes import APPLIED
 from rules.text import parse
@@ -165,7 +166,9 @@ def page() -> str:
         " cries wolf. The suite's own tests run them all.\n",
     ]
     for number, control in enumerate(CONTROLS, 1):
-        lines = "\n".join(code(parse(control.program, APPLIED), dialect))
+        program = parse(control.program, APPLIED)
+        own = own_names(control.program, program)
+        lines = "\n".join(renamed(line, own) for line in code(program, dialect))
         parts.append(f"**{number}. {control.looks}** {control.why}\n\n```python\n{lines}\n```\n")
     return "\n".join(parts)
 

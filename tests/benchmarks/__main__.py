@@ -28,6 +28,8 @@ from rules.reference.values import Reference, reference_of
 from strategies import situations
 from strategies.programs import programs
 from strategies.sequences import sequences
+from tests.benchmarks import baseline
+from tests.benchmarks.suites import suite_speeds
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -86,28 +88,78 @@ def measure(
     return time.perf_counter() - began, spent
 
 
-def speeds(session: Session, number: int, repeats: int, console: Console) -> None:
-    """The table of workloads."""
-    table = Table("workload", "programs/s", "spread", "ops", "calls", "drawing", "framework", "reference", "judging")
+def speeds(session: Session, number: int, repeats: int, console: Console) -> dict[str, float]:
+    """The table of workloads; `overhead` is how many times what drawing and running take alone all of it takes."""
+    parts = ("drawing", "framework", "reference", "judging")
+    table = Table("workload", "programs/s", "spread", "x base", "ops", "calls", *parts, "overhead", box=None)
+    base, figures = baseline.read(), {}
     for name, strategy in WORKLOADS.items():
         for k in range(repeats):  # warm: everything is staged once
             measure(session, strategy(), number, k)
         runs = [measure(session, strategy(), number, k) for k in range(repeats)]
         rates = sorted(spent["programs"] / seconds for seconds, spent in runs)
         total: Counter[str] = sum((spent for _, spent in runs), Counter())
-        split = [total[part] for part in ("drawing", "framework", "reference", "judging")]
+        split = [total[part] for part in parts]
+        figures[name] = statistics.median(rates)
         table.add_row(
             name,
             f"{statistics.median(rates):.0f}",
             f"{rates[0]:.0f}-{rates[-1]:.0f}",
+            baseline.ratio(name, figures[name], base),
             f"{total['ops'] / total['programs']:.1f}",
             f"{total['calls'] / total['programs']:.1f}",
             *(f"{part / sum(split):.0%}" for part in split),
+            f"{sum(split) / sum(split[:2]):.2f}",
         )
     console.print(table)
+    return figures
 
 
-def scaling(console: Console) -> None:
+def by_suite(session: Session, examples: int, repeats: int, console: Console) -> dict[str, float]:
+    """The table of suites: the first round stages what it needs, and is not counted."""
+    base, figures = baseline.read(), {}
+    runs = [dict(suite_speeds(session, examples, 7)) for _ in range(repeats + 1)][1:]
+    table = Table("suite", "programs/s", "spread", "x base", "programs", "in checks", box=None)
+    for suite in runs[0]:
+        rates = sorted(run[suite].rate for run in runs)
+        figures[f"suite {suite}"] = rate = statistics.median(rates)
+        checking = sum(run[suite].checking for run in runs) / sum(run[suite].seconds for run in runs)
+        spread, count = f"{rates[0]:.0f}-{rates[-1]:.0f}", str(runs[0][suite].programs)
+        table.add_row(
+            suite, f"{rate:.0f}", spread, baseline.ratio(f"suite {suite}", rate, base), count, f"{checking:.0%}"
+        )
+    console.print(table)
+    return figures
+
+
+def starting(console: Console) -> dict[str, float]:
+    """How long a run takes before its first program: imports and collection, and with them the audit of the ops."""
+    base, figures = baseline.read(), {}
+    collecting = ["--collect-only", "suites"]
+    one = [
+        "-n",
+        "0",
+        "--hypothesis-profile",
+        "quick",
+        "--report=.cache/benchmark",
+        "suites/test_detach.py",
+        "-k",
+        "test_values",
+    ]
+    for name, options in (("seconds to collect", collecting), ("seconds to a run of one test", one)):
+        took = []
+        for _ in range(3):
+            began = time.perf_counter()
+            subprocess.run(
+                [sys.executable, "-m", "pytest", "-q", *options], cwd=ROOT, check=True, stdout=subprocess.DEVNULL
+            )
+            took.append(time.perf_counter() - began)
+        figures[name] = statistics.median(took)
+        console.print(f"{name}: {figures[name]:.1f} (x base {baseline.ratio(name, figures[name], base)})")
+    return figures
+
+
+def scaling(console: Console) -> dict[str, float]:
     """A whole standard-sized slice of the suite, with one process and with two workers."""
     seconds = {}
     for workers in (0, 2):
@@ -122,20 +174,27 @@ def scaling(console: Console) -> None:
         f"with -n 2, "
         f"{seconds[0] / seconds[2]:.2f} times as fast"
     )
+    return {"two workers against one": seconds[0] / seconds[2]}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("--programs", type=int, default=2000, help="programs per measurement (default: 2000)")
     parser.add_argument("--repeats", type=int, default=3, help="measurements per workload (default: 3)")
-    parser.add_argument("--scaling", action="store_true", help="also compare -n 0 with -n 2")
+    parser.add_argument("--suites", type=int, default=0, metavar="N", help="also every suite, N programs a test")
+    parser.add_argument("--scaling", action="store_true", help="also start-up, and -n 0 against -n 2")
+    parser.add_argument("--save", action="store_true", help="make what was measured the base line")
     options = parser.parse_args()
-    console = Console(width=120)
+    console = Console(width=130)
     session = Session("torch", ROOT / ".cache" / "benchmark")
     session.prepare()
-    speeds(session, options.programs, options.repeats, console)
+    figures = speeds(session, options.programs, options.repeats, console)
+    if options.suites:
+        figures |= by_suite(session, options.suites, options.repeats, console)
     if options.scaling:
-        scaling(console)
+        figures |= starting(console) | scaling(console)
+    if options.save:
+        baseline.save(baseline.read() | figures)
 
 
 if __name__ == "__main__":
