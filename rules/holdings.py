@@ -183,7 +183,7 @@ class Holdings:
     def _blamed(self, expectation: Expectation, rule: str) -> str:
         """The rule that a wrong gradient breaks, told from what the call walks; `rule` where nothing is special."""
         special = (
-            "higher/op", "higher/op-third", "higher/differentiable", "writes/error-or-recorded", "hooks/result",
+            "writes/error-or-recorded", "higher/op", "higher/op-third", "higher/differentiable", "hooks/result",
             "views/history", "writes/recorded",
         )  # fmt: skip
         rule = self._by_module(expectation, rule)

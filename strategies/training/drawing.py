@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rules.catalogue import Needs
 from strategies.actor import Actor
@@ -18,48 +19,45 @@ LOSSES = ("mse_loss", "bce_with_logits", "soft_margin_loss", "poisson_nll_loss",
 DATA = 24
 """How many bytes all numbers of a loop come from."""
 
+LAYERS = (1, 2, 2, 3)
+CHOICES = 12
 BOUNDS = (0.25, 0.0625, 1.0)
 ALWAYS = ("linear", "linear_bias", "tanh", "mse_loss", "add", "mean")
 """Ops without which no loop can be written."""
 
 
 def planned(b: Actor, pattern: Pattern, mistakes: Sequence[Mistake] | None = None) -> Plan:
-    """A plan of a pattern; its mistakes are drawn where none are given."""
+    """A plan of a pattern; its mistakes are drawn where none are given.
+
+    Up to the optimizers, every pattern draws the same choices in the same order, so that a failure of one pattern
+    shrinks to the simplest that shows it.
+    """
     b.claims(Needs.OPTIMIZERS, Needs.IMPERATIVE, *pattern.needs)
     for op in (*ALWAYS, "multiply", "multiply_scalar", "subtract", "square"):
         b.having(op)
-    made = _mistakes(b, pattern) if mistakes is None else frozenset(mistakes)
-    ways = pattern.ways_of(made)
-    iterations = 1 + b.below(8)
-    layers = 1 + b.pick((0, 1, 1, 2))
-    bias = b.below(2) == 1
-    several = [name for name in (ACTIVATIONS if pattern.order == 1 else SMOOTH) if name in _ops(b, pattern)]
-    few = [name for name in (LOSSES if pattern.order == 1 else LOSSES[:2]) if name in _ops(b, pattern)]
-    out = 1 + b.below(2)
-    loss = b.pick(few)
+    drawn = _mistakes(b, pattern)
+    made = drawn if mistakes is None else frozenset(mistakes)
+    able = _ops(b, pattern)
+    activations = [name for name in (ACTIVATIONS if pattern.order == 1 else SMOOTH) if name in able]
+    losses = [name for name in (LOSSES if pattern.order == 1 else LOSSES[:2]) if name in able]
+    iterations, layers, bias = 1 + b.below(8), LAYERS[b.below(len(LAYERS))], b.below(2) == 1
+    activation, loss, reduction = _of(b, activations), _of(b, losses), b.pick(("mean", "sum"))
+    wide, out, batch = b.pick((2, 3)), b.pick((1, 2)), b.pick((2, 1, 3))
+    count, way = _of(b, pattern.counts), _of(b, pattern.ways_of(made))
+    clearing, to_none = b.pick(tuple(Clearing)), b.below(3) < 2
+    clips, kind, bound = b.below(4) == 3, b.pick(("norm", "value")), b.pick(BOUNDS)
+    fresh, drops, data = b.below(2) == 1, b.below(4) < 3, b.draw(raw(DATA))
     return Plan(
-        pattern.name,
-        b.dtype,
-        iterations,
-        layers,
-        bias,
-        b.pick(several) if layers > 1 else "tanh",
-        loss if loss != "cross_entropy" or out > 1 else "mse_loss",
-        b.pick(("mean", "sum")),
-        b.pick((2, 3)),
-        out,
-        b.pick((2, 1, 3)),
-        b.pick(pattern.counts),
-        b.pick(ways),
-        tuple(_optimizer(b, owned * layers * (1 + bias)) for owned in pattern.owns),
-        b.pick(tuple(Clearing)),
-        b.below(3) < 2,
-        _clip(b, pattern),
-        b.below(2) == 1,
-        b.below(4) < 3,
-        b.draw(raw(DATA)),
-        made,
-    )
+        pattern.name, b.dtype, iterations, layers, bias, activation if layers > 1 else "tanh",
+        loss if loss != "cross_entropy" or out > 1 else "mse_loss", reduction, wide, out, batch, count, way,
+        tuple(_optimizer(b, owned * layers * (1 + bias)) for owned in pattern.owns), clearing, to_none,
+        (kind, bound) if pattern.clips or (clips and b.can(Needs.CLIPS)) else None, fresh, drops, data, made,
+    )  # fmt: skip
+
+
+def _of(b: Actor, options: Sequence[Any]) -> Any:
+    """One of some options, drawn in the same way however many there are."""
+    return options[b.below(CHOICES) % len(options)]
 
 
 def _ops(b: Actor, pattern: Pattern) -> Sequence[str]:
@@ -71,16 +69,11 @@ def _optimizer(b: Actor, leaves: int) -> Drawn:
     return optimizer(b, (None,) * leaves)  # type: ignore[arg-type]
 
 
-def _clip(b: Actor, pattern: Pattern) -> tuple[str, float] | None:
-    if not pattern.clips and (not b.can(Needs.CLIPS) or b.below(4) < 3):
-        return None
-    return b.pick(("norm", "value")), b.pick(BOUNDS)
-
-
 def _mistakes(b: Actor, pattern: Pattern) -> frozenset[Mistake]:
     """No mistake, half of the time; or one, now and then two that can be made together."""
     options = [mistake for mistake, _ in pattern.mistakes]
-    drawn = frozenset(b.pick(options) for _ in range((0, 0, 0, 1, 1, 2)[b.below(6)]))
+    number = (0, 0, 0, 1, 1, 2)[b.below(6)]
+    drawn = frozenset([_of(b, options) for _ in range(2)][:number])
     return drawn if pattern.ways_of(drawn) else frozenset()
 
 

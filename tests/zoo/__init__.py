@@ -28,6 +28,7 @@ from tests.zoo import (
     relations,
     stateful,
     torn,
+    training,
     views,
     writes,
 )
@@ -35,7 +36,7 @@ from tests.zoo.kit import Member
 
 FAMILIES: tuple[ModuleType, ...] = (
     accumulation, holding, lifetime, graphs, derivatives, higher, detaching, errors, torn, stateful, writes, views,
-    modes, functional, hooks, memory, relations, history, optimizers, recurrent, chance,
+    modes, functional, hooks, memory, relations, history, optimizers, recurrent, chance, training,
 )  # fmt: skip
 
 
