@@ -174,6 +174,8 @@ class Making(Holdings):
                 violation = self._flag(at, step, out, tensor)
                 if violation:
                     return violation
+            if want is not None and not want.any() and step.materialize_grads and step.create_graph:
+                self.reference.memory.unsure.add(out)  # computed, or made anew in the place of what was unused
             self.reference.requires_grad[out] = bool(tensor.requires_grad)
         return None
 

@@ -285,9 +285,12 @@ class Tape(Walker):
 
     def _held_as(self, made: Ref) -> None:
         """A gradient taken as a value is one object with others: it holds what they do."""
-        for other in self.reference.one_with([made]):
+        reference = self.reference
+        for other in reference.one_with([made]):
             if self.held.get(other) is not None:
                 self.held[made] = self.held[other]
+            if other in reference.memory.gone and other in reference.retained | reference.asked:
+                reference.memory.unsure.add(made)  # what it holds was seen under a name that is gone
 
     def _walked(self, at: int, call: Walking, expectation: Expectation, outcome: Outcome) -> None:
         if isinstance(outcome, NotRun):

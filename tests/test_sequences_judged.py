@@ -44,6 +44,11 @@ JUDGED = {
 }
 
 LEFT_OPEN = {
+    "a gradient under a name that is gone": "a = leaf [2]; e = silu a; backward e with [1] create=True; f = held a; "
+    "g = held a; retain g; h = multiply g g; drop g; i = grad h wrt f with [0.25]; j = held a; backward j inputs j, a",
+    "zeros that were computed, or put in the place of nothing": "a = leaf [[1]]; b = leaf [[2]]; c = mm a b; "
+    "backward c with [[1]] create=True; d = held b; e = grad d wrt b with [[1]] create=True unused=True "
+    "materialize=True; backward e with [[1]]; retain e; backward e inputs e with [[1]]",
     "a hook on a view between the written one and its base": f"{LEAF}; b = sin a; c = expand_dims b dim=0; "
     "hook c raise; d = squeeze c dim=(0,); h = leaf 7; write d set_index_ h index=-1; backward b with [1, 2, 3]",
     "a hook that makes something of a gradient of zeros": "a = leaf [[2]]; b = leaf [[3]]; c = matmul a b; "
