@@ -54,16 +54,27 @@ def detaches_state(tape: Tape, walk: Walk) -> bool:
     if not tape.detached:
         return False
     made: dict[Slot, set[Used]] = {}
+    ends = _detached(tape)
     for node in reversed(walk.nodes):
         before = set[Used]()
         for slot in node.args:
             before |= made.get(slot, set())
-            if slot in tape.detached and slot not in made:
-                before |= _walked_behind(tape, tape.detached[slot])
+            for source in ends.get(slot, ()) if slot not in made else ():
+                before |= _walked_behind(tape, source)
         if before & _uses(tape, node):
             return True
         made.update(dict.fromkeys(node.record.outs, before))
     return False
+
+
+def _detached(tape: Tape) -> dict[Slot, set[Ref]]:
+    """Detached values, and what was computed from nothing but constants and them: what each was detached from."""
+    found = {slot: {source} for slot, source in tape.detached.items()}
+    for record in tape.reference.records:
+        if not any(record.flows):
+            sources = set[Ref]().union(*(found.get(slot, ()) for slot in record.args))
+            found.update(dict.fromkeys(record.outs, sources) if sources else {})
+    return found
 
 
 def _walked_behind(tape: Tape, source: Ref) -> set[Used]:
