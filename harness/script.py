@@ -13,8 +13,13 @@ from rules.observations import Gradient, NotRun, Observation, Raised, Seen, Tens
 from rules.text import names
 from rules.verdicts import Violation
 
-UNCHANGED = ("writes/nothing-else", "writes/refused-keeps-values", "functional/no-accumulation")
+UNCHANGED = (
+    "writes/nothing-else", "writes/refused-keeps-values", "functional/no-accumulation", "optimizers/keeps-gradients",
+)  # fmt: skip
 """Rules about what must stay as it was."""
+
+OF_GRADIENTS = ("optimizers/keeps-gradients", "optimizers/clears", "optimizers/clips")
+"""Rules about what is held, whatever the instruction is."""
 
 
 def script(
@@ -88,7 +93,8 @@ def _before(program: Program, violation: Violation, dialect: Dialect) -> list[st
     if violation.rule not in UNCHANGED or violation.subject is None or violation.subject.at >= violation.at:
         return []
     name = names(program)[violation.subject]
-    what = name if isinstance(program[violation.at], WRITING) else dialect.gradient.format(leaf=name)
+    written = isinstance(program[violation.at], WRITING) and violation.rule not in OF_GRADIENTS
+    what = name if written else dialect.gradient.format(leaf=name)
     return [f'print("{what} was     ", {what})']
 
 
@@ -110,8 +116,10 @@ def _what(program: Program, seen: Seen, violation: Violation, subject: Ref, dial
     if isinstance(program[subject.at], Hook) or violation.observed.startswith("the hook"):
         return None
     made = subject.at == violation.at
-    written = isinstance(program[violation.at], WRITING) and (
-        _is(violation.got, seen.values.get(subject)) or not _is(violation.got, seen.gradients.get(subject))
+    written = (
+        isinstance(program[violation.at], WRITING)
+        and violation.rule not in OF_GRADIENTS
+        and (_is(violation.got, seen.values.get(subject)) or not _is(violation.got, seen.gradients.get(subject)))
     )
     name = names(program)[subject]
     return name if made or written else dialect.gradient.format(leaf=name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rules.language import (
     Apply,
     AssignGrad,
+    Clip,
     Detach,
     DetachInPlace,
     Held,
@@ -99,11 +100,12 @@ def _state(scene: Scene) -> str:
                 if own
                 else f"{subject} is {source} seen in another way: they share memory, but {subject} has its own."
             )
-        case ZeroGrad() | AssignGrad() | Step() if violation.subject is not None:
+        case ZeroGrad() | AssignGrad() | Step() | Clip() if violation.subject is not None:
             must = due.replace("the leaf holds", f"{subject} has to hold").replace(
                 "gradients stay", "gradients have to stay"
             )
-            return f"{must}, but {violation.observed.replace('the leaf', 'it')}."
+            seen = violation.observed.replace("the leaf's", "its").replace("the leaf", "it")
+            return f"{must}, but {seen}."
     return f"must give: {due}."
 
 
@@ -117,6 +119,9 @@ def _value(scene: Scene, subject: str) -> str:
             return f"by definition {subject} becomes {seen}"
         case Step(_, optimizer):
             return f"by {optimizer}'s formula {subject} moves to {seen}"
+        case Clip(_, kind, bound):
+            how = f"all norms together are at most {bound:g}" if kind == "norm" else f"it lies within {bound:g} of zero"
+            return f"{subject}'s gradient is clipped, so that {how}: it has to be {seen}"
         case Detach(source):
             return f"{subject} has the values of {scene.name(source)}: {seen}"
         case Held(leaf):

@@ -7,6 +7,7 @@ from rules.language import (
     Apply,
     AssignGrad,
     Backward,
+    Clip,
     Detach,
     DetachInPlace,
     Drop,
@@ -91,6 +92,9 @@ def _done(scene: Scene, at: int) -> str | None:
             return f"{name(leaf)} holds {'no gradient' if value is None else f'{name(value)} itself'} from here on."
         case Step(leaves):
             return _stepped(scene, at, leaves)
+        case Clip(leaves, kind, bound):
+            how = f"their common norm to at most {bound:g}" if kind == "norm" else f"each element to within {bound:g}"
+            return f"clips the gradients of {scene.named(leaves)} in place, {how}."
         case Drop(values) if scene.violation.rule.startswith("memory/"):
             return f"lets go of {scene.named(values)}, and of the graph that nothing else leads to."
     return None
