@@ -80,8 +80,9 @@ def curved(loop: Loop) -> None:
         if not loop.plan.way or not roots:
             loop.walk(number, roots)
             return
-        for _ in range(1 + loop.wrong(Mistake.TWICE)):
-            products = a.grad(roots, parameters, cotangents=(None,))
+        products = a.grad(roots, parameters, cotangents=(None,))
+        if loop.wrong(Mistake.TWICE):
+            a.grad(roots, parameters, cotangents=(None,))
         if len(products) == len(parameters):
             for parameter, product in zip(parameters, products, strict=True):
                 a.assign(parameter, product)
