@@ -10,15 +10,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from rules.catalogue import Needs
 from rules.language import Attrs, Ref, Shape
 from rules.modules import parameters as parameters_of
 from rules.modules import results
-from rules.ops.domains import between
+from rules.ops.domains import Domain
 from strategies.actor import Actor
 from strategies.draft import Undrawable
 
-WEIGHT = between(-1.0, 1.0, "within one")
+WEIGHT = Domain("within one", lambda x: x.size == 0 or bool(np.abs(x).max() <= 1), lambda x: np.clip(x, -4, 4) / 4)
 """Where parameters and inputs are drawn: small enough that no gate saturates."""
 
 REUSED = 10
