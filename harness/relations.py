@@ -136,7 +136,7 @@ def _guarded(program: Program, dialect: Dialect) -> list[str]:
 
 def _is_gradient(related: Related, violation: Violation, program: Program, ref: Ref) -> bool:
     """Whether the gradient that a value holds is meant, where the value is named."""
-    made = not related.alike and violation.subject is not None and violation.subject.at == violation.at
+    made = not related.alike and not violation.observed.startswith("the gradient of ")
     return not made and not isinstance(program[ref.at], Grad)
 
 

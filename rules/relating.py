@@ -109,8 +109,9 @@ class _Comparison:
     def _pairs(self, at: int, mine: Seen, its: Seen) -> Iterator[tuple[Ref, Found, Found]]:
         """What is comparable of an instruction: its values, all values after a write, what is held, what hooks saw."""
         if isinstance(mine.outcome, Returned) and isinstance(its.outcome, Returned):
+            step = self.related.first[at]
             for k, (left, right) in enumerate(zip(mine.outcome.values, its.outcome.values, strict=True)):
-                yield Ref(at, k), left, right
+                yield step.leaves[k] if isinstance(step, Step) else Ref(at, k), left, right
         for ref, value in mine.values.items():
             if self._twin(ref) in its.values:
                 yield ref, value, its.values[self._twin(ref)]
@@ -137,7 +138,7 @@ class _Comparison:
         return bool((np.abs(left.value - right.value) <= bound).all())
 
     def _unlike(self, at: int, ref: Ref, left: Found, right: Found) -> Violation:
-        held = ref in self.one[at].gradients and ref.at != at
+        held = isinstance(left, Gradient) or isinstance(right, Gradient)
         what = f"the gradient of {self.names[0][ref]}" if held else self.names[0][ref]
         texts = (form(left), form(right)) if form(left) != form(right) else (shown_of(left), shown_of(right))
         text = f"{what} is {texts[0]}, but {texts[1]} in the second program"

@@ -88,7 +88,7 @@ class ForgetsTheThird(Combining):
         return old if self.parts[id(leaf)] == 3 else super().combine(leaf, old, new)
 
 
-class DetachLeaks(Member):
+class DetachLeaksOnMeeting(Member):
     """Where a detached value meets one that requires grad, gradients flow back to what it was detached from."""
 
     caught_by = ("detach/blocks",)
@@ -163,7 +163,7 @@ class DecaysFrozen(Member):
                     leaf.mul_(0.75)
 
 
-class RetainsOnce(Member):
+class FreesTheSecondKept(Member):
     """In a loop, the graph of the second call that asks to retain it is freed all the same."""
 
     caught_by = ("lifetime/retained-works", "training/losses", "errors/legal-returns")
@@ -177,3 +177,19 @@ class RetainsOnce(Member):
         self.retained += bool(retain_graph)
         forgets = self.retained == 2 and not options.get("create_graph")
         super().backward(roots, cotangents, False if forgets else retain_graph, **options)
+
+
+class CountsSteps(Member):
+    """Every third step of a program, whichever optimizer's it is, is made twice."""
+
+    caught_by = ("training/apart", "optimizers/remembers", "optimizers/formula")
+    longest = 40
+
+    def reset(self) -> None:
+        super().reset()
+        self.count = 0
+
+    def step(self, leaves: Roots, optimizer: str, settings: Attrs, **options: Any) -> None:
+        self.count += 1
+        for _ in range(1 + (self.count % 3 == 0)):
+            super().step(leaves, optimizer, settings, **options)
