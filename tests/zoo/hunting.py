@@ -12,7 +12,7 @@ import inspect
 import pkgutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -189,13 +189,15 @@ def prepared(member: type[Member], folder: Path) -> Session:
     return session
 
 
-def failure(probe: Probe, check: Check, seed: int) -> tuple[Broken, bool] | None:
+def failure(
+    probe: Probe, check: Check, seed: int, phases: Sequence[Phase] = (Phase.generate, Phase.shrink)
+) -> tuple[Broken, bool] | None:
     """How a probe fails, shrunk, and whether it does so every time; None where it passes."""
 
     @hypothesis.seed(seed)
     @settings(
         max_examples=probe.examples, deadline=None, database=None, report_multiple_bugs=False, print_blob=False,
-        phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck),
+        phases=phases, suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(**probe.strategies)
     def run(**drawn: Any) -> None:

@@ -124,7 +124,7 @@ def gated(value: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -
     use = value.view_as(value)
     if not use.requires_grad:  # under no_grad nothing flows back
         return value
-    use.register_hook(lambda contribution: change(contribution).clone())
+    use.register_hook(lambda contribution: None if contribution is None else change(contribution).clone())
     return use
 
 

@@ -1,0 +1,48 @@
+"""`python -m tests.matrix [--jobs 2] [--sample N]`: hunts the zoo, races the rivals, and writes what came of it.
+
+Results are JSON lines in a folder of the commit under `.cache/matrix`; what is there already is not run again. The
+whole run writes `docs/matrix.md` and the README's table. A sample prints the short table alone, for a first look or a
+check of every change, and fails where a member of it was not caught.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from rich.console import Console
+
+from tests.matrix import page
+from tests.matrix.rows import FOLDER, ROOT, commit
+from tests.matrix.working import read, run, tasks
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.matrix", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
+    parser.add_argument("--sample", type=int, metavar="N", help="N members made by hand and 2 N generated, no pages")
+    parser.add_argument("--only", choices=("hunts", "races"), help="only one half of the work; no pages")
+    options = parser.parse_args()
+    revision = commit()
+    folder = FOLDER / (revision if options.sample is None else f"{revision}-sample")
+    began = time.perf_counter()
+    left = tasks(options.sample, read(folder))
+    if options.only:
+        left = [task for task in left if (task.rival is None) == (options.only == "hunts")]
+    run(left, options.jobs, folder)
+    results, console = read(folder), Console(width=150, highlight=False)
+    console.print(page.short(results), markup=False, soft_wrap=True)
+    console.print(f"{len(left)} tasks in {time.perf_counter() - began:.0f} s with {options.jobs} processes; {folder}")
+    if options.sample is None and not options.only:
+        for path, text in page.pages(results, revision).items():
+            path.write_text(text, encoding="utf-8")
+            console.print(f"wrote {path.relative_to(ROOT)}")
+    lost = [row.member for row in results.rows if not row.killed]
+    if lost:
+        console.print(f"not killed: {', '.join(lost)}")
+    return 1 if lost and options.sample is not None else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""What is written down of one member: a row of the matrix, with a cell for each family of rules that was tried."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / ".cache" / "matrix"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One family's tests on one member. `programs` is how many ran, up to and with the one that killed; `seconds` is
+    CPU time, shrinking included where `size`, the length of the shrunk program, was asked for.
+    """
+
+    killed: bool
+    programs: int
+    seconds: float
+    test: str | None = None
+    rule: str | None = None
+    op: str | None = None
+    dtype: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A member: `group` is its module or its kind of generated lie, `op` the op that a generated one lies about, `own`
+    the family that it is about, `expected` the rules of which one has to name it, `cells` what each family did.
+    """
+
+    member: str
+    generated: bool
+    group: str
+    op: str | None
+    own: str
+    expected: tuple[str, ...]
+    cells: dict[str, Cell]
+
+    @property
+    def killed(self) -> bool:
+        """Whether any family caught it."""
+        return any(cell.killed for cell in self.cells.values())
+
+    @property
+    def mine(self) -> Cell:
+        """What its own family did."""
+        return self.cells[self.own]
+
+    @property
+    def right(self) -> bool:
+        """Whether its own family caught it by a rule that has to name it, and by the op if it is about one."""
+        return self.mine.rule in self.expected and self.op in (None, self.mine.op)
+
+
+def commit() -> str:
+    """The commit that is checked out, marked where tracked Python files differ from it."""
+    head = _git("rev-parse", "--short=12", "HEAD")
+    return f"{head}-changed" if _git("status", "--porcelain", "-uno", "--", "*.py") else head
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def append(path: Path, record: dict[str, Any]) -> None:
+    """Add one record to a file of JSON lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+def records(folder: Path) -> Iterator[dict[str, Any]]:
+    """Every whole record in a folder; a line that an interruption cut short is none."""
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError:
+                continue
+
+
+def encode(row: Row) -> dict[str, Any]:
+    """A row as a record."""
+    return {"record": "row", **asdict(row)}
+
+
+def decode(record: dict[str, Any]) -> Row:
+    """The row of a record."""
+    cells = {family: Cell(**cell) for family, cell in record["cells"].items()}
+    given = {key: record[key] for key in ("member", "generated", "group", "op", "own")}
+    return Row(**given, expected=tuple(record["expected"]), cells=cells)

@@ -1,0 +1,10 @@
+"""How much of everything the matrix runs, so that all of it takes half an hour on two cores."""
+
+OTHERS = 8
+"""Programs per test of the families that a member is not about."""
+
+RACED, RACED_BY_HAND = 8, 4
+"""One in so many generated members, and of those made by hand, is raced, chosen by its name's checksum."""
+
+QUICK_BUDGET = 6.0
+"""CPU seconds of a rival's lap in a sample."""
