@@ -6,6 +6,7 @@ import re
 import statistics
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from rules.optimizers import OPTIMIZERS
 from rules.reference.values import Reference
 from rules.text import parse, render
 from rules.verdicts import Judgement
+from strategies import alphabet
 from strategies.training import PATTERNS, Clearing, Mistake, Plan, build, loops, plans, relations
 
 TORCH = TorchEager()
@@ -66,6 +68,16 @@ def simple(pattern: str, *mistakes: Mistake, **changes: object) -> Plan:
     return replace(plan, mistakes=frozenset(mistakes), **changes)  # type: ignore[arg-type]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _alphabet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What may be drawn is what PyTorch has."""
+    before = alphabet.current()
+    session = Session("torch", tmp_path_factory.mktemp("training"), wrong=frozenset())
+    session.prepare()
+    yield
+    alphabet.use(before)
+
+
 # -- what is drawn -----------------------------------------------------------------------------------------------------
 
 
@@ -85,6 +97,9 @@ def test_everything_occurs(sample: list[Plan]):
     assert {key for plan in sample for _, given, _ in plan.optimizers for key, _ in given} >= {"fused", "foreach"}
     for field in ("bias", "to_none", "fresh", "drops", "wide", "out", "batch", "activation", "loss", "reduction"):
         assert len({getattr(plan, field) for plan in sample}) > 1, field
+    modules = [plan for plan in sample if plan.networks]
+    assert 0.1 < len(modules) / len(sample) < 0.4
+    assert any("nn_linear" in render(build(plan)) for plan in modules[:20])
     for name, row in PATTERNS.items():
         mine = [plan for plan in sample if plan.pattern == name]
         assert {plan.way for plan in mine} == set(range(row.ways))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rules.catalogue import Needs
@@ -10,7 +11,7 @@ from strategies.actor import Actor
 from strategies.draft import Undrawable
 from strategies.optimizing import Drawn, optimizer
 from strategies.tensors import raw
-from strategies.training.nets import ACTIVATIONS, SMOOTH
+from strategies.training.nets import ACTIVATIONS, SMOOTH, recorded
 from strategies.training.plan import PATTERNS, Clearing, Mistake, Pattern, Plan
 
 LOSSES = ("mse_loss", "bce_with_logits", "soft_margin_loss", "poisson_nll_loss", "cross_entropy")
@@ -47,12 +48,19 @@ def planned(b: Actor, pattern: Pattern, mistakes: Sequence[Mistake] | None = Non
     clearing, to_none = b.pick(tuple(Clearing)), b.below(3) < 2
     clips, kind, bound = b.below(4) == 3, b.pick(("norm", "value")), b.pick(BOUNDS)
     fresh, drops, data = b.below(2) == 1, b.below(4) < 3, b.draw(raw(DATA))
-    return Plan(
+    plan = Plan(
         pattern.name, b.dtype, iterations, layers, bias, activation if layers > 1 else "tanh",
         loss if loss != "cross_entropy" or out > 1 else "mse_loss", reduction, wide, out, batch, count, way,
-        tuple(_optimizer(b, owned * layers * (1 + bias)) for owned in pattern.owns), clearing, to_none,
-        (kind, bound) if pattern.clips or (clips and b.can(Needs.CLIPS)) else None, fresh, drops, data, made,
+        (), clearing, to_none, (kind, bound) if pattern.clips or (clips and b.can(Needs.CLIPS)) else None,
+        fresh, drops, data, made,
     )  # fmt: skip
+    sizes = [layers * (1 + bias)] * len(pattern.networks)
+    if b.below(4) == 3 and pattern.order == 1:
+        networks = [recorded(b, plan.widths(*ends), layers) for ends in pattern.networks]
+        plan, sizes = replace(plan, networks=tuple(drawn for drawn, _ in networks)), [size for _, size in networks]
+    rest = iter(sizes)
+    leaves = [sum(next(rest) for _ in range(owned)) for owned in pattern.owns]
+    return replace(plan, optimizers=tuple(_optimizer(b, each) for each in leaves))
 
 
 def _of(b: Actor, options: Sequence[Any]) -> Any:

@@ -15,8 +15,9 @@ from rules.ops.op import choices_of
 from rules.ops.shapes import size
 from strategies.actor import Actor
 from strategies.builder import LIMIT
+from strategies.networks import Network
 from strategies.tensors import VALUES
-from strategies.training.nets import Net
+from strategies.training.nets import Net, again
 from strategies.training.plan import PATTERNS, Clearing, Mistake, Plan
 
 CALM = 3.0
@@ -69,10 +70,13 @@ class Loop:
         literal = Literal(tuple(given.ravel().tolist()), given.shape, self.plan.dtype)
         return self.a.leaf(value=literal, requires_grad=requires_grad)
 
-    def _network(self, number: int, *ends: int | str) -> Net:
+    def _network(self, number: int, *ends: int | str) -> Net | Network:
         plan = self.plan
-        widths = {"wide": plan.wide, "out": plan.out}
-        into, out = (end if isinstance(end, int) else widths[end] for end in ends)
+        into, out = plan.widths(*ends)
+        if plan.networks:
+            network = again(self.a, plan.networks[number], into, out, plan.layers)
+            self.lasting.update(network.parameters)
+            return network
         made = []
         for layer in range(plan.layers):
             last = layer + 1 == plan.layers
@@ -111,7 +115,8 @@ class Loop:
 
     def call(self, net: int, value: Ref, parameters: Sequence[Ref] | None = None) -> Ref:
         """The result of a network."""
-        return self.networks[net].call(self.a, value, parameters)
+        network = self.networks[net]
+        return network.call(self.a, value, parameters) if isinstance(network, Net) else network.call(self.a, value)[0]
 
     def mean(self, value: Ref) -> Ref:
         """The mean of all elements."""

@@ -104,9 +104,9 @@ def reassigned(loop: Loop) -> None:
 
 @pattern("frozen parameters", TWO, ways=2, needs=(Needs.SWITCHES,))
 def frozen(loop: Loop) -> None:
-    """A part of the network is frozen in every second iteration: in the second one first, or in the first."""
+    """A part of the network is frozen in every second iteration, from the first one on, or from the second."""
     for i in loop.iterations():
-        on = bool((i + loop.plan.way) % 2 == 0)
+        on = (i + loop.plan.way) % 2 == 1
         for parameter in loop.networks[0].parameters:
             if loop.a.requires(parameter) != on:
                 loop.a.switch(parameter, on)

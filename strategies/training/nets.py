@@ -1,14 +1,18 @@
-"""Networks of linear layers with a smooth activation between them."""
+"""Networks of linear layers with a smooth activation between them: plain ones, and those of `strategies.networks`,
+which may be called by the framework's modules.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rules.language import Ref
 from rules.ops import OPS
 from rules.ops.op import choices_of
 from strategies.actor import Actor
+from strategies.networks import Network, mlp
 
 ACTIVATIONS = ("tanh", "sigmoid", "softplus", "gelu", "silu", "mish", "relu")
 """What stands between layers, the simplest first."""
@@ -39,3 +43,25 @@ def activated(a: Actor, value: Ref, activation: str) -> Ref:
     """An activation, or another one where the value is too near to its kink."""
     op = OPS[activation if OPS[activation].domain(0).holds(a.reference.values[value]) else "tanh"]
     return a.apply(op.name, (value,), choices_of(op, (a.shape(value),))[0])[0]
+
+
+def recorded(a: Actor, ends: tuple[int, ...], layers: int) -> tuple[tuple[Any, ...], int]:
+    """What is drawn for a network, and how many parameters it has; it is not made in the draft."""
+    found: list[Any] = []
+
+    def draw(strategy: Any) -> Any:
+        found.append(a.draw(strategy))
+        return found[-1]
+
+    made = mlp(Actor(draw, a.dtype), ends[0], ends[1], layers)
+    return tuple(found), len(made.parameters)
+
+
+def again(a: Actor, drawn: Sequence[Any], into: int, out: int, layers: int) -> Network:
+    """The network that was drawn, made in a draft."""
+    rest, draw = iter(drawn), a.draw
+    a.draw = lambda strategy: next(rest)
+    try:
+        return mlp(a, into, out, layers)
+    finally:
+        a.draw = draw

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rules.catalogue import Needs
 from strategies.optimizing import Drawn
@@ -43,7 +43,9 @@ class Plan:
     All networks have `layers` layers. `wide` is the width of inputs and hidden layers, `out` that of results, `batch`
     how many samples there are. `count` is how many losses, parts, time steps or inner steps the pattern has, and `way`
     which of its variants it is. `fresh` says whether each iteration has a batch of its own, `drops` whether what an
-    iteration made goes away at its end, as when names are bound again. All numbers come from the bytes of `data`.
+    iteration made goes away at its end, as when names are bound again. All numbers come from the bytes of `data`, but
+    for those of `networks`: where there are some, each is one of `strategies.networks`, made again by what was drawn
+    for it.
     """
 
     pattern: str
@@ -67,6 +69,12 @@ class Plan:
     drops: bool = True
     data: bytes = b"\0"
     mistakes: frozenset[Mistake] = frozenset()
+    networks: tuple[tuple[Any, ...], ...] = ()
+
+    def widths(self, *ends: int | str) -> tuple[int, ...]:
+        """The widths that a network goes between, as numbers."""
+        named = {"wide": self.wide, "out": self.out}
+        return tuple(end if isinstance(end, int) else named[end] for end in ends)
 
     def with_mistakes(self, *mistakes: Mistake) -> Plan:
         """The same loop with other mistakes, or none."""
