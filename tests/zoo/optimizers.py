@@ -188,7 +188,7 @@ class ClearsFirstGroup(Member):
         self.zero_grad(leaves[:1], set_to_none)
 
 
-class ClearsToZeros(Member):
+class StepsClearToZeros(Member):
     """An optimizer that is to clear to none clears to zeros."""
 
     caught_by = ("optimizers/clears",)
