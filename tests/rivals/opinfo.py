@@ -16,7 +16,7 @@ import torch
 
 from rules.ops import OPS
 
-MOST = 40
+MOST = 200
 """Samples of one op that are looked at."""
 
 WRITTEN = {
