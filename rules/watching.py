@@ -66,7 +66,7 @@ class Watching(Holdings):
             want = due.get(fired.hook)
             if fired.hook in after:
                 gradient = seen.gradients.get(step.target)
-                if gradient is None or fired.value is None or not np.array_equal(fired.value, gradient.value):
+                if gradient is None or fired.value is None or not _same(fired.value, gradient.value):
                     text = "the hook saw another gradient"
                     return self._hook("hooks/accumulated", at, fired.hook, text, "what the leaf holds", call)
             elif fired.hook in surely and want is not None and not self._agrees(call, fired, step, want):
@@ -104,3 +104,7 @@ class Watching(Holdings):
         step = self.program[handle.at]
         assert isinstance(step, Hook)
         return self._differs(rule, at, step.target, seen, due, call)
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return np.array_equal(one, other, equal_nan=True)

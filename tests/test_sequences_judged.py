@@ -36,6 +36,8 @@ JUDGED = {
     "a gradient may be a view whose hooks a write loses": "a = leaf [[1, 2, 3], [4, 5, 6]]; h = leaf [7, 8, 9] const; "
     "b = adaptive_avg_pool1d a output_size=2; c = grad b wrt a with [[1, 2], [3, 4]] create=True; hook c observe; "
     "write c set_index_ h index=0; backward c with [[1, 2, 3], [4, 5, 6]]",
+    "a hook after accumulation sees what is no number, too": "a = leaf [1]; hook a observe accumulated; "
+    "backward a with [-3]; b = held a; write b log1p_; backward a with [1]",
     "a call adds to a value that was assigned, and that a node kept": "a = leaf [1, 2]; b = leaf [3, 4] const; "
     "c = multiply a b; d = leaf [5, 6]; assign d b; e = add c d; backward e with [1, 1]",
     "a derivative that depends on nothing is not walked": "a = leaf [1, 2]; b = leaf [3, 4]; c = divide a b; "
