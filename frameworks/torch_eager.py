@@ -286,6 +286,8 @@ class TorchEager:
 
     def read(self, value: torch.Tensor) -> np.ndarray:
         """A copy of the values."""
+        if value._is_zerotensor():  # of a view of one, numpy would read memory that is not there
+            value = value.clone()
         return value.numpy(force=True).copy()
 
     def dtype(self, value: torch.Tensor) -> str:

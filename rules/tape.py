@@ -102,9 +102,11 @@ class Tape(Walker):
         if any(zeros) and isinstance(call, Grad) and not call.allow_unused and not call.materialize_grads:
             met[Kind.UNUSED_INPUT] = "functional/unused-raises"
         gone = [n for n in walk.nodes if n.surely_gone and n not in walk.partly] if self.frees else []
+        broken = self._broken(call, walk)
         if zeros and all(zeros) and any(node.derivative for node in walk.nodes):
             gone = []  # a derivative that depends on nothing is not walked
-        broken = self._broken(call, walk)
+        if self.reference.doubtful.intersection(map(self.reference.slot, call.inputs or ())):
+            gone, broken = [], {}  # a view whose memory was written to may have lost its place in the graph
         unused = self._unused(call, walk)
         if gone or broken or unused:
             rules = self._gone(call, walk, gone) if gone else ()

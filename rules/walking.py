@@ -53,6 +53,7 @@ class Walker:
         reached, maybe, ambiguous = set(starts), set[Slot](), set[Slot]()
         nodes: list[Node] = []
         perhaps: list[Node] = []
+        visited: list[Node] = []
         pending = {producer[s] for s in starts if s in producer}
         certain = set(pending)
         while pending:
@@ -61,6 +62,7 @@ class Walker:
             node = self.node(number)
             surely = number in certain
             (nodes if surely else perhaps).append(node)
+            visited.append(node)
             for slot, flows in zip(node.record.args, node.record.flows, strict=True):
                 if not flows:
                     continue
@@ -77,7 +79,7 @@ class Walker:
         maybe = (maybe | ambiguous) - reached
         siblings = {out for node in (*nodes, *perhaps) for out in node.record.outs} - reached
         if call.inputs is not None:
-            ends = self._producers(call, nodes) + self._towards(call.inputs, nodes, loosely=True)
+            ends = self._producers(call, nodes) + self._towards(call.inputs, visited, loosely=True)
             nodes = self._towards(call.inputs, nodes)
             perhaps += [node for node in ends if node not in nodes and node not in perhaps]
         return self._walk(call, nodes, perhaps, uses, reached, maybe | siblings, ambiguous)

@@ -38,6 +38,9 @@ JUDGED = {
     "write c set_index_ h index=0; backward c with [[1, 2, 3], [4, 5, 6]]",
     "a hook after accumulation sees what is no number, too": "a = leaf [1]; hook a observe accumulated; "
     "backward a with [-3]; b = held a; write b log1p_; backward a with [1]",
+    "an input may be reached through a derivative alone": "b = leaf [[1, 2]]; c = negative b; d = leaf [[1], [2]]; "
+    "e = mm c d; backward e with [[1]] create=True; f = held d; g = multiply f f; backward e with [[1]]; "
+    "h = grad g wrt b with [[1], [1]] unused=True",
     "a call adds to a value that was assigned, and that a node kept": "a = leaf [1, 2]; b = leaf [3, 4] const; "
     "c = multiply a b; d = leaf [5, 6]; assign d b; e = add c d; backward e with [1, 1]",
     "a derivative that depends on nothing is not walked": "a = leaf [1, 2]; b = leaf [3, 4]; c = divide a b; "
@@ -51,6 +54,8 @@ LEFT_OPEN = {
     "zeros that were computed, or put in the place of nothing": "a = leaf [[1]]; b = leaf [[2]]; c = mm a b; "
     "backward c with [[1]] create=True; d = held b; e = grad d wrt b with [[1]] create=True unused=True "
     "materialize=True; backward e with [[1]]; retain e; backward e inputs e with [[1]]",
+    "an input whose base was written to": "a = leaf [1]; b = unflatten a dim=0 sizes=(1,-1); c = sin b; "
+    "backward c with [[3]]; e = leaf 3 const; no_grad: write a add_ e; backward c inputs b with [[3]]",
     "a hook on a view between the written one and its base": f"{LEAF}; b = sin a; c = expand_dims b dim=0; "
     "hook c raise; d = squeeze c dim=(0,); h = leaf 7; write d set_index_ h index=-1; backward b with [1, 2, 3]",
     "a hook that makes something of a gradient of zeros": "a = leaf [[2]]; b = leaf [[3]]; c = matmul a b; "
