@@ -118,7 +118,10 @@ def _optimizing(tape: Tape, step: Step | Optimizer) -> Expectation:
         rules.append("optimizers/variants")
     if any(any(tape.moved.get((step, leaf), ())) for leaf in holding):
         rules.append("optimizers/remembers")
-    return Expectation(raises=raises, exercises=tuple(rules))
+    spread = any(map(reference.memory.overlaps_itself, leaves))
+    if spread:
+        raises[Kind.OVERLAP] = "writes/overlap"
+    return Expectation(raises=raises, exercises=tuple(rules), unclear=spread)
 
 
 def _assigning(tape: Tape, step: AssignGrad) -> Expectation:

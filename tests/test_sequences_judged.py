@@ -41,6 +41,9 @@ JUDGED = {
     "an input may be reached through a derivative alone": "b = leaf [[1, 2]]; c = negative b; d = leaf [[1], [2]]; "
     "e = mm c d; backward e with [[1]] create=True; f = held d; g = multiply f f; backward e with [[1]]; "
     "h = grad g wrt b with [[1], [1]] unused=True",
+    "a step of a leaf that is one number in many places": "a = leaf [1, 2]; b = sum a dim=(0,) keepdim=False; "
+    "c = grad b wrt a; d = detach c; e = leaf [1, 2] const; assign d e; requires d True; no_grad: f = exp d; "
+    "write f zero_; step d sgd lr=0.125 momentum=0.5",
     "a call adds to a value that was assigned, and that a node kept": "a = leaf [1, 2]; b = leaf [3, 4] const; "
     "c = multiply a b; d = leaf [5, 6]; assign d b; e = add c d; backward e with [1, 1]",
     "a derivative that depends on nothing is not walked": "a = leaf [1, 2]; b = leaf [3, 4]; c = divide a b; "

@@ -150,10 +150,12 @@ def _may_be_stale(s: Sequence, target: Ref) -> bool:
     owner = memory.owner(target)
     if reference.is_leaf(target):
         return False
-    if memory.written.get(owner, -1) > target.at:
+    since = reference.steps[target.at + 1 :]
+    stepped = any(isinstance(step, Step) and owner in map(memory.owner, step.leaves) for step in since)
+    if stepped or memory.written.get(owner, -1) > target.at:
         return True
     if owner.at < 0 or isinstance(reference.steps[owner.at], Grad):
-        return any(isinstance(step, CHANGING) for step in reference.steps[target.at + 1 :])
+        return any(isinstance(step, CHANGING) for step in since)
     held = {memory.owner(held) for held in reference.objects.values() if held is not None}
     return owner in held and owner != target and target not in reference.same
 
