@@ -66,7 +66,7 @@ class Watching(Holdings):
             want = due.get(fired.hook)
             if fired.hook in after:
                 gradient = seen.gradients.get(step.target)
-                if gradient is None or fired.value is None or not _same(fired.value, gradient.value):
+                if not _same(fired.value, None if gradient is None else gradient.value):
                     text = "the hook saw another gradient"
                     return self._hook("hooks/accumulated", at, fired.hook, text, "what the leaf holds", call)
             elif fired.hook in surely and want is not None and not self._agrees(call, fired, step, want):
@@ -106,5 +106,7 @@ class Watching(Holdings):
         return self._differs(rule, at, step.target, seen, due, call)
 
 
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
+def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    if one is None or other is None:
+        return one is other  # a gradient of zeros may stay undefined
     return np.array_equal(one, other, equal_nan=True)

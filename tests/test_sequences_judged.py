@@ -44,6 +44,7 @@ JUDGED = {
     "a step of a leaf that is one number in many places": "a = leaf [1, 2]; b = sum a dim=(0,) keepdim=False; "
     "c = grad b wrt a; d = detach c; e = leaf [1, 2] const; assign d e; requires d True; no_grad: f = exp d; "
     "write f zero_; step d sgd lr=0.125 momentum=0.5",
+    "and what is undefined": "a = leaf [[2]]; b, c = slogdet a; hook a observe accumulated; backward b",
     "a call adds to a value that was assigned, and that a node kept": "a = leaf [1, 2]; b = leaf [3, 4] const; "
     "c = multiply a b; d = leaf [5, 6]; assign d b; e = add c d; backward e with [1, 1]",
     "a derivative that depends on nothing is not walked": "a = leaf [1, 2]; b = leaf [3, 4]; c = divide a b; "
