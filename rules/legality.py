@@ -152,6 +152,8 @@ def _writing(tape: Tape, step: Write, modes: Modes) -> Expectation:
     owner = memory.owner(target)
     if owner.at < 0 or isinstance(reference.steps[owner.at], Grad):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"  # a gradient may be a view that was made without recording,
+        if recorded and owner in memory.written:
+            raises[Kind.LEAF_WRITTEN] = "views/restricted"  # whose history PyTorch forgets to make anew,
         if owner not in memory.seen:
             raises[Kind.OVERLAP] = "writes/overlap"  # or one element spread over many places
             unclear = unclear or reference.observing

@@ -45,6 +45,9 @@ JUDGED = {
     "c = grad b wrt a; d = detach c; e = leaf [1, 2] const; assign d e; requires d True; no_grad: f = exp d; "
     "write f zero_; step d sgd lr=0.125 momentum=0.5",
     "and what is undefined": "a = leaf [[2]]; b, c = slogdet a; hook a observe accumulated; backward b",
+    "a gradient may be a view that is taken for a leaf": "a = leaf [4]; b = leaf [2]; "
+    "c = stack_three a a b dim=-1; d = grad c wrt b with [[1, 2, 3]] create=True; write d set_slice_ a start=1 stop=1 step=1; "
+    "write d fill_ value=-1.0",
     "a call adds to a value that was assigned, and that a node kept": "a = leaf [1, 2]; b = leaf [3, 4] const; "
     "c = multiply a b; d = leaf [5, 6]; assign d b; e = add c d; backward e with [1, 1]",
     "a derivative that depends on nothing is not walked": "a = leaf [1, 2]; b = leaf [3, 4]; c = divide a b; "
@@ -58,6 +61,8 @@ LEFT_OPEN = {
     "zeros that were computed, or put in the place of nothing": "a = leaf [[1]]; b = leaf [[2]]; c = mm a b; "
     "backward c with [[1]] create=True; d = held b; e = grad d wrt b with [[1]] create=True unused=True "
     "materialize=True; backward e with [[1]]; retain e; backward e inputs e with [[1]]",
+    "what a value that was once asked holds of a later call": "a = leaf [1, 2]; b = leaf [3, 4] const; write b sub_ a; "
+    "backward b inputs b, a with [1, 1]; d = sin b; backward d with [1, 1] create=True; o = held b; p = negative o",
     "an input whose base was written to": "a = leaf [1]; b = unflatten a dim=0 sizes=(1,-1); c = sin b; "
     "backward c with [[3]]; e = leaf 3 const; no_grad: write a add_ e; backward c inputs b with [[3]]",
     "a hook on a view between the written one and its base": f"{LEAF}; b = sin a; c = expand_dims b dim=0; "

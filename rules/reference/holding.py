@@ -202,7 +202,8 @@ class Holding(State):
             elif assigned and held is not None:
                 self.identities[holder] = gradient.identity
             else:
-                self._follow(at, holder, gradient, torn)
+                asked = isinstance(step, Backward) and step.create_graph and holder in self.asked - self.retained
+                self._follow(at, holder, gradient, torn or asked)
 
     def _follow(self, at: int, holder: Ref, gradient: Gradient, torn: bool) -> None:
         held, value = self.objects.get(holder), gradient.value.astype(np.float64)
@@ -223,4 +224,4 @@ class Holding(State):
             self.memory.seen_at(made, gradient.memory)
         self._remember(holder, made)
         if torn:
-            self.stale.add(made)  # a call that failed may have left a part of its history
+            self.stale.add(made)  # a call may have left a part of its history, or all of it
