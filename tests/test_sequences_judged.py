@@ -46,8 +46,8 @@ JUDGED = {
     "write f zero_; step d sgd lr=0.125 momentum=0.5",
     "and what is undefined": "a = leaf [[2]]; b, c = slogdet a; hook a observe accumulated; backward b",
     "a gradient may be a view that is taken for a leaf": "a = leaf [4]; b = leaf [2]; "
-    "c = stack_three a a b dim=-1; d = grad c wrt b with [[1, 2, 3]] create=True; write d set_slice_ a start=1 stop=1 step=1; "
-    "write d fill_ value=-1.0",
+    "c = stack_three a a b dim=-1; d = grad c wrt b with [[1, 2, 3]] create=True; "
+    "write d set_slice_ a start=1 stop=1 step=1; write d fill_ value=-1.0",
     "a call adds to a value that was assigned, and that a node kept": "a = leaf [1, 2]; b = leaf [3, 4] const; "
     "c = multiply a b; d = leaf [5, 6]; assign d b; e = add c d; backward e with [1, 1]",
     "a derivative that depends on nothing is not walked": "a = leaf [1, 2]; b = leaf [3, 4]; c = divide a b; "
