@@ -118,7 +118,7 @@ def _instruction(word: str, rest: str, made: int, known: Known) -> Instruction:
             return _read_optimizer(rest, known, Step)
         case "optimizer":
             return _read_optimizer(rest, known, Optimizer)
-        case "clip":
+        case "clip_grad":
             return _read_clip(rest, known)
         case "zero":
             rest, to_zeros, _ = rest.partition(" to zeros")

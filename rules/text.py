@@ -24,7 +24,7 @@
     assign a g                             replaces it, by a value or by `none`
     optimizer a, c sgd lr=0.1              makes an optimizer of leaves
     step a, c sgd lr=0.1                   one step of it; parameter groups: groups=((1,()),(1,(('lr',0.2),)))
-    clip a, c norm 1.0                     clips the gradients that leaves hold; also `value 1.0`
+    clip_grad a, c norm 1.0                clips the gradients that leaves hold; also `value 1.0`
     drop p, q                              the program's last references to them
     no_grad: enable_grad: b = square a     under grad modes, the outermost first
 
@@ -116,7 +116,7 @@ def _text(step: Instruction, name: Mapping[Ref, str]) -> str:
             grouped = (("groups", groups),) if groups else ()
             return _called([f"{word} {_listed(leaves, name)}", optimizer], (*settings, *grouped))
         case Clip(leaves, kind, bound):
-            return f"clip {_listed(leaves, name)} {kind} {bound!r}"
+            return f"clip_grad {_listed(leaves, name)} {kind} {bound!r}"
         case Backward(roots, cotangents, _, _, inputs):
             restricted = "" if inputs is None else f" inputs {_listed(inputs, name) or 'none'}"
             return f"backward {_listed(roots, name)}{restricted}{_with(cotangents)}{_flags(step)}"

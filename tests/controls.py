@@ -145,7 +145,7 @@ CONTROLS = (
     ),
     Control(
         "Gradients are clipped to a bound that they do not reach.",
-        f"{A}; b = negative a; backward b with [1, 1]; clip a norm 100.0; step a sgd lr=0.5",
+        f"{A}; b = negative a; backward b with [1, 1]; clip_grad a norm 100.0; step a sgd lr=0.5",
         "Clipping leaves what is within the bound.",
     ),
     Control(

@@ -45,6 +45,7 @@ from rules.language import (
     results,
 )
 from rules.ops import OPS
+from rules.ops.writes import APPLIED
 from rules.optimizers import OPTIMIZERS
 from rules.text import lines, names, parse, render
 from rules.validation import MalformedProgram
@@ -205,7 +206,7 @@ EVERY = """
     i = grad s, b wrt a with 1, [1, 2] retain=True create=True unused=False materialize=True
     retain b; k = hook b scale -2.5; l = hook b observe; m = hook a observe accumulated; n = hook b replace inf
     o = hook b raise; r = hook b misshape; unhook k; zero a, b to zeros; zero a; t = held a; assign a t; assign a none
-    optimizer a, c sgd lr=0.5 groups=((1,()),(1,(("lr",inf),))); clip a, c norm 1.5; clip a value 2.0
+    optimizer a, c sgd lr=0.5 groups=((1,()),(1,(("lr",inf),))); clip_grad a, c norm 1.5; clip_grad a value 2.0
     step a, c adam lr=0.1 betas=(0.5, 0.75); drop p, q; no_grad: u = exp a
     no_grad: enable_grad: write a mul_ u; enable_grad: backward s
 """
@@ -301,3 +302,10 @@ def test_damage_is_refused_or_harmless(program: Program, data: st.DataObject):
     else:
         problem = "" if repr(loads(dumps(damaged))) == repr(damaged) else "does not survive"
     assert not problem or problem.startswith("instruction ")
+
+
+@pytest.mark.parametrize("op", sorted(APPLIED))
+def test_no_statement_has_an_ops_name(op: str):
+    step = parse(f"a = leaf 1; b = {op} a")[1]
+    assert isinstance(step, Apply)
+    assert step.op == op

@@ -24,7 +24,7 @@ STATE = "w = leaf [[1, 2], [3, 4]]; u = leaf [[1, 0], [0, 1]]; h-1 = leaf [[0, 0
 INPUT = "x@ = leaf [[@, 1]] const; t@ = leaf [[1, @]] const; p@ = linear x@ w"
 CELL = "r@ = add p@ q@; h@ = tanh r@; l@ = mse_loss h@ t@ reduction='mean'"
 CLEARED = "zero w; backward s@; step w sgd lr=0.5 momentum=0.5"
-LEARN = "zero w, u; backward l@; clip w, u norm 1.0; step w, u adam lr=0.1"
+LEARN = "zero w, u; backward l@; clip_grad w, u norm 1.0; step w, u adam lr=0.1"
 
 PROGRAMS = {
     "one loss": repeated(SGD, 3, W),

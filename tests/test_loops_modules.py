@@ -21,7 +21,7 @@ def cells(op: str, gates: int, states: str) -> str:
     settings = "layers=1 directions=1 batch_first=False bias=True state=True lengths=None"
     body = f"x@ = leaf [[@], [1]] const; t@ = leaf [[1], [@]] const; {detached}"
     body += f"y@, {made} = {op} x@ {read} w u b d {settings}; l@ = mse_loss y@ t@ reduction='mean';"
-    body += "zero w, u, b, d; backward l@; clip w, u, b, d norm 1.0;"
+    body += "zero w, u, b, d; backward l@; clip_grad w, u, b, d norm 1.0;"
     return repeated(f"{body} step w, u, b, d sgd lr=0.1", 3, "; ".join(before))
 
 

@@ -13,6 +13,7 @@ from frameworks.torch_eager import TorchEager
 from rules.modules import MODULES, TABLE, parameters, results
 from rules.observations import Kind
 from rules.ops import OPS
+from rules.ops.chance import CHANCE
 from rules.ops.writes import APPLIED, WRITES
 from rules.reference.functions import definition, forward_of, vjp_of, vjp_source
 from rules.reference.staged import stage
@@ -34,7 +35,7 @@ def all_near(got: Any, want: Any, bound: float = 1e-11) -> bool:
 def test_the_table():
     assert MODULES.keys() == {c.op for c in CASES}
     assert not MODULES.keys() & (OPS.keys() | WRITES.keys())
-    assert APPLIED == OPS.keys() | MODULES.keys() == TORCH.ops
+    assert APPLIED == OPS.keys() | MODULES.keys() | CHANCE.keys() == TORCH.ops
     assert all(row.family == "modules" and row.name == name for name, row in MODULES.items())
 
 

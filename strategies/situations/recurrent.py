@@ -122,7 +122,7 @@ def _truncated(b: Actor, detaches: bool) -> None:
     state: Sequence[Ref] = ()
     keeps = b.below(4) == 3
     for n in range(2 + b.below(3)):
-        if (n and detaches) or (n > 1 and b.below(4) == 3):
+        if (n and detaches) or (n > 1 and b.can(Needs.DETACH) and b.below(4) == 3):
             state = [b.detach(h) for h in state]
         out, state = part(state)
         root = out if b.below(3) else b.recent(state)
