@@ -23,7 +23,7 @@ from rules.language import Literal, Program, Ref, Shape
 from rules.observations import Kind, Observation, Raised
 from rules.ops import OPS
 from rules.ops.domains import ANY, Domain
-from rules.ops.op import choices_of, rest_of
+from rules.ops.op import Op, choices_of, rest_of, takes
 from rules.ops.shapes import size
 from rules.reference.values import Reference
 from strategies.builder import Builder
@@ -54,9 +54,13 @@ MANY = 0.2
 class Sampler(Builder):
     """A builder that draws from NumPy's generator instead of Hypothesis."""
 
-    def __init__(self, seed: int, dtype: str) -> None:
-        self.random = np.random.default_rng(seed)
+    def __init__(self, seed: int, dtype: str, first: Shape | None = None) -> None:
+        self.random, self.first = np.random.default_rng(seed), first
         super().__init__(lambda strategy: True, dtype)
+
+    def _operand(self, op: Op, place: int, accepts: Any, shapes: Sequence[Shape], *more: Any) -> Ref:
+        """A fresh leaf; the first operand has the shape `first` where one is asked for."""
+        return super()._operand(op, place, accepts, shapes if place or self.first is None else (self.first,), *more)
 
     def below(self, n: int) -> int:
         return int(self.random.integers(n))
@@ -79,6 +83,16 @@ def sample(op: str, seed: int, dtype: str) -> Program | None:
     """
     sampler = Sampler(zlib.crc32(f"{op} {seed}".encode()), dtype)
     return _called(sampler, sampler.op(op, fresh=True), op)
+
+
+def shapes(op: str, dtype: str) -> Iterator[Program]:
+    """A program of an op on fresh leaves for each shape that its first operand has in programs."""
+    row = OPS[op]
+    for first in row.fresh:
+        sampler = Sampler(zlib.crc32(f"{op} {first}".encode()), dtype, first)
+        program = _called(sampler, sampler.op(op, fresh=True), op) if takes(row, first) else None
+        if program is not None:
+            yield program
 
 
 def sweep(op: str, dtype: str) -> Program | None:
@@ -138,7 +152,10 @@ def _swept_again(op: str, dtype: str, times: int) -> Program | None:
 
 
 def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
-    """The fixed programs that an op is audited with: samples in every dtype, and a sweep of its values."""
+    """The fixed programs that an op is audited with: one of each shape, samples in every dtype, and a sweep of its
+    values.
+    """
+    yield from shapes(op, dtypes[0])
     for dtype in dtypes:
         for program in (sweep(op, dtype), *(sample(op, seed, dtype) for seed in range(SAMPLES))):
             if program is not None:

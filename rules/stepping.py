@@ -86,11 +86,12 @@ class Stepping(Base):
     def _is_ungrouped(self, step: Step, leaf: Ref, got: Array) -> bool:
         """Whether a leaf is where the optimizer's settings, without those of its group, take it."""
         known, state = self.reference.optimizers.get((step, leaf)), LeafState()
-        if known is None:
+        if known is None or dict(grouped(step))[leaf] == step.settings:
             return False
         for value, gradient in known.history:
             stepped(step.optimizer, dict(step.settings), state, value, gradient)
-        return state.moved is not None and np.allclose(got, state.moved, 1e-5 if self.dtype == "float32" else 1e-10)
+        near = 1e-5 if self.dtype == "float32" else 1e-10
+        return state.moved is not None and np.allclose(got, state.moved, near, 0.0)
 
     def _moved_along(self, leaf: Ref, step: Step, got: Gradient | None) -> bool:
         """Whether a gradient lies in the memory of a leaf that was stepped, and is what that is now."""
