@@ -110,7 +110,8 @@ ZERO_GRAD = Source(
     "Optimizer.zero_grad", "https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html"
 )
 CLIP_NORM = Source(
-    "torch.nn.utils.clip_grad_norm_", "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html"
+    "torch.nn.utils.clip_grad_norm_",
+    "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",
 )
 CLIP_VALUE = Source(
     "torch.nn.utils.clip_grad_value_",
