@@ -36,7 +36,8 @@ def test_every_action_has_a_place_in_the_order():
     text = """
         a = leaf 2; b = sin a; backward b retain=True; backward b create=True; backward b inputs a; g = grad b wrt a
         h = grad b wrt a create=True; i = held a; zero a; assign a none; step a sgd; clip_grad a norm 1.0
-        c = leaf 1 const; write c exp_; d = detach a; detach_ b; requires d True; e = sin a; retain e; f = hook e observe; drop e
+        c = leaf 1 const; write c exp_; d = detach a; detach_ b; requires d True; e = sin a; retain e
+        f = hook e observe; drop e
     """
     assert {word for step in parse(text) for word in actions(step)} == set(ACTIONS)
 
