@@ -27,7 +27,6 @@ def laps() -> dict[str, Lap]:
 def test_finds_a_flipped_sign(name: str, laps: dict[str, Lap]) -> None:
     find = race(laps[name], GENERATED["sin_sign"])
     assert find.could and find.found
-    assert 0 < find.seconds <= laps[name].cost + 0.01
 
 
 @pytest.mark.parametrize("name", NAMES)

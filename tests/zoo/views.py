@@ -66,7 +66,8 @@ class SameIsShared(Member):
 class NegatesItsOperand(Member):
     """A negative is computed in its operand's memory."""
 
-    caught_by = ("views/own-memory", "gradients/forward")
+    caught_by = ("views/own-memory", "gradients/forward", "gradients/graph")
+    longest = 20  # a wrong gradient found first does not shrink: shorter programs break another rule
 
     def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
         made = super().apply(op, operands, attrs)
