@@ -59,7 +59,7 @@ def laid_out(b: Actor) -> None:
     if b.can(Needs.SWITCHES, Needs.DETACH, Needs.VIEWS) and b.below(4):
         names = ("matrix_transpose", "permute_dims", "slice", "broadcast_to", "select", "diagonal", "expand_dims")
         fitting = [n for n in b.having(*names) if takes(OPS[n], b.shape(leaf))]
-        seen = b.op(b.pick(fitting), on=leaf)[0] if b.below(3) else view(b, leaf)
+        seen = b.op(b.pick(fitting), on=leaf)[0] if fitting and b.below(3) else view(b, leaf)
         leaf = b.detach(seen)
         b.switch(leaf, True)
     if not b.reference.values[leaf].size:
