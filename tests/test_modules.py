@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from frameworks.torch_eager import TorchEager
+from rules.language import RANDOM
 from rules.modules import MODULES, TABLE, parameters, results
 from rules.observations import Kind
 from rules.ops import OPS
@@ -36,6 +37,7 @@ def test_the_table():
     assert MODULES.keys() == {c.op for c in CASES}
     assert not MODULES.keys() & (OPS.keys() | WRITES.keys())
     assert APPLIED == OPS.keys() | MODULES.keys() | CHANCE.keys() == TORCH.ops
+    assert set(RANDOM) == {name for name, row in CHANCE.items() if row.draws}
     assert all(row.family == "modules" and row.name == name for name, row in MODULES.items())
 
 
