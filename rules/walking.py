@@ -96,11 +96,15 @@ class Walker:
         )
 
     def _producers(self, call: Walking, nodes: list[Node]) -> list[Node]:
-        """The nodes that made the inputs of a backward call: it may go through them to leave the gradients there."""
+        """The nodes that made the inputs of a backward call: it may go through them to leave the gradients there. What
+        a write made of an input is a part of the write.
+        """
         if not isinstance(call, Backward):
             return []
         targets = {self.reference.slot(r) for r in call.inputs or ()}
-        return [node for node in nodes if targets.intersection(node.record.outs)]
+        made = [node for node in nodes if targets.intersection(node.record.outs)]
+        moved = {node.at for node in made if node.record.op == MOVE}
+        return [node for node in nodes if node in made or node.at in moved]
 
     def _towards(self, inputs: Iterable[Ref], nodes: list[Node], loosely: bool = False) -> list[Node]:
         """Those of some nodes on the way to inputs; `loosely` also those on the way to what was made together with
