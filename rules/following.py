@@ -65,7 +65,12 @@ def _unite(reference: Reference, at: int, step: Grad, outcome: Returned) -> None
     for k, (ref, tensor) in enumerate(zip(step.inputs, outcome.values, strict=True)):
         j = first.setdefault(reference.slot(ref), k)
         other = outcome.values[j]
-        if j == k or tensor is None or other is None or tensor.memory is None or tensor.memory != other.memory:
+        if j == k or tensor is None or other is None:
+            continue
+        if not tensor.value.size:
+            reference.memory.unsure.update((Ref(at, j), Ref(at, k)))  # nobody sees whose memory it is
+            continue
+        if tensor.memory is None or tensor.memory != other.memory:
             continue
         reference.memory.views(Ref(at, k), Derived(Ref(at, j)), restricted=False)
         reference.same[Ref(at, k)] = Ref(at, j)

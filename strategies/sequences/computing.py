@@ -108,8 +108,8 @@ def write(s: Sequence) -> None:
     if memory.overlaps_itself(target) or (target in memory.restricted and b.below(4)):
         return
     base = memory.base(target)
-    if base != target and base.output and base in b.reference.retained | b.reference.asked:
-        return  # PyTorch 2.13 crashes when such a base is walked
+    if base.output and base in b.reference.retained | b.reference.asked:
+        return  # PyTorch 2.13 crashes when what such a base became is walked
     b.write(target)
 
 
