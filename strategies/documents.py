@@ -15,17 +15,12 @@ from rules.catalogue import Needs
 from rules.language import Apply, AssignGrad, Attrs, Backward, Held, Program, Ref, Step
 from strategies.builder import Builder
 from strategies.draft import Undrawable
+from strategies.optimizing import plain
 from strategies.situations.base import FREEING, situation
 
 Layer = tuple[str, tuple[Ref, ...]]
 """A linear layer: its op, and its parameters."""
 
-OPTIMIZERS: tuple[tuple[str, Attrs], ...] = (
-    ("sgd", (("lr", 0.125),)),
-    ("adam", (("lr", 0.125),)),
-    ("sgd", (("lr", 0.125), ("momentum", 0.5))),
-    ("sgd", (("lr", 0.125), ("weight_decay", 0.25))),
-)
 KEEPING = (None, True, False)
 
 
@@ -74,8 +69,7 @@ def _parameters(*models: Sequence[Layer]) -> tuple[Ref, ...]:
 
 
 def _step(b: Builder, leaves: Sequence[Ref], which: tuple[str, Attrs] | None = None) -> None:
-    _needs(b, Needs.OPTIMIZERS)
-    b.add(Step(tuple(leaves), *(which or b.pick(OPTIMIZERS))))
+    b.add(Step(tuple(leaves), *(which or plain(b))))
 
 
 def _held(b: Builder, leaf: Ref) -> Ref:
@@ -245,14 +239,13 @@ def accumulating_iterations(b: Builder) -> None:
     width = 1 + b.below(3)
     model = _model(b, width, 1 + b.below(2))
     parameters, data = _parameters(model), _data(b, width)
-    stepping = b.can(Needs.OPTIMIZERS) and b.below(3) > 0
-    optimizer = b.pick(OPTIMIZERS)
+    optimizer = plain(b) if b.can(Needs.OPTIMIZERS) and b.below(3) else None
     for _ in range(2 + b.below(4)):
         loss = _loss(b, _run(b, model, data))
         if b.below(2):
             b.zero(*parameters, to_none=not b.below(2))
         b.backward(loss, retain=b.pick(KEEPING))
-        if stepping:
+        if optimizer is not None:
             _step(b, parameters, optimizer)
 
 

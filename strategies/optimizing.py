@@ -12,6 +12,23 @@ from strategies.draft import Draft, Undrawable
 Drawn = tuple[str, Attrs, Groups]
 """An optimizer's name, settings and parameter groups."""
 
+PLAIN: tuple[tuple[str, Attrs], ...] = (
+    ("sgd", (("lr", 0.125),)),
+    ("sgd", (("lr", 0.125), ("momentum", 0.5))),
+    ("sgd", (("lr", 0.125), ("momentum", 0.5), ("nesterov", True))),
+    ("sgd", (("lr", 0.125), ("weight_decay", 0.25))),
+    ("adam", (("lr", 0.125),)),
+    ("adam", (("lr", 0.125), ("betas", (0.5, 0.75)), ("weight_decay", 0.25))),
+)
+"""Optimizers for programs that are about something else, with settings large enough that a step shows."""
+
+
+def plain(b: Draft) -> tuple[str, Attrs]:
+    """An optimizer of whichever kind, for a program in which it matters only that it steps."""
+    known = b.alphabet.optimizers
+    found = [(row, given) for row, given in PLAIN if row in known and set(known[row]).issuperset(dict(given))]
+    return b.pick(found if found and b.can(Needs.OPTIMIZERS) else choices(b))
+
 
 def choices(b: Draft, name: str | None = None) -> list[tuple[str, Attrs]]:
     """The optimizers, or those of a name, that the framework has with settings that it knows, the simplest first."""

@@ -6,9 +6,9 @@ from rules.catalogue import Needs
 from rules.language import Apply, Leaf
 from rules.ops import OPS
 from rules.ops.op import Aliases
+from strategies.optimizing import plain
 from strategies.sequences.table import SHAPES, Sequence, turn
 from strategies.situations.base import joined
-from strategies.situations.stateful import OPTIMIZERS
 
 VIEWS = tuple(name for name, op in OPS.items() if op.aliases is not Aliases.NEVER)
 
@@ -136,7 +136,7 @@ def step(s: Sequence) -> None:
     """An optimizer's step over a leaf."""
     leaves = [r for r in s.b.leaves if s.b.requires(r) and s.b.reference.is_leaf(r)]
     if leaves and s.b.can(Needs.OPTIMIZERS):
-        s.b.step([s.b.recent(leaves)], *s.b.pick(OPTIMIZERS))
+        s.b.step([s.b.recent(leaves)], *plain(s.b))
 
 
 @turn(1)

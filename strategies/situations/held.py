@@ -7,9 +7,10 @@ from rules.language import Ref
 from rules.ops import OPS
 from rules.ops.op import takes
 from strategies.actor import Actor
+from strategies.optimizing import plain
 from strategies.situations.base import history, joined
 from strategies.situations.parts import view
-from strategies.situations.stateful import OPTIMIZERS, chain
+from strategies.situations.stateful import chain
 
 SHAPES = ((3,), (2, 3), (), (2, 2))
 
@@ -117,13 +118,13 @@ def clipped_gradients(b: Actor) -> None:
     """What a training loop does between backward and step: the gradient is scaled or clipped in place, then used."""
     b.claims(Needs.ASSIGNS, Needs.WRITES, Needs.MODES)
     leaf = b.leaf(b.pick(SHAPES))
-    settings = b.pick(OPTIMIZERS)
+    optimizer = plain(b) if b.can(Needs.OPTIMIZERS) else None
     for _ in range(1 + b.below(3)):
         b.call(chain(b, leaf, 2))
         held = b.held(leaf)
         with b.under("no_grad"):
             b.write(held, b.pick(("mul_scalar_", "clamp_", "mul_", "zero_", "add_")))
-        if b.can(Needs.OPTIMIZERS):
-            b.step([leaf], *settings)
+        if optimizer is not None:
+            b.step([leaf], *optimizer)
         if b.below(2):
             b.zero(leaf, to_none=bool(b.below(2)))

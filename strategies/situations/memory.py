@@ -13,8 +13,9 @@ from rules.catalogue import Needs
 from rules.language import Backward, Instruction, Modes, Program, Ref, refer, results
 from strategies.actor import Actor
 from strategies.draft import Draw
+from strategies.optimizing import plain
 from strategies.situations.base import FREEING, history, joined
-from strategies.situations.stateful import OPTIMIZERS, SHAPES
+from strategies.situations.stateful import SHAPES
 
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh")
 """Ops that save and may be differentiated twice."""
@@ -200,9 +201,9 @@ def _unwalked(a: Actor, leaf: Ref) -> None:
 
 
 def _stepped(a: Actor, leaf: Ref) -> None:
-    a.claims(Needs.OPTIMIZERS)
+    optimizer = plain(a)
     a.call(a.nonlinear(leaf, a.having("multiply", "square", "sin")[0]), retain=a.pick((None, True)))
-    a.step([leaf], *OPTIMIZERS[0])
+    a.step([leaf], *optimizer)
 
 
 BODIES: tuple[Callable[[Actor, Ref], None], ...] = (_plain, _retained, _created, _failing, _unwalked, _stepped)

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from rules.catalogue import Needs
-from rules.language import Attrs, Ref, Shape, Step
+from rules.language import Ref, Shape, Step
 from strategies.actor import Actor
 from strategies.builder import Builder
-from strategies.draft import Undrawable
+from strategies.optimizing import plain
 from strategies.situations.base import history, situation
 
 SHAPES: tuple[Shape, ...] = ((3,), (2,), (), (2, 3))
-
-OPTIMIZERS: tuple[tuple[str, Attrs], ...] = (
-    ("sgd", (("lr", 0.125),)),
-    ("sgd", (("lr", 0.125), ("momentum", 0.5))),
-    ("sgd", (("lr", 0.125), ("momentum", 0.5), ("nesterov", True))),
-    ("sgd", (("lr", 0.125), ("weight_decay", 0.25))),
-    ("adam", (("lr", 0.125),)),
-    ("adam", (("lr", 0.125), ("betas", (0.5, 0.75)), ("weight_decay", 0.25))),
-)
-"""Optimizers with settings large enough that a step shows."""
 
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh", "exp")
 
@@ -70,19 +60,13 @@ def assigned_gradients(b: Actor) -> None:
         b.call(root, retain=True if b.can(Needs.RETAIN) else None)
 
 
-def _stepped(b: Builder, leaves: list[Ref], settings: tuple[str, Attrs]) -> None:
-    if not b.can(Needs.OPTIMIZERS):
-        raise Undrawable("the framework claims no optimizers")
-    b.add(Step(tuple(leaves), *settings))
-
-
 @situation
 def written_between(b: Builder) -> None:
     """A retained graph, a step on what it saved, and another walk: an error, or the gradient of what was recorded."""
     leaf = b.leaf(b.pick(SHAPES))
     root = chain(b, leaf)
     b.backward(root, retain=True)
-    _stepped(b, [leaf], b.pick(OPTIMIZERS))
+    b.add(Step((leaf,), *plain(b)))
     b.backward(root, retain=b.pick((None, True)))
 
 
@@ -95,5 +79,5 @@ def written_unsaved(b: Builder) -> None:
         name = b.pick(b.having("negative", "add", "subtract"))
         value = b.apply(name, (value,) if name == "negative" else (value, leaf))[0]
     b.backward(value, retain=True)
-    _stepped(b, [leaf], b.pick(OPTIMIZERS))
+    b.add(Step((leaf,), *plain(b)))
     b.backward(value, retain=b.pick((None, True)))
