@@ -10,7 +10,8 @@ from strategies.sequences.table import Sequence, turn
 
 FACTORS = (2.0, 0.5, -1.0)
 
-CHANGING = (Write, Step, Backward, ZeroGrad)
+WRITES = (Write, Step)
+CHANGING = (*WRITES, Backward, ZeroGrad)
 """Instructions that may change a gradient in place."""
 
 
@@ -144,15 +145,15 @@ def hook(s: Sequence) -> None:
 
 def _may_be_stale(s: Sequence, target: Ref) -> bool:
     """Whether a value that is no leaf may use memory that was written to after it was made: a gradient may be a view of
-    any other.
+    any other, and a write that would be refused to a view is none if what an op returned is a copy.
     """
     reference, memory = s.b.reference, s.b.reference.memory
     owner = memory.owner(target)
     if reference.is_leaf(target):
         return False
     since = reference.steps[target.at + 1 :]
-    stepped = any(isinstance(step, Step) and owner in map(memory.owner, step.leaves) for step in since)
-    if stepped or memory.written.get(owner, -1) > target.at:
+    written = (step.leaves if isinstance(step, Step) else (step.target,) for step in since if isinstance(step, WRITES))
+    if any(owner in map(memory.owner, targets) for targets in written):
         return True
     if owner.at < 0 or isinstance(reference.steps[owner.at], Grad):
         return any(isinstance(step, CHANGING) for step in since)
