@@ -62,7 +62,7 @@ def allowed(tape: Tape, step: Instruction, modes: Modes) -> Expectation:
             return Expectation(exercises=(rule, *by_optimizer) if tape.holds_any(leaves) else ())
         case Held(leaf):
             free = {} if tape.held.get(leaf) is not None else {Kind.UNKNOWN: LEGAL}
-            return Expectation(raises=free)
+            return Expectation(raises=free, unclear=tape.reference.objects.get(leaf) in tape.reference.memory.muddled)
         case AssignGrad():
             return _assigning(tape, step)
         case Step() | Optimizer():

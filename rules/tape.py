@@ -103,8 +103,6 @@ class Tape(Walker):
             met[Kind.UNUSED_INPUT] = "functional/unused-raises"
         gone = [n for n in walk.nodes if n.surely_gone and n not in walk.partly] if self.frees else []
         broken = self._broken(call, walk)
-        if zeros and all(zeros) and any(node.derivative for node in walk.nodes):
-            gone = []  # a derivative that depends on nothing is not walked
         if self.reference.doubtful.intersection(map(self.reference.slot, call.inputs or ())):
             gone, broken = [], {}  # a view whose memory was written to may have lost its place in the graph
         unused = self._unused(call, walk)
@@ -123,9 +121,7 @@ class Tape(Walker):
 
     def _zeros(self, call: Walking) -> list[bool]:
         """For each input, whether its gradient is zero throughout: it may be undefined."""
-        due = self.reference.pullback(call) if call.inputs is not None else {}
-        given = [due.get(self.reference.slot(r)) for r in call.inputs or ()]
-        return [d is None or not d.any() for d in given]
+        return [self.reference.is_zero(call, r) for r in call.inputs or ()]
 
     def is_unclear(self, call: Walking, walk: Walk) -> bool:
         """Whether it is open what a call gives: through a hook that may be called, or not, or in a gradient that is

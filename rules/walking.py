@@ -80,7 +80,7 @@ class Walker:
         siblings = {out for node in (*nodes, *perhaps) for out in node.record.outs} - reached
         if call.inputs is not None:
             ends = self._producers(call, nodes) + self._towards(call.inputs, visited, loosely=True)
-            nodes = self._towards(call.inputs, nodes)
+            nodes = self._towards(self._surely(call, nodes, reached), nodes)
             perhaps += [node for node in ends if node not in nodes and node not in perhaps]
         return self._walk(call, nodes, perhaps, uses, reached, maybe | siblings, ambiguous)
 
@@ -105,6 +105,16 @@ class Walker:
         made = [node for node in nodes if targets.intersection(node.record.outs)]
         moved = {node.at for node in made if node.record.op == MOVE}
         return [node for node in nodes if node in made or node.at in moved]
+
+    def _surely(self, call: Walking, nodes: list[Node], reached: set[Slot]) -> Iterable[Ref]:
+        """The inputs that a call surely comes to: not those that a derivative may have been computed without."""
+        reference, inputs = self.reference, call.inputs or ()
+        if not any(node.derivative for node in nodes):
+            return inputs
+        roots = zip(call.roots, call.cotangents, strict=True)
+        if any(ct is not None and ct.shape != np.shape(reference.values[root]) for root, ct in roots):
+            return inputs  # such a call is refused
+        return [r for r in inputs if reference.slot(r) in reached or not reference.is_zero(call, r)]
 
     def _towards(self, inputs: Iterable[Ref], nodes: list[Node], loosely: bool = False) -> list[Node]:
         """Those of some nodes on the way to inputs; `loosely` also those on the way to what was made together with

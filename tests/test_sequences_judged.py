@@ -53,6 +53,15 @@ JUDGED = {
     "a derivative that depends on nothing is not walked": "a = leaf [1, 2]; b = leaf [3, 4]; c = divide a b; "
     "backward c with [1, 1] create=True; d = held a; e = multiply d d; f = grad e wrt b with [1, 1]; "
     "g = grad e wrt a with [1, 1]",
+    "a call asked for what was written goes through the write": "a = leaf [2]; backward a with [1]; c = detach a; "
+    "d = tanh a; e = broadcast_to d shape=(1,); write e div_ c; g = sin e; step a sgd lr=0.125; "
+    "backward g inputs d with [1]",
+    "a hook does not make an input one that is used": "a = leaf [[1, 2], [3, 4]]; b = leaf [[1, 2], [3, 4]]; "
+    "c = matmul a b; d = leaf [2, 0] const; e = matmul c d; f = grad e wrt a with [3, -4] create=True; "
+    "g = hook c replace -1.0; m, n = grad f wrt b, c with [[1, 2], [3, 4]] unused=False",
+    "a derivative that does not depend on the input does not go through a retained one": f"{LEAF}; d = leaf [4]; "
+    "b = multiply a d; g = grad b wrt d with [1, 1, 1] create=True; retain g; k = sin g; "
+    "l = grad k wrt d with [1] unused=True",
 }
 
 LEFT_OPEN = {
@@ -85,6 +94,10 @@ LEFT_OPEN = {
     "what a hook on such a value makes of a call that fails": f"{LEAF}; b = selu a; c = grad b wrt a with [1, 2, 3] "
     "create=True; backward c with [1, 2, 3]; detach_ b; retain c; d = multiply c c; e = reshape d shape=(3,); "
     "f = hook e scale 2.0; write e abs_; backward e with [1, 2, 3]",
+    "empty gradients of one input, which may be one object": "a = leaf (0,) []; b = sin a; d, e = grad b wrt a, a "
+    "with (0,) [] create=True; backward e inputs a, e with (0,) []",
+    "a gradient that is a view of what came to require grad": "b = leaf [[1, 2], [3, 4]] const; c = transpose b dim0=0 "
+    "dim1=1; g = leaf [[5, 6], [7, 8]]; assign g c; requires b True; l = held g",
 }
 
 

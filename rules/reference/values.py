@@ -184,6 +184,16 @@ class Reference(Writing, Holding):
         """
         return self._pulled(call)[1]
 
+    def is_zero(self, call: Walking, ref: Ref) -> bool:
+        """Whether a call has nothing to give to a value, or zeros throughout: a framework may leave it undefined, and
+        then no hook makes anything of it.
+        """
+        pulled = [self.pullback(call)]
+        if self.hooks:
+            pulled.append(pull(self.records, self.values, self.roots(call)))
+        slot = self.slot(ref)
+        return any(slot not in due or not due[slot].any() for due in pulled)
+
     def _pulled(self, call: Walking) -> tuple[dict[Slot, Array], list[tuple[Ref, Array]]]:
         key = (tuple([self.slot(r) for r in call.roots]), call.cotangents)
         if key not in self._pullbacks:
