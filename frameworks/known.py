@@ -30,8 +30,9 @@ class Known:
     `witness` is a program that shows it: each run tries it, and an entry whose witness no longer does is stale.
 
     `relative` limits the entry to values that are off by no more than this part of the largest, `elements` to leaves
-    of that many elements, `views` to ops that make views, and, where it is about no op, to programs with such ops,
-    `raised` to errors of that kind, `message` to errors whose message has that in it, `after` to
+    of that many elements, `nan` to values that are no numbers, `zero` to ops of which that operand may hold a zero: a
+    leaf that does, or something computed, `views` to ops that make views, and, where it is about no op, to programs
+    with such ops, `raised` to errors of that kind, `message` to errors whose message has that in it, `after` to
     programs in which that op, or such a step, stands before, `step` to steps of an optimizer with some settings, as
     the text form writes them: anything else is a failure.
     """
@@ -43,6 +44,8 @@ class Known:
     link: str | None = None
     relative: float | None = None
     elements: int | None = None
+    nan: bool = False
+    zero: int | None = None
     views: bool = False
     raised: str | None = None
     message: str | None = None
@@ -82,6 +85,8 @@ def _entry(form: dict[str, Any]) -> Known:
         form.get("link"),
         form.get("relative"),
         form.get("elements"),
+        form.get("nan", False),
+        form.get("zero"),
         form.get("views", False),
         form.get("raised"),
         form.get("message"),

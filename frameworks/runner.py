@@ -11,7 +11,7 @@ import numpy as np
 from frameworks.base import Framework, FullFramework, HookFunction, HookRaised, Value
 from rules.catalogue import Needs
 from rules.language import (
-    WRITING,
+    SHOWING,
     Apply,
     AssignGrad,
     Attrs,
@@ -99,7 +99,7 @@ class _Run:
         seen = Seen(
             outcome,
             {ref: self._gradient(self.values[ref]) for ref in self.holders if ref in self.values} if looks else {},
-            {ref: self._tensor(value) for ref, value in self.values.items()} if isinstance(step, WRITING) else {},
+            {ref: self._tensor(value) for ref, value in self.values.items()} if isinstance(step, SHOWING) else {},
             tuple(self.fired),
             self.saved(),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Iterator, Sequence
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from frameworks.runner import run
 from harness.checking import violation_of
 from rules.catalogue import Needs
 from rules.judge import judge
-from rules.language import Literal, Program, Ref, Shape
+from rules.language import Attrs, Literal, Program, Ref, Shape
 from rules.observations import Kind, Observation, Raised
 from rules.ops import OPS
 from rules.ops.domains import ANY, Domain
@@ -74,7 +74,15 @@ class Sampler(Builder):
     def cotangent(self, root: Any) -> Literal | None:
         if not self.can(Needs.COTANGENTS):
             return None
-        return self.tensor(self.shape(root), self.dtypes[root])
+        drawn = self.tensor(self.shape(root), self.dtypes[root])
+        while drawn.data and not any(drawn.data):  # of zeros nothing can be seen
+            drawn = self.tensor(self.shape(root), self.dtypes[root])
+        return drawn
+
+    def form(self, op: Op, operands: Sequence[Shape], attrs: Attrs) -> Sequence[Ref]:
+        """An op with some attributes on fresh leaves of some shapes."""
+        leaves = [self.leaf(value=self.tensor(shape, self.dtype, op.domain(k))) for k, shape in enumerate(operands)]
+        return self.checked(op, tuple(leaves), attrs)
 
 
 def sample(op: str, seed: int, dtype: str) -> Program | None:
@@ -93,6 +101,21 @@ def shapes(op: str, dtype: str) -> Iterator[Program]:
         program = _called(sampler, sampler.op(op, fresh=True), op) if takes(row, first) else None
         if program is not None:
             yield program
+
+
+def forms(op: str, dtype: str) -> Iterator[Program]:
+    """A program of an op in each of its forms: all shapes of its operands, and all attributes, that programs have."""
+    row = OPS[op]
+    for first in row.fresh:
+        for rest in rest_of(row, first) if takes(row, first) else ():
+            for attrs in choices_of(row, (first, *rest)):
+                tried = (_formed(row, (first, *rest), attrs, dtype, draw) for draw in range(DRAWS))
+                yield from islice((program for program in tried if program is not None), 1)
+
+
+def _formed(op: Op, operands: Sequence[Shape], attrs: Attrs, dtype: str, draw: int) -> Program | None:
+    sampler = Sampler(zlib.crc32(f"{op.name} {operands} {attrs} {draw}".encode()), dtype)
+    return _called(sampler, sampler.form(op, operands, attrs), op.name)
 
 
 def sweep(op: str, dtype: str) -> Program | None:

@@ -133,6 +133,10 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         leaf = None if violation.subject is None else program[violation.subject.at]
         if not isinstance(leaf, Leaf) or len(leaf.value.data) != entry.elements:
             return False
+    if entry.nan and (violation.got is None or not np.isnan(violation.got).any()):
+        return False
+    if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
+        return False
     if entry.raised is not None and not violation.observed.startswith(f"raised: {entry.raised} ("):
         return False
     if entry.message is not None and entry.message not in violation.observed:
@@ -158,6 +162,13 @@ def _general(entry: Known, violation: Violation) -> str | None:
     if unheard or (("returns", violation.rule) in violation.allowed and (entry.message or entry.raised)):
         return "errors/legal-returns"
     return "gradients/graph" if entry.op and violation.observed.endswith("another gradient") else None
+
+
+def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:
+    """Whether an operand of one of an op's uses may hold a zero: a leaf that does, or something computed."""
+    uses = (step.args[operand] for step in program if isinstance(step, Apply) and step.op == op)
+    made = (program[ref.at] for ref in uses)
+    return any(not isinstance(step, Leaf) or 0 in step.value.data for step in made)
 
 
 def _stands_before(program: Program, at: int, what: str) -> bool:

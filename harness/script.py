@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from rules.dialect import Dialect, code
-from rules.language import WRITING, Backward, Grad, Hook, Leaf, Program, Ref
+from rules.language import SHOWING, Backward, Grad, Hook, Leaf, Program, Ref
 from rules.observations import Gradient, NotRun, Observation, Raised, Seen, Tensor
 from rules.text import names
 from rules.verdicts import Violation
@@ -93,7 +93,7 @@ def _before(program: Program, violation: Violation, dialect: Dialect) -> list[st
     if violation.rule not in UNCHANGED or violation.subject is None or violation.subject.at >= violation.at:
         return []
     name = names(program)[violation.subject]
-    written = isinstance(program[violation.at], WRITING) and violation.rule not in OF_GRADIENTS
+    written = isinstance(program[violation.at], SHOWING) and violation.rule not in OF_GRADIENTS
     what = name if written else dialect.gradient.format(leaf=name)
     return [f'print("{what} was     ", {what})']
 
@@ -117,7 +117,7 @@ def _what(program: Program, seen: Seen, violation: Violation, subject: Ref, dial
         return None
     made = subject.at == violation.at
     written = (
-        isinstance(program[violation.at], WRITING)
+        isinstance(program[violation.at], SHOWING)
         and violation.rule not in OF_GRADIENTS
         and (_is(violation.got, seen.values.get(subject)) or not _is(violation.got, seen.gradients.get(subject)))
     )
@@ -143,7 +143,7 @@ def _left(program: Program, seen: Seen, violation: Violation, line: str, dialect
         f"except {_caught(program, dialect, seen.outcome)}:",
         "    pass  # it may raise",
         *shown,
-        _due(violation) if isinstance(program[violation.at], WRITING) else due,
+        _due(violation) if isinstance(program[violation.at], SHOWING) else due,
     ]
 
 

@@ -88,8 +88,10 @@ def _state(scene: Scene) -> str:
         case Write() | Step() if violation.rule == "writes/nothing-else":
             targets = step.leaves if isinstance(step, Step) else (step.target,)
             return f"{subject} shares no memory with {scene.named(targets)}: it has to stay as it was, but it changed."
-        case Write() if violation.rule == "writes/requires-grad":
+        case Write() if violation.rule in ("writes/requires-grad", "modes/unrecorded-write"):
             return _flag_of_write(scene, step, subject)
+        case DetachInPlace():
+            return f"{subject} is cut off from its history here, so it must not require grad; it does."
         case Apply() | Held() | Leaf() | Detach() if "requires" in violation.observed:
             return f"{_flag(scene, step, subject)}, but it {'does' if 'no grad' in due else 'does not'}."
         case Apply() | Detach() if violation.rule.startswith("views/"):
@@ -124,6 +126,8 @@ def _value(scene: Scene, subject: str) -> str:
             return f"{subject}'s gradient is clipped, so that {how}: it has to be {seen}"
         case Detach(source):
             return f"{subject} has the values of {scene.name(source)}: {seen}"
+        case DetachInPlace():
+            return f"{subject} loses its history and keeps its value: {seen}"
         case Held(leaf):
             return f"{subject} is the gradient that {scene.name(leaf)} holds: {seen}"
     return f"by definition {subject} is {seen}"
@@ -148,4 +152,6 @@ def _flag_of_write(scene: Scene, step: Write, subject: str) -> str:
     if flagged and records(scene.program.mode(scene.violation.at)):
         of = joined(scene.name(r) for r in dict.fromkeys(flagged))
         return f"is recorded, and {of} requires grad, so from here on {subject} must, too; it does not."
+    if "no grad" in scene.violation.observed:
+        return f"is not recorded, so {subject} has to keep its history, and to require grad; it does not."
     return f"is not recorded, so {subject} must not require grad for it; it does."

@@ -153,7 +153,9 @@ class _Judge(Making, Stepping, Watching, Holdings):
                 return self._written(at, step, seen)
             case ZeroGrad():
                 return self._cleared(at, step, seen)
-            case RequiresGrad() | DetachInPlace() | RetainGrad() | Hook() | RemoveHook() | Optimizer():
+            case DetachInPlace():
+                return self._kept_all(at, step, seen) or self._cut_off(at, step, seen)
+            case RequiresGrad() | RetainGrad() | Hook() | RemoveHook() | Optimizer():
                 return self._kept_all(at, step, seen)
             case _:
                 return None

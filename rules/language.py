@@ -241,6 +241,9 @@ ACTIONS = (Backward, Grad, ZeroGrad, AssignGrad, Step, Clip)
 """Instructions after which gradients are looked at."""
 
 WRITING = (Write, Step)
+"""Instructions that change values."""
+
+SHOWING = (*WRITING, DetachInPlace)
 """Instructions after which every value is looked at."""
 
 PURE = (Leaf, Apply, Detach, Backward, ZeroGrad)

@@ -12,6 +12,7 @@ from rules.holdings import HUGE, Holdings, unchanged
 from rules.language import (
     Apply,
     Detach,
+    DetachInPlace,
     Grad,
     Held,
     Instruction,
@@ -20,6 +21,7 @@ from rules.language import (
     Step,
     Write,
     operands,
+    records,
 )
 from rules.observations import Gradient, Returned, Seen, Tensor
 from rules.ops.chance import CHANCE
@@ -109,6 +111,8 @@ class Making(Holdings):
             return "detach/values"
         if self.program.mode(at) and any(self.reference.requires_grad[r] for r in operands(step)):
             return "modes/recorded" if requires else "modes/no-grad-result"
+        if requires and self.tape.unrecorded:
+            return "modes/restored"
         return "gradients/requires-grad"
 
     def _place(self, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
@@ -153,8 +157,8 @@ class Making(Holdings):
             want, out = due.get(self.reference.slot(ref)), Ref(at, k)
             if tensor is None:
                 if want is not None and want.any() and not (step.allow_unused and self._tiny(want)):
-                    text = "the result is none"
-                    return self._differs("functional/value", at, out, text, "the result is the gradient", step)
+                    text, rule = "the result is none", self._about_input(step, k, values, "functional/value")
+                    return self._differs(rule, at, out, text, "the result is the gradient", step)
                 if step.materialize_grads:
                     rule = "functional/materialized"
                     return self._differs(rule, at, out, "the result is none", "the result is zeros", step)
@@ -178,6 +182,19 @@ class Making(Holdings):
                 self.reference.memory.unsure.add(out)  # computed, or made anew in the place of what was unused
             self.reference.requires_grad[out] = bool(tensor.requires_grad)
         return None
+
+    def _about_input(self, step: Grad, place: int, values: Values, rule: str) -> str:
+        """The rule about an input that got another gradient: one that is listed twice, but got it in one place alone,
+        or is no leaf, and got none; `rule` where nothing is special.
+        """
+        tensor, ref = values[place], step.inputs[place]
+        twins = [values[k] for k, other in enumerate(step.inputs) if other == ref and k != place]
+        if any((t is None) != (tensor is None) for t in twins):
+            return "functional/duplicates"
+        if tensor is None:
+            return rule if self.reference.is_leaf(ref) else "functional/inner-input"
+        differ = (t is not None and not np.array_equal(t.value, tensor.value, equal_nan=True) for t in twins)
+        return "functional/duplicates" if any(differ) else rule
 
     def _tiny(self, want: np.ndarray) -> bool:
         return bool((np.abs(want) < 1e-12).all())
@@ -203,7 +220,8 @@ class Making(Holdings):
         bound = self._slack(step, ref)
         if (np.abs(tensor.value - want) <= bound).all():
             return None
-        rule = self._blamed(expectation, "functional/value")
+        rule = self._about_input(step, out.output, values, "functional/value")
+        rule = self._blamed(expectation, rule)
         if not self.applies(rule):
             return None
         got = {r: None if t is None else t.value for r, t in zip(step.inputs, values, strict=True)}
@@ -234,7 +252,22 @@ class Making(Holdings):
         if left is not None and left.requires_grad not in (None, requires):
             words = ("requires grad", "requires no grad")
             got, due = words if left.requires_grad else words[::-1]
-            return self._differs("writes/requires-grad", at, target, f"the target {got}", f"the target {due}", step)
+            recorded = records(self.program.mode(at))
+            rule = "writes/requires-grad" if recorded else "modes/unrecorded-write"
+            return self._differs(rule, at, target, f"the target {got}", f"the target {due}", step)
+        return None
+
+    def _cut_off(self, at: int, step: DetachInPlace, seen: Seen) -> Violation | None:
+        """Whether a value that was detached in place is what it was, without its history."""
+        rule, target, left = "detach/in-place", step.target, seen.values.get(step.target)
+        if left is None or target in self.reference.memory.unsure or not self.applies(rule):
+            return None
+        want = self.reference.values[target]
+        if not np.array_equal(left.value, want, equal_nan=True):
+            due = (("the target keeps its value", rule),)
+            return Violation(rule, at, "the target's value changed", due, target, got=left.value, want=want)
+        if left.requires_grad:
+            return self._differs(rule, at, target, "the target requires grad", "the target requires no grad", step)
         return None
 
     def _others(self, at: int, step: Write | Step, seen: Seen) -> Violation | None:

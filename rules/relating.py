@@ -129,7 +129,9 @@ class _Comparison:
 
     def _within(self, at: int, ref: Ref, left: Found, right: Found, place: int) -> bool:
         """Whether rounding explains how far two gradients are apart."""
-        if not isinstance(left, Gradient) or not isinstance(right, Gradient) or form(left) != form(right):
+        if left is None or right is None or form(left) != form(right):
+            return False
+        if not isinstance(left, Gradient) and not (ref.at == at and isinstance(self.related.first[at], Grad)):
             return False
         if close(left.value, right.value, left.dtype):
             return True

@@ -246,8 +246,8 @@ class Tape(Walker):
     def _why_returns(self, exercises: Sequence[str]) -> str:
         """The most specific of the rules by which a call must return."""
         specific = (
-            "errors/refusal-keeps-graph", "recurrent/detached-state", "detach/keeps-source", "writes/unsaved",
-            "writes/recorded", "modes/", "functional/", "higher/", "lifetime/",
+            "errors/refusal-keeps-graph", "errors/goes-on", "recurrent/detached-state", "detach/keeps-source",
+            "writes/unsaved", "writes/recorded", "modes/", "functional/", "higher/", "lifetime/",
         )  # fmt: skip
         for prefix in specific:
             for rule in exercises:

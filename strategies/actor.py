@@ -72,11 +72,11 @@ class Actor(Builder):
         if missing:
             raise Undrawable(f"the framework does not claim: {', '.join(missing)}")
 
-    def _checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
+    def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
         """Under no_grad, no view of a value that requires grad: what that requires is not the same everywhere."""
         if self.sound and not records(self.modes) and op.aliases is not Aliases.NEVER and self.requires(args[0]):
             op, args, attrs = OPS["negative"], args[:1], ()
-        return super()._checked(op, args, attrs)
+        return super().checked(op, args, attrs)
 
     # -- writes -------------------------------------------------------------------------------------------------------
 

@@ -58,9 +58,9 @@ class Builder(Draft):
                 others.append(self._operand(op, k, shape.__eq__, (shape,), fresh, self.dtypes[first]))
         args = (first, *others)
         attrs = self.pick(choices_of(op, tuple([self.shape(r) for r in args])))
-        return self._checked(op, args, attrs)
+        return self.checked(op, args, attrs)
 
-    def _checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
+    def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
         """The op itself, or a calm one (or none) of its first operand where its results would be too large or its
         operands tie.
         """

@@ -16,10 +16,15 @@ rule = pytest.mark.rule
 FEW = max(4, settings().max_examples // 10)
 """Programs for one op: there are many ops, and each has few shapes and attributes."""
 
+WHOLLY = settings().max_examples > 100
+"""Whether each op is tested in all its forms, every combination of shapes and attributes: not in the quick profile."""
+
 
 @rule("gradients/op")
 def test_op_samples(check, prepared, op):
     for program in audit.programs(op, prepared.drawable):
+        check(program)
+    for program in audit.forms(op, prepared.drawable[0]) if WHOLLY else ():
         check(program)
 
 

@@ -21,7 +21,7 @@ from harness.session import Session
 from reports import markdown, records, text
 from rules.catalogue import RULES
 from rules.language import Program, Ref
-from rules.observations import Gradient, Observation
+from rules.observations import Gradient, Observation, Returned
 from rules.ops import OPS
 from rules.relating import Alike, Related, Relation, relate
 from rules.text import parse
@@ -142,6 +142,22 @@ def test_what_only_changed_places_is_the_same(exact: bool):
     assert far is not None
     assert far.observed == "the gradient of a is [2., 8.], but [2. , 8.5] in the second program"
     assert compared(pair, other=changed(seen, 5, Ref(2), requires_grad=True)).violation is not None
+
+
+def test_results_of_the_functional_form_may_be_a_rounding_off():
+    cancels = (
+        "a = leaf [1, 2, 3]; b = sin a; c = tanhshrink a; d = add b c; g = grad d wrt a with [1, 2, 3]",
+        "a = leaf [1, 2, 3]; b = tanhshrink a; c = sin a; d = add c b; g = grad d wrt a with [1, 2, 3]",
+    )
+    pair = related(*cancels, same=((0, 0), (1, 2), (2, 1), (3, 3), (4, 4)), exact=False, rule="relations/order")
+    assert compared(pair).violation is None
+    outcome = run(pair.second, TORCH)[4].outcome
+    assert isinstance(outcome, Returned)
+    tensor = outcome.values[0]
+    assert tensor is not None
+    seen = run(pair.second, TORCH)
+    far = (*seen[:4], replace(seen[4], outcome=Returned((replace(tensor, value=tensor.value * (1 + 1e-8)),))))
+    assert compared(pair, other=far).violation is not None
 
 
 def test_bits_are_not_compared_where_the_framework_gives_others_each_time():

@@ -16,6 +16,7 @@ class WrongAfterTwenty(Combining):
     """The first twenty backward calls of the process are right; from then on contributions are doubled."""
 
     caught_by = ("accumulation/first", "accumulation/adds")
+    flaky = True
     calls = 0
 
     def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
