@@ -68,7 +68,7 @@ def run(folder: Path, *arguments: str | Path, framework: str = TINY) -> Run:
 
 def finished(words: Sequence[str], environment: dict[str, str], folder: Path) -> Run:
     done = subprocess.run(
-        words, cwd=ROOT, env=environment, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        words, cwd=ROOT, env=environment, timeout=600, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     return Run(done.returncode, done.stdout, folder)
 
