@@ -124,6 +124,12 @@ def companion(framework: Framework) -> Framework | None:
     return made() if made and Needs.COUNTS_SAVED not in framework.claims else None
 
 
+MOVING = (
+    "optimizers/formula", "optimizers/groups", "optimizers/skips", "optimizers/remembers", "optimizers/variants",
+)  # fmt: skip
+"""The rules that say where a step moves a leaf to."""
+
+
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     """Whether a violation is the difference that an entry lists."""
     ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
@@ -156,8 +162,11 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
 
 def _general(entry: Known, violation: Violation) -> str | None:
     """The general rule of which the broken one is a special case: that a legal call returns, where the entry says which
-    error it raises instead; that gradients are right, where it says which op's are not.
+    error it raises instead; that gradients are right, where it says which op's are not; where a step moves leaves to,
+    where it says which step's.
     """
+    if entry.step and violation.rule in MOVING:
+        return entry.rule if entry.rule in MOVING else None
     unheard = entry.message and violation.observed.startswith("raised: unknown")
     if unheard or (("returns", violation.rule) in violation.allowed and (entry.message or entry.raised)):
         return "errors/legal-returns"

@@ -138,3 +138,15 @@ def test_a_known_error_is_known_by_whatever_rule_the_call_had_to_return():
     assert violation is not None
     assert violation.rule != "errors/legal-returns"
     assert any(is_known(entry, program, violation) for entry in known("torch"))
+
+
+def test_a_known_step_is_known_by_whatever_rule_says_where_it_goes():
+    text = (
+        f"{LEAF}; backward a with [1, 2, 3]; "
+        "step a adagrad lr=0.125 foreach=False groups=((1,(('initial_accumulator_value',0.25),)),)"
+    )
+    program = parse(text, frozenset(OPS))
+    violation = violation_of(program, TORCH, TORCH.claims)
+    assert violation is not None
+    assert violation.rule == "optimizers/variants"
+    assert any(is_known(entry, program, violation) for entry in known("torch"))
