@@ -142,7 +142,7 @@ def test_a_known_error_is_known_by_whatever_rule_the_call_had_to_return():
 
 def test_a_known_step_is_known_by_whatever_rule_says_where_it_goes():
     text = (
-        f"{LEAF}; backward a with [1, 2, 3]; "
+        "a = leaf f32 [0.125, 2, 3]; backward a with f32 [0.670166, 2, 3]; "
         "step a adagrad lr=0.125 foreach=False groups=((1,(('initial_accumulator_value',0.25),)),)"
     )
     program = parse(text, frozenset(OPS))
