@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from rules.catalogue import RULES
 from tests.matrix import page
 from tests.matrix.rows import Cell, Row, append, decode, encode, records
-from tests.matrix.summary import Results, Round, entrants, families, idle_rules, kinds
+from tests.matrix.summary import Long, Results, Round, entrants, families, killers, kinds, long
 from tests.matrix.working import read, tasks
 
-CAUGHT = Cell(True, 3, 0.5, "accumulation/test_adds", "accumulation/adds", None, "float64", 4)
+CAUGHT = Cell(
+    True,
+    3,
+    0.5,
+    "accumulation/test_adds",
+    "accumulation/adds",
+    None,
+    "float64",
+    4,
+    ("accumulation/adds", "accumulation/first"),
+)
 PASSED = Cell(False, 40, 0.2)
 HAND = Row("zoo/overwrites", False, "accumulation", None, "accumulation", ("accumulation/adds",), {
     "accumulation": CAUGHT, "views": PASSED,
@@ -67,11 +79,20 @@ def test_the_wrong_op_is_not_right() -> None:
 def test_pages_name_what_falls_short() -> None:
     (text,) = [text for path, text in page.pages(results(), "abc").items() if path == page.PAGE]
     assert "Not killed by anything they were shown (1): `zoo/unseen`." in text
-    assert "`views/shares`" in text and "views/shares" in idle_rules(results().rows)
-    assert "accumulation/adds" not in idle_rules(results().rows)
+    assert "kill 0, and not\n1: `zoo/unseen`." in text
+    (idle,) = [line for line in text.splitlines() if line.startswith("Rules that kill no member")]
+    assert "`views/shares`" in idle
+    assert "`accumulation/adds`" not in idle and "`accumulation/first`" not in idle
+    assert "| `accumulation/adds` | 1 | 1 |" in text and "| `accumulation/first` | 0 | 1 |" in text
     assert "| zoo/overwrites | **3** | · |" in text
     assert "| gradcheck | 100 | 6 | 1 | 1 of 1 | 1 | 2.0 | 0 of 0 | 0 |  |" in text
     assert "astype_float32" in text
+
+
+def test_long_programs_have_a_reason() -> None:
+    longer = replace(HAND, cells={"accumulation": replace(CAUGHT, size=11)})
+    assert long([HAND, longer], lambda row: "because") == [Long("because", [("zoo/overwrites", 11)])]
+    assert killers([HAND])[0].rule in RULES
 
 
 def test_rivals_are_counted_by_sort() -> None:

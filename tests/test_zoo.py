@@ -57,4 +57,5 @@ def test_every_rule_has_its_liars() -> None:
 def test_is_described(member: type[Member]) -> None:
     assert member.lie.endswith(".")
     assert set(member.caught_by) <= set(RULES)
+    assert member.longest <= 10 or member.why_long
     assert not member.flaky or member.__module__.endswith("history")

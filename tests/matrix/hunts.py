@@ -24,7 +24,7 @@ from strategies import alphabet, situations
 from strategies.alphabet import CORE
 from strategies.curvatures import curvatures
 from tests.matrix.rows import Cell, Row
-from tests.matrix.settings import OTHERS
+from tests.matrix.settings import OTHERS, STANDARD
 from tests.zoo import ZOO
 from tests.zoo.generated import GENERATED, Generated, candidates
 from tests.zoo.hunting import FIRST_OPS, QUICK, TORCH, Counting, Probe, failure, prepared, probes, tests
@@ -67,19 +67,26 @@ def by_hand(member: type[Member]) -> Row:
 
 
 def _family(found: Sequence[Probe], session: Session, own: bool) -> Cell:
-    """A family's tests, one after the other until one fails."""
+    """A family's tests, one after the other until one fails; of the own family all, the first failure shrunk."""
     began, before = time.process_time(), 0
-    phases = (Phase.generate, Phase.shrink) if own else (Phase.generate,)
+    killed, failed = None, []
     for probe in found:
         if not RULES[probe.rule].needs <= session.claims:
             continue
         check = Counting(session.framework, session.claims, known=TORCH)
         few = probe if own else replace(probe, examples=min(probe.examples, OTHERS))
+        phases = (Phase.generate, Phase.shrink) if own and killed is None else (Phase.generate,)
         caught = failure(few, check, 0, phases)
         if caught:
+            failed.append(probe.rule)
+        if caught and killed is None:
             count = before + (check.until or check.programs)
-            return _killed(caught[0], probe.name, count, time.process_time() - began, own)
+            killed = _killed(caught[0], probe.name, count, time.process_time() - began, own)
+        if killed is not None and not own:
+            return killed
         before += check.programs
+    if killed is not None:
+        return replace(killed, tests=tuple(dict.fromkeys(failed)))
     return Cell(False, before, _rounded(time.process_time() - began))
 
 
@@ -114,15 +121,22 @@ def by_itself(member: type[Generated], session: Session) -> Cell:
     count = check.until or check.programs
     drawn = Counting(session.framework, session.claims, known=TORCH)
     caught = failure(probe, drawn, 0)
-    if caught is None and broken is None:
-        return Cell(False, count + drawn.programs, _rounded(time.process_time() - began))
-    if broken is None and twice:  # a quick run draws no second derivatives: more of them are in the other profiles
-        return Cell(False, count, _rounded(time.process_time() - began))
+    if broken is None and (caught is None or twice):  # a quick run draws no second derivatives
+        tried = count if twice else count + drawn.programs
+        spent = _rounded(time.process_time() - began)
+        return Cell(False, tried, spent, later=_later(member, probe, session))
     count += 0 if broken else drawn.until or drawn.programs
     shrunk = caught[0] if caught else broken
     assert shrunk is not None
     made = _killed(broken or shrunk, f"op_samples[{op}]" if broken else probe.name, count, 0.0, False)
     return replace(made, size=len(shrunk.program), seconds=_rounded(time.process_time() - began))
+
+
+def _later(member: type[Generated], probe: Probe, session: Session) -> bool:
+    """Whether what a standard run adds for an op kills a member: the op in all its forms, and more random programs."""
+    forms = audit.forms(member.op, session.drawable[0]) if probe.rule == "gradients/op" else ()
+    check = Counting(session.framework, session.claims, known=TORCH)
+    return bool(_first(forms, check) or failure(replace(probe, examples=STANDARD // 10), check, 0, (Phase.generate,)))
 
 
 def _first(programs: Iterable[Program], check: Callable[[Program], None]) -> Broken | None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 
+from frameworks.known import known
 from reports.markdown import environment
 from tests.matrix import summary
-from tests.matrix.rows import ROOT
+from tests.matrix.rows import ROOT, Row
 from tests.matrix.settings import OTHERS, RACED, RACED_BY_HAND
 from tests.matrix.summary import Results
 
@@ -50,7 +51,9 @@ def _template(name: str, results: Results, revision: str) -> str:
         idle=_idle(),
         all_families=summary.total(families, results.by_hand),
         all_kinds=summary.total(kinds, results.generated),
-        idle_rules=summary.idle_rules(results.rows),
+        killers=summary.killers(results.rows),
+        excused={entry.rule for entry in known("torch")},
+        long=summary.long(results.rows, _why_long),
         lost=[row for row in results.rows if not row.killed],
         misnamed=[row for row in results.rows if row.mine.killed and not row.right],
         elsewhere=[row for row in results.rows if row.killed and not row.mine.killed],
@@ -69,6 +72,16 @@ def _kinds():  # type: ignore[no-untyped-def]
 
 def _kind_order(kind: str) -> int:
     return list(_kinds()).index(kind)
+
+
+def _why_long(row: Row) -> str:
+    from tests.zoo import ZOO
+
+    if not row.generated:
+        return ZOO[row.member].why_long
+    if row.group == "bent":
+        return "a second derivative takes a leaf, its gradient and a second call for each operand"
+    return "each operand of the op is a line"
 
 
 def _idle() -> dict[str, int]:

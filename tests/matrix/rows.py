@@ -16,7 +16,9 @@ FOLDER = ROOT / ".cache" / "matrix"
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One family's tests on one member. `programs` is how many ran, up to and with the one that killed; `seconds` is
-    CPU time, shrinking included where `size`, the length of the shrunk program, was asked for.
+    CPU time, shrinking included where `size`, the length of the shrunk program, was asked for. `tests` are the rules
+    whose own tests fail on the member, tried in its own family alone; `later` says of a generated member that a quick
+    run's programs did not kill whether those of a standard run do.
     """
 
     killed: bool
@@ -27,6 +29,8 @@ class Cell:
     op: str | None = None
     dtype: str | None = None
     size: int | None = None
+    tests: tuple[str, ...] = ()
+    later: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,7 @@ def encode(row: Row) -> dict[str, Any]:
 
 def decode(record: dict[str, Any]) -> Row:
     """The row of a record."""
-    cells = {family: Cell(**cell) for family, cell in record["cells"].items()}
+    found = record["cells"].items()
+    cells = {family: Cell(**{**cell, "tests": tuple(cell.get("tests", ()))}) for family, cell in found}
     given = {key: record[key] for key in ("member", "generated", "group", "op", "own")}
     return Row(**given, expected=tuple(record["expected"]), cells=cells)

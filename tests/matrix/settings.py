@@ -3,6 +3,9 @@
 OTHERS = 8
 """Programs per test of the families that a member is not about."""
 
+STANDARD = 600
+"""Programs per rule in the standard profile; each op by itself gets a tenth."""
+
 RACED, RACED_BY_HAND = 8, 4
 """One in so many generated members, and of those made by hand, is raced, chosen by its name's checksum."""
 

@@ -122,10 +122,44 @@ def _median(values: Iterable[float]) -> float | None:
     return median(known) if known else None
 
 
-def idle_rules(rows: Sequence[Row]) -> list[str]:
-    """The rules that name no member in any family, though they could fail."""
-    named = {cell.rule for row in rows for cell in row.cells.values() if cell.killed}
-    return [slug for slug, rule in RULES.items() if rule.level is not Level.INFO and slug not in named]
+@dataclass(frozen=True, slots=True)
+class Killer:
+    """A rule: of how many members it is named as the one that is broken, and on how many its own tests fail, tried in
+    their own families alone.
+    """
+
+    rule: str
+    named: int
+    tests: int
+
+
+def killers(rows: Sequence[Row]) -> list[Killer]:
+    """Every rule that can fail, with what it kills."""
+    named = [{cell.rule for cell in row.cells.values() if cell.killed} for row in rows]
+    failed = [{slug for cell in row.cells.values() for slug in cell.tests} for row in rows]
+    slugs = [slug for slug, rule in RULES.items() if rule.level is not Level.INFO]
+    return [Killer(slug, sum(slug in each for each in named), sum(slug in each for each in failed)) for slug in slugs]
+
+
+@dataclass(frozen=True, slots=True)
+class Long:
+    """Members whose shrunk programs have more than ten instructions, for one reason."""
+
+    why: str
+    members: list[tuple[str, int]]
+
+
+TEN = 10
+"""More instructions than that in a shrunk program need a reason."""
+
+
+def long(rows: Sequence[Row], why: Callable[[Row], str]) -> list[Long]:
+    """The members whose shrunk programs are long, by the reason."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for row in rows:
+        if row.mine.size is not None and row.mine.size > TEN:
+            found.setdefault(why(row), []).append((row.member, row.mine.size))
+    return [Long(reason, sorted(members)) for reason, members in found.items()]
 
 
 @dataclass(frozen=True, slots=True)

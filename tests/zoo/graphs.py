@@ -54,7 +54,8 @@ class FanOutOfSeven(Recording):
     """From the eighth use on, the uses of a value send nothing back."""
 
     caught_by = ("gradients/fan-out", "gradients/graph")
-    longest = 20  # eight uses, joined
+    longest = 20
+    why_long = "eight uses of a value, and what joins them into one root"
 
     def reset(self) -> None:
         super().reset()

@@ -57,7 +57,8 @@ class ThirdOrderOff(Member):
     """After two calls with create_graph what a further call contributes through a graph is off by one percent."""
 
     caught_by = ("higher/op-third", "higher/differentiable")
-    longest = 16  # three calls, what they are called on cleared in between
+    longest = 16
+    why_long = "three calls, and what they are called on cleared in between"
 
     def reset(self) -> None:
         super().reset()

@@ -55,6 +55,7 @@ class WrongAfterFailures(Combining):
 
     caught_by = ("errors/goes-on", "sequences/history", "accumulation/adds")
     longest = 12
+    why_long = "a call that fails, the graph that makes it fail, and a call that is right"
 
     def reset(self) -> None:
         super().reset()
@@ -75,7 +76,8 @@ class WrongAfterFiveActions(Combining):
     """The sixth backward call of a program, and each one after it, contributes twice."""
 
     caught_by = ("sequences/history", "accumulation/adds", "relations/repeated")
-    longest = 12  # a leaf, an op, six calls, and what Hypothesis does not find out that it can do without
+    longest = 12
+    why_long = "six calls, and a graph for each"
 
     def reset(self) -> None:
         super().reset()

@@ -33,12 +33,14 @@ class Member(TorchEager):
 
     `lie` is the docstring; `caught_by` the rules of which one has to name it, the one that the lie is about first: its
     test is the first to run, and may meet another rule that the lie breaks, too. `longest` is how many instructions
-    the shrunk program may have, `flaky` whether the same program may be judged otherwise the next time.
+    the shrunk program may have, `why_long` the reason where that is more than ten, `flaky` whether the same program may
+    be judged otherwise the next time.
     """
 
     lie: ClassVar[str]
     caught_by: ClassVar[tuple[str, ...]] = ()
     longest: ClassVar[int] = 8
+    why_long: ClassVar[str] = ""
     flaky: ClassVar[bool] = False
     ops = TorchEager.ops - UNSOUND
 

@@ -120,6 +120,7 @@ class LeaksInTheLongRun(Counted):
 
     caught_by = ("memory/steady", "memory/freed", "memory/dropped", "memory/cycle")
     longest = 14
+    why_long = "a second round of building, walking and clearing"
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if self.calls:

@@ -75,6 +75,7 @@ class ReverseForgotten(Modules):
 
     caught_by = ("recurrent/gradient", "recurrent/module")
     longest = 13
+    why_long = "a bidirectional module has an input, a state and eight parameters, each a line"
 
     def gate(self, value: torch.Tensor, name: str, op: str, settings: dict, x: torch.Tensor) -> torch.Tensor:
         return gated(value, torch.zeros_like) if name.endswith("_reverse") else value
@@ -105,6 +106,7 @@ class SecondBiasDoubled(Modules):
 
     caught_by = ("recurrent/module", "recurrent/gradient")
     longest = 15
+    why_long = "a module of two layers has an input and eight parameters, each a line"
 
     def gate(self, value: torch.Tensor, name: str, op: str, settings: dict, x: torch.Tensor) -> torch.Tensor:
         return gated(value, lambda g: 2 * g) if name in ("bias_ih_l1", "bias_hh_l1") else value
@@ -134,6 +136,7 @@ class PaddingContributes(Member):
 
     caught_by = ("recurrent/packed",)
     longest = 11
+    why_long = "a module has an input and up to five parameters, each a line"
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         made = super().apply(op, operands, attrs)
@@ -147,6 +150,7 @@ class DetachesState(Modules):
 
     caught_by = ("recurrent/carried-state", "recurrent/gradient")
     longest = 12
+    why_long = "a module has an input, a state and up to four parameters, and its state has to come from somewhere"
 
     def gate(self, value: torch.Tensor, name: str, op: str, settings: dict, x: torch.Tensor) -> torch.Tensor:
         if name not in ("h0", "c0") or not value.requires_grad or value.is_leaf:
@@ -159,6 +163,7 @@ class KeepsHistory(Recording):
 
     caught_by = ("recurrent/detached-state",)
     longest = 14
+    why_long = "a module has an input, a state and up to four parameters, and its state has to come from somewhere"
 
     def reset(self) -> None:
         super().reset()
@@ -197,6 +202,7 @@ class PaddedKeysLearn(Member):
 
     caught_by = ("networks/gradient", "networks/module")
     longest = 18
+    why_long = "an encoder layer has an input and a dozen parameters, each a line"
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         made = super().apply(op, operands, attrs)
@@ -226,6 +232,7 @@ class RunningAsBatch(Member):
 
     caught_by = ("networks/gradient", "networks/module")
     longest = 14
+    why_long = "running statistics, weights and biases are lines of their own"
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         made = super().apply(op, operands, attrs)
@@ -240,6 +247,7 @@ class ConvolutionForgets(Modules):
 
     caught_by = ("networks/gradient", "networks/module")
     longest = 11
+    why_long = "weights and biases are lines of their own, and a loss is a sum of squares"
 
     def gate(self, value: torch.Tensor, name: str, op: str, settings: dict, x: torch.Tensor) -> torch.Tensor:
         return gated(value, torch.zeros_like) if name == "x" and settings.get("stride", 1) > 1 else value

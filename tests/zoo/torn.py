@@ -22,6 +22,7 @@ class NothingAfterAnError(Member):
         "errors/legal-returns",
     )
     longest = 12
+    why_long = "a graph that is freed, a call that fails on it, and another graph to go on with"
 
     def reset(self) -> None:
         super().reset()
@@ -48,6 +49,7 @@ class DoneTwiceAfterAnError(NothingAfterAnError):
         "accumulation/adds",
     )
     longest = 12
+    why_long = "a graph that is freed, a call that fails on it, and another graph to go on with"
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         failed, self.failed = self.failed, False
@@ -85,6 +87,7 @@ class FailureFreesAll(Recording):
         "errors/legal-returns",
     )
     longest = 12
+    why_long = "a graph that is freed, a call that fails on it, and another graph to go on with"
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:

@@ -19,6 +19,7 @@ class DerivesYesterday(Member):
 
     caught_by = ("training/loop",)
     longest = 24
+    why_long = "two rounds of a training loop"
 
     def reset(self) -> None:
         super().reset()
@@ -42,6 +43,7 @@ class StepsUnseenLater(Member):
 
     caught_by = ("writes/error-or-recorded", "training/loop")
     longest = 24
+    why_long = "two rounds of a training loop"
 
     def reset(self) -> None:
         super().reset()
@@ -60,6 +62,7 @@ class ZerosSparingly(Member):
 
     caught_by = ("optimizers/clears",)
     longest = 12
+    why_long = "a round of a training loop and the next one's backward call"
 
     def clear(self, leaves: Roots, optimizer: str, settings: Attrs, set_to_none: bool, **options: Any) -> None:
         spared = [leaf for leaf in leaves if leaf.grad is not None and not set_to_none and (leaf.grad.abs() > 1).any()]
@@ -76,6 +79,7 @@ class ForgetsTheThird(Combining):
 
     caught_by = ("training/micro-batches", "training/losses", "accumulation/adds")
     longest = 24
+    why_long = "three rounds of a training loop"
 
     def reset(self) -> None:
         super().reset()
@@ -93,6 +97,7 @@ class DetachLeaksOnMeeting(Member):
 
     caught_by = ("detach/blocks",)
     longest = 12
+    why_long = "two networks, one of them detached"
 
     def reset(self) -> None:
         super().reset()
@@ -114,6 +119,7 @@ class KeepsOldGradients(Member):
 
     caught_by = ("optimizers/skips", "optimizers/clears", "training/loop")
     longest = 16
+    why_long = "a round of a training loop and the next one's step"
 
     def reset(self) -> None:
         super().reset()
@@ -137,6 +143,7 @@ class ClipsTwice(Member):
 
     caught_by = ("optimizers/clips",)
     longest = 12
+    why_long = "a network, its loss and a step"
 
     def clip(self, leaves: Roots, kind: str, bound: float) -> None:
         gradients = [leaf.grad.detach().clone() for leaf in leaves if leaf.grad is not None]
@@ -154,6 +161,7 @@ class DecaysFrozen(Member):
 
     caught_by = ("optimizers/skips", "training/loop")
     longest = 14
+    why_long = "a network with a frozen part, its loss and a step"
 
     def step(self, leaves: Roots, optimizer: str, settings: Attrs, **options: Any) -> None:
         super().step(leaves, optimizer, settings, **options)
@@ -168,6 +176,7 @@ class FreesTheSecondKept(Member):
 
     caught_by = ("lifetime/retained-works", "training/losses", "errors/legal-returns")
     longest = 14
+    why_long = "three backward calls of a loop"
 
     def reset(self) -> None:
         super().reset()
@@ -184,6 +193,7 @@ class CountsSteps(Member):
 
     caught_by = ("training/apart", "optimizers/remembers", "optimizers/formula")
     longest = 40
+    why_long = "three rounds of a training loop"
 
     def reset(self) -> None:
         super().reset()

@@ -67,7 +67,8 @@ class NegatesItsOperand(Member):
     """A negative is computed in its operand's memory."""
 
     caught_by = ("views/own-memory", "gradients/forward", "gradients/graph")
-    longest = 20  # a wrong gradient found first does not shrink: shorter programs break another rule
+    longest = 20
+    why_long = "a wrong gradient that is found first does not shrink: shorter programs break another rule"
 
     def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
         made = super().apply(op, operands, attrs)
