@@ -10,7 +10,7 @@ from frameworks.known import known
 from reports.markdown import environment
 from tests.matrix import summary
 from tests.matrix.rows import ROOT, Row
-from tests.matrix.settings import OTHERS, RACED, RACED_BY_HAND
+from tests.matrix.settings import BELOW, OTHERS, RACED, RACED_BY_HAND
 from tests.matrix.summary import Results
 
 PAGE, README = ROOT / "docs" / "matrix.md", ROOT / "README.md"
@@ -59,6 +59,7 @@ def _template(name: str, results: Results, revision: str) -> str:
         elsewhere=[row for row in results.rows if row.killed and not row.mine.killed],
         entrants=summary.entrants(results),
         others=OTHERS,
+        below=BELOW,
         raced=(RACED, RACED_BY_HAND),
     )  # fmt: skip
     return text.rstrip() + "\n"
