@@ -106,6 +106,19 @@ class Check:
         raise broken(program, observation, violation, self.framework, related)
 
 
+def cut(broken: Broken) -> Broken:
+    """The same failure without the instructions behind it, where they have no part in it."""
+    framework, violation = broken.framework, broken.violation
+    if broken.related or framework is None or violation.at + 1 == len(broken.program):
+        return broken
+    program = broken.program.upto(violation.at + 1)
+    observation = run(program, framework)
+    found = judge(program, observation, _reference(program), framework.claims).violation
+    if found is None or (found.rule, found.op, found.at) != (violation.rule, violation.op, violation.at):
+        return broken
+    return _broken(found.rule, found.op)(program, observation, found, framework)
+
+
 def related_as(related: Related, one: Observation, other: Observation, framework: Framework) -> Relation:
     """What two observations say of two related programs; bits are not compared where the framework itself computes
     other ones each time.

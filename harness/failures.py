@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness import relations
-from harness.checking import Broken
+from harness.checking import Broken, cut
 from harness.journal import Entry
 from harness.script import script
 from harness.session import Session
@@ -33,6 +33,7 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
     if broken.related is not None:
         return _relation(broken, broken.related, test, session, verdict, file)
+    broken = cut(broken)
     program, violation, framework = broken.program, broken.violation, broken.framework or session.framework
     path = file or _replay_file(codec.to_json(program), session.folder, violation.rule, test)
     command = replay_command(session, path)
