@@ -106,19 +106,6 @@ class Check:
         raise broken(program, observation, violation, self.framework, related)
 
 
-def cut(broken: Broken) -> Broken:
-    """The same failure without the instructions behind it, where they have no part in it."""
-    framework, violation = broken.framework, broken.violation
-    if broken.related or framework is None or violation.at + 1 == len(broken.program):
-        return broken
-    program = broken.program.upto(violation.at + 1)
-    observation = run(program, framework)
-    found = judge(program, observation, _reference(program), framework.claims).violation
-    if found is None or (found.rule, found.op, found.at) != (violation.rule, violation.op, violation.at):
-        return broken
-    return _broken(found.rule, found.op)(program, observation, found, framework)
-
-
 def related_as(related: Related, one: Observation, other: Observation, framework: Framework) -> Relation:
     """What two observations say of two related programs; bits are not compared where the framework itself computes
     other ones each time.
@@ -223,7 +210,12 @@ def passes(program: Program, framework: Framework, claims: Collection[Needs]) ->
 
 def violation_of(program: Program, framework: Framework, claims: Collection[Needs]) -> Violation | None:
     """The first violation of a program, run on its own."""
-    return judge(program, run(program, framework), _reference(program), claims).violation
+    return judged(program, run(program, framework), claims)
+
+
+def judged(program: Program, observation: Observation, claims: Collection[Needs]) -> Violation | None:
+    """The first violation in what was observed of a program."""
+    return judge(program, observation, _reference(program), claims).violation
 
 
 def _reference(program: Program) -> Reference:

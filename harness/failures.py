@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from harness import relations
-from harness.checking import Broken, cut
+from harness.checking import Broken
 from harness.journal import Entry
+from harness.reducing import reduced
 from harness.script import script
 from harness.session import Session
 from harness.variations import nearest
@@ -33,7 +34,7 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
     if broken.related is not None:
         return _relation(broken, broken.related, test, session, verdict, file)
-    broken = cut(broken)
+    broken = reduced(broken, session.known)
     program, violation, framework = broken.program, broken.violation, broken.framework or session.framework
     path = file or _replay_file(codec.to_json(program), session.folder, violation.rule, test)
     command = replay_command(session, path)

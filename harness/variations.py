@@ -11,6 +11,7 @@ from itertools import islice
 
 from frameworks.base import Framework
 from harness.checking import passes
+from harness.editing import bypassed, cloned, replaced, sound, under, without
 from rules.catalogue import Needs
 from rules.language import (
     Apply,
@@ -21,16 +22,13 @@ from rules.language import (
     Instruction,
     Leaf,
     Literal,
-    Modes,
     Program,
     Ref,
     Walking,
     Write,
     operands,
-    refer,
     results,
 )
-from rules.validation import MalformedProgram, validate
 
 MOST = 40
 """How many variations are tried."""
@@ -49,16 +47,8 @@ def nearest(program: Program, at: int, framework: Framework, claims: Collection[
 def variations(program: Program) -> Variations:
     """Every variation that is another program, and sound, with what it is, the smallest changes first."""
     for text, changed in _changes(program):
-        if changed.instructions and changed != program and _sound(changed):
+        if changed.instructions and changed != program and sound(changed):
             yield text, changed
-
-
-def _sound(program: Program) -> bool:
-    try:
-        validate(program)
-    except MalformedProgram:  # such as a value that is now used after it was dropped
-        return False
-    return True
 
 
 def _changes(program: Program) -> Variations:
@@ -69,9 +59,9 @@ def _changes(program: Program) -> Variations:
     yield from _values(program)
     for at, step in enumerate(program):
         if isinstance(step, Detach):
-            yield f"without the detach on line {at + 1}", _bypassed(program, at, step.source)
+            yield f"without the detach on line {at + 1}", bypassed(program, at, step.source)
         elif isinstance(step, Apply) and len(step.args) == 1 and step.results == 1:
-            yield f"without the op on line {at + 1}", _bypassed(program, at, step.args[0])
+            yield f"without the op on line {at + 1}", bypassed(program, at, step.args[0])
 
 
 def _retained(program: Program) -> Variations:
@@ -81,7 +71,7 @@ def _retained(program: Program) -> Variations:
             for keep in (True, False):
                 if at != last and bool(step.retain_graph) != keep:
                     changed = replace(step, retain_graph=keep)
-                    yield f"with retain_graph={keep} on line {at + 1}", _with(program, at, changed)
+                    yield f"with retain_graph={keep} on line {at + 1}", replaced(program, at, changed)
 
 
 def _less(program: Program) -> Variations:
@@ -91,17 +81,17 @@ def _less(program: Program) -> Variations:
         makes = range(results(step))
         idle = isinstance(step, (Grad, Hook)) and not any(Ref(at, k) in used for k in makes)
         if idle or not makes:
-            yield f"without line {at + 1}", _without(program, at)
+            yield f"without line {at + 1}", without(program, at)
     for at, modes in enumerate(program.modes):
         if modes:
-            yield f"without the grad mode on line {at + 1}", _under(program, at, ())
+            yield f"without the grad mode on line {at + 1}", under(program, at, ())
 
 
 def _moved(program: Program) -> Variations:
     """With a write to a copy."""
     for at, step in enumerate(program):
         if isinstance(step, Write):
-            yield f"with a clone before the write on line {at + 1}", _cloned(program, at, step.target)
+            yield f"with a clone before the write on line {at + 1}", cloned(program, at, step.target)
 
 
 def _calls(program: Program) -> Variations:
@@ -109,15 +99,16 @@ def _calls(program: Program) -> Variations:
         if isinstance(step, Walking):
             if step.retain_graph is not None:
                 changed = replace(step, retain_graph=None)
-                yield f"with retain_graph left out on line {at + 1}", _with(program, at, changed)
+                yield f"with retain_graph left out on line {at + 1}", replaced(program, at, changed)
             if step.create_graph and not any(ref.at == at for later in program for ref in operands(later)):
                 changed = replace(step, create_graph=False, retain_graph=step.retains)
-                yield f"without create_graph on line {at + 1}", _with(program, at, changed)
+                yield f"without create_graph on line {at + 1}", replaced(program, at, changed)
             if isinstance(step, Backward) and step.inputs is not None:
-                yield f"without inputs on line {at + 1}", _with(program, at, replace(step, inputs=None))
+                yield f"without inputs on line {at + 1}", replaced(program, at, replace(step, inputs=None))
             ones = tuple(c and replace(c, data=(1.0,) * len(c.data)) for c in step.cotangents)
             if ones != step.cotangents:
-                yield f"with a cotangent of ones on line {at + 1}", _with(program, at, replace(step, cotangents=ones))
+                changed = replace(step, cotangents=ones)
+                yield f"with a cotangent of ones on line {at + 1}", replaced(program, at, changed)
 
 
 def _values(program: Program) -> Variations:
@@ -125,9 +116,9 @@ def _values(program: Program) -> Variations:
         if isinstance(step, Leaf):
             if 0.0 in step.value.data:
                 nonzero = tuple(x or 1.0 for x in step.value.data)
-                yield f"with ones for the zeros on line {at + 1}", _with(program, at, _leaf(step, nonzero))
+                yield f"with ones for the zeros on line {at + 1}", replaced(program, at, _leaf(step, nonzero))
             if not step.requires_grad:
-                yield f"with requires_grad on line {at + 1}", _with(program, at, replace(step, requires_grad=True))
+                yield f"with requires_grad on line {at + 1}", replaced(program, at, replace(step, requires_grad=True))
     if any(isinstance(s, Leaf) and s.value.dtype == "float32" for s in program):
         yield "in float64", Program(tuple(_widened(s) for s in program), program.modes)
 
@@ -148,42 +139,3 @@ def _widened(step: Instruction) -> Instruction:
 
 def _wide(cotangent: Literal | None) -> Literal | None:
     return None if cotangent is None else replace(cotangent, dtype="float64")
-
-
-# -- how a program is changed; every instruction stays under its grad modes
-
-
-def _with(program: Program, at: int, step: Instruction) -> Program:
-    return replace(program, instructions=(*program.instructions[:at], step, *program.instructions[at + 1 :]))
-
-
-def _under(program: Program, at: int, modes: Modes) -> Program:
-    return replace(program, modes=(*program.modes[:at], modes, *program.modes[at + 1 :]))
-
-
-def _without(program: Program, at: int) -> Program:
-    """The program without an instruction whose results nobody uses."""
-    new: dict[Ref, Ref] = {}
-    steps: list[Instruction] = []
-    for n, step in enumerate(program):
-        if n != at:
-            new.update({Ref(n, k): Ref(len(steps), k) for k in range(results(step))})
-            steps.append(refer(step, new))
-    return Program(tuple(steps), (*program.modes[:at], *program.modes[at + 1 :]))
-
-
-def _cloned(program: Program, at: int, target: Ref) -> Program:
-    """The program in which instruction `at` and those after it use a copy of `target`."""
-    new = {Ref(n, k): Ref(n + (n >= at), k) for n, step in enumerate(program) for k in range(results(step))}
-    new[target] = Ref(at)
-    later = tuple(refer(step, new) for step in program.instructions[at:])
-    modes = (*program.modes[:at], (), *program.modes[at:]) if program.modes else ()
-    return Program((*program.instructions[:at], Apply("clone", (target,)), *later), modes)
-
-
-def _bypassed(program: Program, at: int, source: Ref) -> Program:
-    """The program in which the users of instruction `at` use `source` instead."""
-    new = {Ref(n, k): Ref(n, k) for n, step in enumerate(program) for k in range(results(step))}
-    new[Ref(at)] = source
-    later = tuple(refer(step, new) for step in program.instructions[at + 1 :])
-    return replace(program, instructions=(*program.instructions[: at + 1], *later))

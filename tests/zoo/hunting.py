@@ -25,7 +25,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 import suites
 from frameworks.known import known
 from harness.audit import is_wrong
-from harness.checking import Broken, Check, broken_in, cut
+from harness.checking import Broken, Check, broken_in
+from harness.reducing import reduced
 from harness.session import Session
 from rules.catalogue import RULES
 from rules.language import Program
@@ -211,5 +212,5 @@ def failure(
         broken = broken_in(error)
         if broken is None:
             raise
-        return cut(broken), isinstance(error, hypothesis.errors.Flaky)
+        return reduced(broken, check.known), isinstance(error, hypothesis.errors.Flaky)
     return None
