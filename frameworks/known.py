@@ -29,12 +29,12 @@ class Known:
 
     `witness` is a program that shows it: each run tries it, and an entry whose witness no longer does is stale.
 
-    `relative` limits the entry to values that are off by no more than this part of the largest, `elements` to leaves
-    of that many elements, `nan` to values that are no numbers, `zero` to ops of which that operand may hold a zero: a
-    leaf that does, or something computed, `views` to ops that make views, and, where it is about no op, to programs
-    with such ops, `raised` to errors of that kind, `message` to errors whose message has that in it, `after` to
-    programs in which that op, or such a step, stands before, `step` to steps of an optimizer with some settings, as
-    the text form writes them: anything else is a failure.
+    `relative` limits the entry to values that are off by no more than this part of the largest, and `absolute` more,
+    `elements` to leaves of that many elements, `nan` to values that are no numbers, `zero` to ops of which that operand
+    may hold a zero: a leaf that does, or something computed, `views` to ops that make views, and, where it is about no
+    op, to programs with such ops, `raised` to errors of that kind, `message` to errors whose message has that in it,
+    `after` to programs in which that op, or such a step, stands before, `step` to steps of an optimizer with some
+    settings, as the text form writes them: anything else is a failure.
     """
 
     rule: str
@@ -43,6 +43,7 @@ class Known:
     witness: Program
     link: str | None = None
     relative: float | None = None
+    absolute: float = 0.0
     elements: int | None = None
     nan: bool = False
     zero: int | None = None
@@ -84,6 +85,7 @@ def _entry(form: dict[str, Any]) -> Known:
         witness,
         form.get("link"),
         form.get("relative"),
+        form.get("absolute", 0.0),
         form.get("elements"),
         form.get("nan", False),
         form.get("zero"),

@@ -157,7 +157,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return True
     if violation.got is None or violation.want is None:
         return False
-    return bool(np.abs(violation.got - violation.want).max() <= entry.relative * np.abs(violation.want).max())
+    allowed = entry.relative * np.abs(violation.want).max() + entry.absolute
+    return bool(np.abs(violation.got - violation.want).max() <= allowed)
 
 
 def _general(entry: Known, violation: Violation) -> str | None:
