@@ -13,11 +13,11 @@ from rules.catalogue import RULES, Needs
 from rules.diagnosis import diagnose
 from rules.exercises import derived_op
 from rules.graph import Expectation, Walk
-from rules.language import AssignGrad, Backward, Grad, Instruction, Program, Ref, Walking, Write, ZeroGrad, made_for
-from rules.observations import Gradient, Kind, Raised, Seen
+from rules.language import Backward, Instruction, Program, Ref, Walking
+from rules.observations import Gradient, Kind, Seen
 from rules.reference.bound import close, gradient_bound, working_dtype
 from rules.reference.values import Reference
-from rules.tape import ON_THE_WAY, Tape
+from rules.tape import Tape
 from rules.text import names
 from rules.verdicts import Violation, op_of
 
@@ -49,24 +49,6 @@ class Holdings:
     def applies(self, rule: str) -> bool:
         """Whether the framework claims what a rule needs."""
         return RULES[rule].needs <= self.claims
-
-    def _assigned(self, at: int, step: AssignGrad, seen: Seen) -> Violation | None:
-        rule = "accumulation/assigned"
-        for leaf, got in seen.gradients.items():
-            held = self.tape.held.get(leaf)
-            if leaf != step.leaf:
-                fine = unchanged(held, got)
-            elif step.value is None:
-                fine = got is None
-            else:
-                want = self.reference.values[step.value]
-                fine = got is not None and close(got.value, want, self.dtype)
-            if not fine:
-                shown = "none" if got is None else f"{got.value.tolist()}"
-                return self._differs(
-                    rule, at, leaf, f"the leaf holds {shown}", "the leaf holds what was assigned", step
-                )
-        return None
 
     def _differs(self, rule: str, at: int, ref: Ref, seen: str, due: str, step: Instruction) -> Violation | None:
         return Violation(rule, at, seen, ((due, rule),), ref, op_of(step)) if self.applies(rule) else None
@@ -261,75 +243,6 @@ class Holdings:
             return True
         held = self.tape.held.get(one), self.tape.held.get(other)
         return all(g is not None and g.identity is not None for g in held) and held[0].identity == held[1].identity  # type: ignore[union-attr]
-
-    def _cleared(self, at: int, step: ZeroGrad, seen: Seen) -> Violation | None:
-        rule = "accumulation/zero-to-none" if step.set_to_none else "accumulation/zero-to-zeros"
-        rule = "optimizers/clears" if made_for(step, self.program.instructions[:at]) else rule
-        for leaf, got in seen.gradients.items():
-            held = self.tape.held.get(leaf)
-            if leaf not in step.leaves:
-                fine, due = unchanged(held, got) or self._same_object(held, step), "other leaves keep their gradients"
-            elif step.set_to_none or held is None:
-                fine, due = got is None, "the leaf holds no gradient"
-            else:
-                fine = got is not None and not got.value.any() and got.value.shape == held.value.shape
-                due = "the leaf holds zeros"
-            if not fine:
-                shown = "none" if got is None else f"{got.value.tolist()}"
-                return self._differs(rule, at, leaf, f"the leaf holds {shown}", due, step)
-        return None
-
-    def _kept_all(self, at: int, step: Instruction, seen: Seen) -> Violation | None:
-        """Whether an instruction that has nothing to do with gradients left them alone."""
-        rule = {"RequiresGrad": "modes/frozen-leaf", "DetachInPlace": "detach/in-place", "RetainGrad": "hooks/retained"}
-        for leaf, got in seen.gradients.items():
-            if not unchanged(self.tape.held.get(leaf), got):
-                slug = rule.get(type(step).__name__, "hooks/called")
-                return self._differs(slug, at, leaf, "the leaf's gradient changed", "gradients stay as they were", step)
-        return None
-
-    def _same_object(self, held: Gradient | None, step: ZeroGrad) -> bool:
-        """Whether a gradient was assigned to several leaves, one of which is cleared."""
-        cleared = [self.tape.held.get(leaf) for leaf in step.leaves]
-        return held is not None and any(c is not None and c.memory == held.memory is not None for c in cleared)
-
-    def _after_error(
-        self, at: int, step: Instruction, expectation: Expectation, raised: Raised, seen: Seen
-    ) -> Violation | None:
-        """What an instruction that raised may leave behind."""
-        if isinstance(step, Write):
-            return self._kept(at, step, seen)
-        if not isinstance(step, (Backward, Grad)):
-            return None
-        walked = raised.kind in ON_THE_WAY
-        rule = "errors/not-torn" if walked else "errors/refusal-keeps-gradients"
-        for leaf, got in seen.gradients.items():
-            held = self.tape.held.get(leaf)
-            if unchanged(held, got) or (walked and self._complete(step, leaf, held, got, expectation.walk)):
-                continue
-            if walked and (self.reference.slot(leaf) in expectation.walk.ambiguous or self._is_anothers(leaf, step)):
-                continue
-            if walked and self.tape.is_unclear(step, expectation.walk):
-                self.lost = True  # what it would have given is open, too
-                return None
-            due = "its old gradient or the complete new one" if walked else "its old gradient"
-            if self.applies(rule):
-                return Violation(
-                    rule, at, "the failed call left another gradient", ((f"each leaf holds {due}", rule),), leaf,
-                    held=None if held is None else held.value, got=None if got is None else got.value,
-                )  # fmt: skip
-        return None
-
-    def _kept(self, at: int, step: Write, seen: Seen) -> Violation | None:
-        """Whether a write that was refused left the values as they were."""
-        rule = "writes/refused-keeps-values"
-        for ref, tensor in seen.values.items():
-            before = self.reference.values.get(ref)
-            if before is None or ref in self.reference.memory.unsure:
-                continue
-            if not np.array_equal(tensor.value, before, equal_nan=True):
-                return self._differs(rule, at, ref, "the refused write changed a value", "values stay", step)
-        return None
 
 
 def values_of(gradients: Mapping[Ref, Gradient | None]) -> dict[Ref, np.ndarray | None]:

@@ -12,7 +12,6 @@ from collections.abc import Collection
 from rules.catalogue import RULES, Level, Needs
 from rules.following import adopt, enter, in_domain, leave_out
 from rules.graph import Expectation
-from rules.holdings import Holdings
 from rules.keeping import Keeping
 from rules.language import (
     WRITING,
@@ -39,6 +38,7 @@ from rules.language import (
 from rules.making import Making
 from rules.observations import NotRun, Observation, Raised, Returned, Seen
 from rules.reference.values import Reference
+from rules.staying import Staying
 from rules.stepping import Stepping
 from rules.verdicts import Judgement, Violation, op_of
 from rules.watching import Watching
@@ -49,7 +49,7 @@ def judge(program: Program, observation: Observation, reference: Reference, clai
     return _Judge(program, reference, frozenset(claims)).run(observation)
 
 
-class _Judge(Making, Stepping, Watching, Holdings):
+class _Judge(Making, Stepping, Watching, Staying):
     def run(self, observation: Observation) -> Judgement:
         violation, keeping = None, Keeping(self.tape, self.claims, self.exercised)
         for at, (step, seen) in enumerate(zip(self.program, observation, strict=False)):
