@@ -36,12 +36,9 @@ from rules.language import (
     Step,
     Write,
     ZeroGrad,
-    holders,
-    made_for,
-    operands,
-    results,
 )
 from rules.observations import Fired, Gradient, Kind, NotRun, Observation, Outcome, Raised, Returned, Seen, Tensor
+from rules.usage import holders, made_for, operands, results
 
 
 def run(program: Program, framework: Framework) -> Observation:

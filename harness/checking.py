@@ -18,11 +18,12 @@ from harness.coverage import Met, met
 from harness.journal import Journal
 from rules.catalogue import Needs
 from rules.judge import judge
-from rules.language import Apply, Instruction, Leaf, Program, Step, grouped
+from rules.language import Apply, Instruction, Leaf, Program, Step
 from rules.observations import Observation
 from rules.ops import VIEWS
 from rules.reference.values import Reference, reference_of
 from rules.relating import Related, Relation, relate
+from rules.usage import grouped
 from rules.verdicts import Violation
 
 AGAIN = 3

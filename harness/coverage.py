@@ -30,10 +30,9 @@ from rules.language import (
     Step,
     Write,
     ZeroGrad,
-    operands,
     records,
-    results,
 )
+from rules.usage import operands, results
 
 ACTIONS = (
     "backward", "backward retaining", "backward creating", "backward into inputs", "grad", "grad creating", "held",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rules.language import Apply, Instruction, Modes, Program, Ref, operands, refer, results
+from rules.language import Apply, Instruction, Modes, Program, Ref
+from rules.usage import operands, refer, results
 from rules.validation import MalformedProgram, validate
 
 

@@ -13,7 +13,8 @@ from frameworks.known import Known
 from frameworks.runner import run
 from harness.checking import Broken, is_known, judged
 from harness.editing import bypassed, pruned, replaced, sound, under
-from rules.language import Apply, Detach, Program, Ref, Walking, results
+from rules.language import Apply, Detach, Program, Ref, Walking
+from rules.usage import results
 
 TRIES = 200
 """How many smaller programs are run for one failure."""

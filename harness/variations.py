@@ -26,9 +26,8 @@ from rules.language import (
     Ref,
     Walking,
     Write,
-    operands,
-    results,
 )
+from rules.usage import operands, results
 
 MOST = 40
 """How many variations are tried."""

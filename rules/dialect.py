@@ -36,11 +36,9 @@ from rules.language import (
     Step,
     Write,
     ZeroGrad,
-    made_for,
-    results,
-    same_optimizer,
 )
 from rules.text import lines, names
+from rules.usage import made_for, results, same_optimizer
 
 Template = str | Callable[[Sequence[str], Mapping[str, Any]], str]
 """An op's code with fields to be filled in, or a function that writes it from the operands' names and the attributes.

@@ -16,10 +16,10 @@ from rules.language import (
     Step,
     Write,
     ZeroGrad,
-    operands,
     records,
 )
 from rules.scene import Scene, joined, shown
+from rules.usage import operands
 
 
 def effect(scene: Scene) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from rules.language import WRITING, Apply, Grad, Instruction, Modes, Ref, Write, results
+from rules.language import WRITING, Apply, Grad, Instruction, Modes, Ref, Write
 from rules.observations import Raised, Returned, Seen
 from rules.ops.domains import ANY
 from rules.ops.writes import row_of
 from rules.reference.memory import Derived
 from rules.reference.values import Reference
+from rules.usage import results
 
 
 def outputs(at: int, step: Instruction) -> list[Ref]:

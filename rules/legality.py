@@ -28,8 +28,6 @@ from rules.language import (
     Walking,
     Write,
     ZeroGrad,
-    made_for,
-    operands,
     records,
 )
 from rules.observations import Kind
@@ -38,6 +36,7 @@ from rules.ops.op import Aliases
 from rules.ops.writes import row_of
 from rules.optimizers import IMPLEMENTATION
 from rules.reference.memory import Memory
+from rules.usage import made_for, operands
 
 if TYPE_CHECKING:
     from rules.tape import Tape

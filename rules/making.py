@@ -20,7 +20,6 @@ from rules.language import (
     Ref,
     Step,
     Write,
-    operands,
     records,
 )
 from rules.observations import Gradient, Returned, Seen, Tensor
@@ -29,6 +28,7 @@ from rules.ops.op import Aliases
 from rules.ops.writes import row_of
 from rules.reference.bound import close, forward_bound
 from rules.reference.recording import Slot
+from rules.usage import operands
 from rules.verdicts import Violation, op_of
 
 Values = Sequence[Tensor | None]

@@ -23,7 +23,6 @@ from rules.language import (
     Walking,
     Write,
     ZeroGrad,
-    operands,
     records,
 )
 from rules.observations import NotRun, Returned
@@ -32,6 +31,7 @@ from rules.ops.op import Aliases
 from rules.ops.writes import WRITES, row_of
 from rules.scene import Scene, joined, lines, op_name, shown
 from rules.tape import ON_THE_WAY
+from rules.usage import operands
 
 
 def remark(scene: Scene, at: int) -> str | None:

@@ -11,7 +11,7 @@ import numpy as np
 from rules.catalogue import Needs
 from rules.following import take
 from rules.graph import Expectation, Node
-from rules.language import DetachInPlace, Program, Ref, Step, Walking, Write, operands
+from rules.language import DetachInPlace, Program, Ref, Step, Walking, Write
 from rules.observations import NotRun, Observation, Raised
 from rules.ops import Saves
 from rules.ops.writes import APPLIED
@@ -20,6 +20,7 @@ from rules.reference.recording import MOVE
 from rules.reference.values import Reference
 from rules.tape import Tape
 from rules.text import names
+from rules.usage import operands
 from rules.verdicts import Violation
 
 LIFETIME = ("lifetime/", "errors/", "memory/", "functional/frees")

@@ -10,11 +10,12 @@ from functools import partial
 
 import numpy as np
 
-from rules.language import Apply, Backward, DetachInPlace, Hook, Ref, RemoveHook, Walking, Write, operands
+from rules.language import Apply, Backward, DetachInPlace, Hook, Ref, RemoveHook, Walking, Write
 from rules.ops.writes import WRITES
 from rules.reference.functions import Array
 from rules.reference.recording import MOVE, Hooked, Record, Slot, Vjp, exact_vjp, pull
 from rules.reference.values import Reference
+from rules.usage import operands
 
 Contributions = dict[Ref, Array]
 Mistake = tuple[str, str, Contributions]

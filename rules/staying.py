@@ -6,10 +6,11 @@ import numpy as np
 
 from rules.graph import Expectation
 from rules.holdings import Holdings, unchanged
-from rules.language import AssignGrad, Backward, Grad, Instruction, Write, ZeroGrad, made_for
+from rules.language import AssignGrad, Backward, Grad, Instruction, Write, ZeroGrad
 from rules.observations import Gradient, Raised, Seen
 from rules.reference.bound import close
 from rules.tape import ON_THE_WAY
+from rules.usage import made_for
 from rules.verdicts import Violation
 
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rules.holdings import unchanged
-from rules.language import Clip, Instruction, Ref, Step, grouped
+from rules.language import Clip, Instruction, Ref, Step
 from rules.observations import Gradient, Seen
 from rules.optimizers import IMPLEMENTATION
 from rules.reference.functions import Array
 from rules.reference.optimizers import LeafState, slack, stepped
+from rules.usage import grouped
 from rules.verdicts import Violation
 
 if TYPE_CHECKING:

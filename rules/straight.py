@@ -15,12 +15,9 @@ from rules.language import (
     RequiresGrad,
     Step,
     ZeroGrad,
-    made_for,
-    operands,
-    results,
-    same_optimizer,
 )
 from rules.turns import Line
+from rules.usage import made_for, operands, results, same_optimizer
 
 
 def straight(program: Program) -> list[Line]:

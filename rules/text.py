@@ -61,9 +61,9 @@ from rules.language import (
     Step,
     Write,
     ZeroGrad,
-    results,
 )
 from rules.reading import parse as parse
+from rules.usage import results
 
 _SHORT = {"float32": "f32", "float64": "f64"}
 

@@ -11,7 +11,8 @@ import contextlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rules.language import Drop, Instruction, Modes, Ref, refer
+from rules.language import Drop, Instruction, Modes, Ref
+from rules.usage import refer
 
 Index = tuple[int, ...]
 """Which turn of each loop around a line, the outermost first, from 0."""
@@ -98,7 +99,7 @@ class Rolled:
 
 
 def placed(step: Instruction, reads: Sequence[Ref]) -> Instruction:
-    """The same instruction reading other values, in the order of `rules.language.operands`."""
+    """The same instruction reading other values, in the order of `rules.usage.operands`."""
     return refer(step, _InTurn(iter(reads)))
 
 

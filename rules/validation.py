@@ -27,9 +27,8 @@ from rules.language import (
     Step,
     Write,
     ZeroGrad,
-    operands,
-    results,
 )
+from rules.usage import operands, results
 
 
 class MalformedProgram(ValueError):

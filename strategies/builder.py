@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from rules.language import Apply, Attrs, Ref, Shape, operands
+from rules.language import Apply, Attrs, Ref, Shape
 from rules.ops import OPS, Op
 from rules.ops.domains import ANY
 from rules.ops.op import LARGEST, POOL, choices_of, rest_of, takes
+from rules.usage import operands
 from strategies.draft import Draft, Undrawable, one_of
 
 LIMIT = 100.0

@@ -22,11 +22,9 @@ from rules.language import (
     RetainGrad,
     Write,
     ZeroGrad,
-    operands,
-    refer,
-    results,
 )
 from rules.relating import Related
+from rules.usage import operands, refer, results
 from strategies import situations
 from strategies.builder import Builder
 from strategies.draft import RETAIN, Draw, Undrawable

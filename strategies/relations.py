@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from hypothesis import strategies as st
 
 from rules.catalogue import Needs
-from rules.language import Apply, Backward, Grad, Instruction, Leaf, Literal, Program, Ref, RetainGrad, refer
-from rules.language import results as results_of
+from rules.language import Apply, Backward, Grad, Instruction, Leaf, Literal, Program, Ref, RetainGrad
 from rules.ops import OPS
 from rules.ops.op import choices_of
 from rules.relating import Alike, Related
+from rules.usage import refer
+from rules.usage import results as results_of
 from strategies.actor import Actor
 from strategies.draft import Draw
 

@@ -26,12 +26,12 @@ from rules.language import (
     Step,
     Write,
     ZeroGrad,
-    operands,
     records,
 )
 from rules.observations import Kind
 from rules.ops import OPS, Aliases, Saves
 from rules.tape import Tape
+from rules.usage import operands
 from strategies.actor import Actor
 
 

@@ -40,14 +40,12 @@ from rules.language import (
     Step,
     Write,
     ZeroGrad,
-    operands,
-    refer,
-    results,
 )
 from rules.ops import OPS
 from rules.ops.writes import APPLIED
 from rules.optimizers import OPTIMIZERS
 from rules.text import lines, names, parse, render
+from rules.usage import operands, refer, results
 from rules.validation import MalformedProgram
 from strategies.programs import programs
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rules.language import Leaf, Program, Ref, operands, refer
+from rules.language import Leaf, Program, Ref
 from rules.loops import loop
 from rules.text import parse
+from rules.usage import operands, refer
 from strategies.programs import programs
 from tests.looping import DIALECT, alike, repeated
 

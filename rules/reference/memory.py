@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rules.language import Apply, Attrs, Backward, Detach, Drop, Grad, Instruction, Ref, operands
+from rules.language import Apply, Attrs, Backward, Detach, Drop, Grad, Instruction, Ref
 from rules.reference.functions import Array, forward_of
+from rules.usage import operands
 
 READING = (Apply, Detach, Grad, Drop)
 """Instructions that leave their operands as they are."""

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from rules.language import Ref, Step, Write, grouped
+from rules.language import Ref, Step, Write
 from rules.reference.functions import Array
 from rules.reference.optimizers import LeafState, stepped
 from rules.reference.recording import MOVE, Moves, Slot, evaluate
 from rules.reference.state import State
+from rules.usage import grouped
 
 
 class Writing(State):

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from rules.catalogue import Needs
-from rules.language import Backward, Instruction, Leaf, Literal, Program, Ref, operands, refer
-from rules.language import results as results_of
+from rules.language import Backward, Instruction, Leaf, Literal, Program, Ref
 from rules.relating import Alike, Related
+from rules.usage import operands, refer
+from rules.usage import results as results_of
 from strategies.actor import Actor
 from strategies.networks.network import WEIGHT, Network, op
 from strategies.networks.recurrent import Recurrent, recurrent

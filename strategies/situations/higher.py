@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rules.catalogue import Needs
-from rules.language import Ref, operands
+from rules.language import Ref
+from rules.usage import operands
 from strategies.actor import Actor
 from strategies.situations.base import history, joined
 

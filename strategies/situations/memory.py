@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from hypothesis import strategies as st
 
 from rules.catalogue import Needs
-from rules.language import Backward, Instruction, Modes, Program, Ref, refer, results
+from rules.language import Backward, Instruction, Modes, Program, Ref
+from rules.usage import refer, results
 from strategies.actor import Actor
 from strategies.draft import Draw
 from strategies.optimizing import plain

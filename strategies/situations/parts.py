@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from rules.catalogue import Needs
-from rules.language import Ref, Shape, operands
+from rules.language import Ref, Shape
 from rules.ops import OPS, VIEWS
 from rules.ops.op import POOL, takes
+from rules.usage import operands
 from strategies.actor import Actor
 
 NONEMPTY = tuple(s for s in POOL if 0 not in s)
