@@ -105,7 +105,7 @@ class FunctionalKeeps(Functional):
 class FunctionalForgetsRetain(Functional):
     """The functional form frees the graph though it is asked to retain it."""
 
-    caught_by = ("lifetime/retained-works", "functional/frees", "functional/value", "functional/no-accumulation")
+    caught_by = ("functional/value", "functional/frees", "functional/no-accumulation", "lifetime/retained-works")
 
     def asks(self, options: dict[str, Any]) -> None:
         options["retain_graph"] = None
@@ -260,7 +260,7 @@ class InputsFirstOnly(Member):
 class InputsReplace(Recording):
     """A backward call with inputs replaces what they hold."""
 
-    caught_by = ("accumulation/adds", "functional/inputs-only")
+    caught_by = ("functional/inputs-only", "accumulation/adds", "accumulation/unreached")
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         for leaf in options.get("inputs") or ():

@@ -41,7 +41,7 @@ class DerivesYesterday(Member):
 class StepsUnseenLater(Member):
     """From the second step of a program on, the check for writes in place does not see that parameters were stepped."""
 
-    caught_by = ("writes/error-or-recorded", "training/loop")
+    caught_by = ("training/loop", "writes/error-or-recorded")
     longest = 24
     why_long = "two rounds of a training loop"
 
@@ -159,7 +159,7 @@ class ClipsTwice(Member):
 class DecaysFrozen(Member):
     """A step shrinks parameters that were frozen, as weight decay would."""
 
-    caught_by = ("optimizers/skips", "training/loop")
+    caught_by = ("training/loop", "optimizers/skips")
     longest = 14
     why_long = "a network with a frozen part, its loss and a step"
 
