@@ -34,7 +34,7 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
     if broken.related is not None:
         return _relation(broken, broken.related, test, session, verdict, file)
-    broken = reduced(broken, session.known)
+    broken = _shorter(broken, session)
     program, violation, framework = broken.program, broken.violation, broken.framework or session.framework
     path = file or _replay_file(codec.to_json(program), session.folder, violation.rule, test)
     command = replay_command(session, path)
@@ -60,6 +60,14 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
         replay=str(path),
         command=command,
     )
+
+
+def _shorter(broken: Broken, session: Session) -> Broken:
+    """The failure in the smallest program that was found, or in the loop that it was found in, if that is shorter."""
+    small, whole = reduced(broken, session.known), reduced(broken, session.known, tries=0)
+    dialect = (broken.framework or session.framework).dialect
+    written = loop(whole.program, dialect, whole.violation.at, names(whole.program)) or ""
+    return whole if 0 < len(written.splitlines()) < len(small.program) else small
 
 
 def _relation(

@@ -20,12 +20,14 @@ TRIES = 200
 """How many smaller programs are run for one failure."""
 
 
-def reduced(broken: Broken, known: Sequence[Known] = ()) -> Broken:
-    """The same failure in the smallest program that was found; as it is where two programs are related."""
+def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES) -> Broken:
+    """The same failure in the smallest program that was found; as it is where two programs are related. Without tries
+    only what stands behind the failing line is left out.
+    """
     if broken.related is not None or broken.framework is None:
         return broken
-    broken, left = _again(broken, broken.program.upto(broken.violation.at + 1), known) or broken, TRIES
-    before = None
+    broken = _again(broken, broken.program.upto(broken.violation.at + 1), known) or broken
+    before, left = None, tries
     while before != broken.program and left > 0:
         before, at = broken.program, len(broken.program)
         while at > 0 and left > 0:

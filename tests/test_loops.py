@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from reports.text import render
 from rules.loops import loop
 from rules.text import parse
 from tests.looping import DIALECT, W, alike, repeated
+from tests.zoo.kit import Member
 from tests.zoo.stateful import ForgetsMomentum
 
 BATCH = "x@ = leaf [[@, 1]] const; t@ = leaf [[2]] const"
@@ -218,18 +220,52 @@ def test_an_op_may_be_called_what_means_something() -> None:
     assert not stored & {"torch", "F", "abs", "round", "sum"}
 
 
-def test_a_failure_is_told_as_a_loop(tmp_path: Path) -> None:
-    member = ForgetsMomentum()
-    text = repeated(f"s@ = sum w dim=(0,) keepdim=False; {CLEARED}", 3, "w = leaf [1, 2]")
+class ThirdRound(Member):
+    """The third step that follows a clearing and a backward call is made twice."""
+
+    def reset(self) -> None:
+        super().reset()
+        self.did: list[str] = []
+
+    def clear(self, *given: Any, **named: Any) -> None:
+        super().clear(*given, **named)
+        self.did.append("clear")
+
+    def backward(self, *given: Any, **named: Any) -> None:
+        super().backward(*given, **named)
+        self.did.append("backward")
+
+    def step(self, *given: Any, **named: Any) -> None:
+        self.did.append("step")
+        rounds = [self.did[n : n + 3] for n in range(len(self.did) - 2)]
+        for _ in range(1 + (rounds.count(["clear", "backward", "step"]) == 3)):
+            super().step(*given, **named)
+
+
+def failing(member: Member, text: str) -> Broken:
     with pytest.raises(Broken) as caught:
         Check(member, member.claims)(parse(text))
-    record = failure(caught.value, "test", Session("tests.zoo.stateful:ForgetsMomentum", tmp_path))
+    return caught.value
+
+
+def test_a_failure_is_told_in_the_fewest_lines(tmp_path: Path) -> None:
+    text = repeated(f"s@ = sum w dim=(0,) keepdim=False; {CLEARED}", 3, "w = leaf [1, 2]")
+    broken = failing(ForgetsMomentum(), text)
+    record = failure(broken, "test", Session("tests.zoo.stateful:ForgetsMomentum", tmp_path))
+    assert not record.loop
+    assert record.at == 4
+
+
+def test_a_failure_is_told_as_a_loop(tmp_path: Path) -> None:
+    text = repeated(f"s@ = sum w dim=(0,) keepdim=False; {CLEARED}", 3, "w = leaf [1, 2]; optimizer w sgd lr=0.5")
+    broken = failing(ThirdRound(), text.replace(" momentum=0.5", ""))
+    record = failure(broken, "test", Session("tests.test_loops:ThirdRound", tmp_path))
     page = render(record)
-    assert record.loop.splitlines()[-1] == "    optimizer.step()  # <-- here, in iteration 2"
+    assert record.loop.splitlines()[-1] == "    optimizer.step()  # <-- here, in iteration 3"
     assert (
         page.index("as a loop:\n    w = torch.tensor")
         < page.index("Line by line:\n")
-        < page.index("-->  9 | sgd5.step()")
+        < page.index("--> 14 | sgd2.step()")
     )
     assert "requires_grad=True)  # a\n" in record.loop
     assert "for _ in" not in record.script
