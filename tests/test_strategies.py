@@ -253,7 +253,7 @@ TESTS = [(rule, test) for rule, test in ALL_TESTS if draws_alone(test)]
 IDS = [f"{rule} {test.__name__}" for rule, test in TESTS]
 LEAST = {
     "test_graph": 0.2,
-    "test_constant": 0.5,
+    "test_constant": 0.4,
     "test_walked_only": 0.7,
     "test_zero_to_none": 0.7,
     "test_cycles": 0.7,

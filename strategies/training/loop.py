@@ -150,7 +150,7 @@ class Loop:
         """The numbers of the iterations; between two of them, what the first made goes away."""
         for number in range(self.plan.iterations):
             yield number
-            if self._is_wild():
+            if self.is_wild():
                 return
             if self.plan.drops and number + 1 < self.plan.iterations:
                 gone = [r for r in self.a.live if r not in self.lasting]
@@ -158,7 +158,7 @@ class Loop:
                 if gone:
                     self.a.drop(*gone)
 
-    def _is_wild(self) -> bool:
+    def is_wild(self) -> bool:
         """Whether parameters grow, or some value did."""
         values = self.a.reference.values
         parameters = (values[p] for leaves in self.leaves for p in leaves)

@@ -6,10 +6,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+from hypothesis import reject
+
 from rules.catalogue import Needs
 from rules.language import Program, Ref
 from rules.relating import Alike, Related
 from strategies.actor import Actor
+from strategies.builder import LIMIT
 from strategies.mixing import arranged
 from strategies.relations import relation
 from strategies.training.drawing import planned
@@ -31,9 +35,21 @@ def _again(a: Actor, plan: Plan) -> Actor:
 def _related(rule: str, first: Loop, second: Loop) -> Related:
     """Two loops whose parameters end with the same gradients; they are made first, and so have the same names."""
     a, b = first.a, second.a
+    if any(np.abs(value).max(initial=0) > LIMIT for x in (a, b) for value in x.reference.values.values()):
+        reject()
     parameters = [p for leaves in first.leaves for p in leaves if a.requires(p)]
     one, other = (Program(tuple(x.reference.steps), tuple(x.under_modes)) for x in (a, b))
     return Related(rule, one, other, tuple(Alike(p, (p,)) for p in parameters))
+
+
+def _calm(a: Actor, plan: Plan) -> Plan:
+    """The plan with no more iterations than leave its numbers small: where they grow, an op stands in for another."""
+    loop = Loop(plan, _again(a, plan))
+    for i in range(plan.iterations - 1):
+        loop.turn(0, i, lambda i: losses(loop, i)[:1])
+        if loop.is_wild():
+            return replace(plan, iterations=max(1, i))
+    return plan
 
 
 def _before(loop: Loop) -> int:
@@ -50,6 +66,7 @@ def micro_batches(a: Actor) -> Related:
     """Some iterations, and then the gradient of a batch: in the second program that of its parts, accumulated."""
     plan = _plan(a, "micro-batches")
     plan = replace(plan, clip=None, activation=plan.activation if plan.activation in SMOOTH else "tanh")
+    plan = _calm(a, plan)
     whole, parted = Loop(plan, a), Loop(plan, _again(a, plan))
     for loop in (whole, parted):
         _before(loop)
@@ -74,7 +91,7 @@ def micro_batches(a: Actor) -> Related:
 @relation
 def several_losses(a: Actor) -> Related:
     """Some iterations, and then several losses of one result: walked one by one, in the second program their sum."""
-    plan = replace(_plan(a, "several losses"), clip=None)
+    plan = _calm(a, replace(_plan(a, "several losses"), clip=None))
     each, once = Loop(plan, a), Loop(plan, _again(a, plan))
     for loop in (each, once):
         last = _before(loop)
