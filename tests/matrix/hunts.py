@@ -67,15 +67,18 @@ def by_hand(member: type[Member]) -> Row:
 
 
 def _family(found: Sequence[Probe], session: Session, own: bool) -> Cell:
-    """A family's tests, one after the other until one fails; of the own family all, the first failure shrunk."""
+    """A family's tests, one after the other until one fails, which is shrunk if it is the own family's; that family's
+    other tests get a few programs, too, so that it is known which of them fail.
+    """
     began, before = time.process_time(), 0
     killed, failed = None, []
     for probe in found:
         if not RULES[probe.rule].needs <= session.claims:
             continue
         check = Counting(session.framework, session.claims, known=TORCH)
-        few = probe if own else replace(probe, examples=min(probe.examples, OTHERS))
-        phases = (Phase.generate, Phase.shrink) if own and killed is None else (Phase.generate,)
+        whole = own and killed is None
+        few = probe if whole else replace(probe, examples=min(probe.examples, OTHERS))
+        phases = (Phase.generate, Phase.shrink) if whole else (Phase.generate,)
         caught = failure(few, check, 0, phases)
         if caught:
             failed.append(probe.rule)
