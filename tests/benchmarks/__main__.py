@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 import time
+import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -185,6 +186,7 @@ def main() -> None:
     parser.add_argument("--scaling", action="store_true", help="also start-up, and -n 0 against -n 2")
     parser.add_argument("--save", action="store_true", help="make what was measured the base line")
     options = parser.parse_args()
+    warnings.simplefilter("ignore")  # what PyTorch says of drawn programs is nothing to do with their speed
     console = Console(width=130)
     session = Session("torch", ROOT / ".cache" / "benchmark")
     session.prepare()
