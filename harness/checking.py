@@ -29,6 +29,11 @@ from rules.verdicts import Violation
 AGAIN = 3
 """How often a program is run again to see whether the framework itself computes the same bits each time."""
 
+MOVING = (
+    "optimizers/formula", "optimizers/groups", "optimizers/skips", "optimizers/remembers", "optimizers/variants",
+)  # fmt: skip
+"""The rules that say where a step moves a leaf to."""
+
 
 class Broken(AssertionError):
     """A rule was broken; raised once per failing program, told apart by rule so that shrinking keeps to one.
@@ -123,12 +128,6 @@ def companion(framework: Framework) -> Framework | None:
     """The companion that counts a framework's saved tensors, if it has one and does not count them itself."""
     made = getattr(framework, "counting", None)
     return made() if made and Needs.COUNTS_SAVED not in framework.claims else None
-
-
-MOVING = (
-    "optimizers/formula", "optimizers/groups", "optimizers/skips", "optimizers/remembers", "optimizers/variants",
-)  # fmt: skip
-"""The rules that say where a step moves a leaf to."""
 
 
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:

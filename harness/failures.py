@@ -64,7 +64,8 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
 
 def _shorter(broken: Broken, session: Session) -> Broken:
     """The failure in the smallest program that was found, or in the loop that it was found in, if that is shorter."""
-    small, whole = reduced(broken, session.known), reduced(broken, session.known, tries=0)
+    whole = reduced(broken, session.known, tries=0)
+    small = reduced(whole, session.known)
     dialect = (broken.framework or session.framework).dialect
     written = loop(whole.program, dialect, whole.violation.at, names(whole.program)) or ""
     return whole if 0 < len(written.splitlines()) < len(small.program) else small

@@ -20,7 +20,7 @@ from rules.text import parse, render
 
 
 class Forgets(TorchEager):
-    """The gradient of a product is lost where the product is walked a second time."""
+    """The second backward call of a program does nothing."""
 
     def reset(self) -> None:
         super().reset()

@@ -190,15 +190,16 @@ class Reference(Writing, Holding):
         """
         pulled = [self.pullback(call)]
         if self.hooks:
-            pulled.append(pull(self.records, self.values, self.roots(call)))
+            pulled.append(self._pulled(call, hooked=False)[0])
         slot = self.slot(ref)
         return any(slot not in due or not due[slot].any() for due in pulled)
 
-    def _pulled(self, call: Walking) -> tuple[dict[Slot, Array], list[tuple[Ref, Array]]]:
-        key = (tuple([self.slot(r) for r in call.roots]), call.cotangents)
+    def _pulled(self, call: Walking, hooked: bool = True) -> tuple[dict[Slot, Array], list[tuple[Ref, Array]]]:
+        key = (tuple([self.slot(r) for r in call.roots]), call.cotangents, hooked)
         if key not in self._pullbacks:
             fired: list[tuple[Ref, Array]] = []
-            pulled = pull(self.records, self.values, self.roots(call), hooked=self.hooked(fired))
+            changes = self.hooked(fired) if hooked else {}
+            pulled = pull(self.records, self.values, self.roots(call), hooked=changes)
             self._pullbacks[key] = (pulled, fired)
         return self._pullbacks[key]
 
