@@ -19,7 +19,7 @@ from frameworks.known import MalformedExpectations
 from frameworks.registry import FRAMEWORKS, BrokenAdapter, UnknownFramework
 from harness import coverage, failures, isolated
 from harness.checking import Check, broken_in
-from harness.journal import PATIENCE
+from harness.journal import PATIENCE, Journal
 from harness.recorder import PROPERTY, Recorder
 from harness.replay import replay
 from harness.session import ADAPTER_ERROR, Session
@@ -226,13 +226,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def prepared(pytestconfig: pytest.Config) -> Iterator[Session]:
-    """The session, its alphabet in use; its journal goes when the process ends in good order."""
+def prepared(pytestconfig: pytest.Config) -> Session:
+    """The session, its alphabet in use."""
     session = pytestconfig.stash[SESSION]
     _audit(session)
     session.prepare()
-    yield session
-    session.journal.close()
+    return session
+
+
+@pytest.fixture(scope="session")
+def journal(prepared: Session) -> Iterator[Journal]:
+    """The session's journal, which goes when the process ends in good order."""
+    prepared.journal = Journal(prepared.folder, prepared.worker, prepared.patience)
+    yield prepared.journal
+    prepared.journal.close()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -245,7 +252,7 @@ def pytest_pyfunc_call() -> Any:
 
 
 @pytest.fixture
-def check(request: pytest.FixtureRequest, prepared: Session) -> Iterator[Check]:
+def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -> Iterator[Check]:
     """Checks programs for this test; skips where the framework does not claim what the rule needs."""
     rule, op = _about(request.node)
     missing = prepared.missing(rule)
@@ -255,9 +262,9 @@ def check(request: pytest.FixtureRequest, prepared: Session) -> Iterator[Check]:
         pytest.skip(f"{prepared.framework.name} has no {op}")
     check = prepared.check(rule)
     request.node.stash[CHECK] = check
-    prepared.journal.begin(request.node.nodeid, rule, op)
+    journal.begin(request.node.nodeid, rule, op)
     yield check
-    prepared.journal.end()
+    journal.end()
 
 
 def _about(item: pytest.Item) -> tuple[str, str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
@@ -39,6 +39,9 @@ from rules.language import (
 )
 from rules.observations import Fired, Gradient, Kind, NotRun, Observation, Outcome, Raised, Returned, Seen, Tensor
 from rules.usage import holders, made_for, operands, results
+
+Run = Callable[[Program, Framework], Observation]
+"""What runs a program: `run`, or something that also writes down what it runs."""
 
 
 def run(program: Program, framework: Framework) -> Observation:

@@ -13,9 +13,8 @@ import numpy as np
 
 from frameworks.base import Framework
 from frameworks.known import Known
-from frameworks.runner import run
+from frameworks.runner import Run, run
 from harness.coverage import Met, met
-from harness.journal import Journal
 from rules.catalogue import Needs
 from rules.judge import judge
 from rules.language import Apply, Instruction, Leaf, Program, Step
@@ -66,8 +65,8 @@ class Check:
 
     framework: Framework
     claims: Collection[Needs]
-    journal: Journal | None = None
     known: tuple[Known, ...] = ()
+    run: Run = run
     programs: int = 0
     exercised: Counter[str] = field(default_factory=Counter)
     differences: Counter[Known] = field(default_factory=Counter)
@@ -82,21 +81,16 @@ class Check:
         if isinstance(program, Related):
             self._relate(program)
             return
-        observation = self._run(program)
+        observation = self.run(program, self.framework)
         judgement = judge(program, observation, _reference(program), self.claims)
         self.exercised.update(judgement.exercised)
         self.left_open += judgement.lost
         if judgement.violation:
             self._complain(program, observation, judgement.violation)
 
-    def _run(self, program: Program) -> Observation:
-        if self.journal:
-            self.journal.write(program)
-        return run(program, self.framework)
-
     def _relate(self, related: Related) -> None:
-        observation, other = self._run(related.first), self._run(related.second)
-        relation = related_as(related, observation, other, self.framework)
+        observation, other = self.run(related.first, self.framework), self.run(related.second, self.framework)
+        relation = related_as(related, observation, other, self.framework, self.run)
         self.exercised.update([related.rule] if relation.decided else [])
         if relation.violation:
             self._complain(related.first, observation, relation.violation, related)
@@ -112,7 +106,9 @@ class Check:
         raise broken(program, observation, violation, self.framework, related)
 
 
-def related_as(related: Related, one: Observation, other: Observation, framework: Framework) -> Relation:
+def related_as(
+    related: Related, one: Observation, other: Observation, framework: Framework, run: Run = run
+) -> Relation:
     """What two observations say of two related programs; bits are not compared where the framework itself computes
     other ones each time.
     """
@@ -204,12 +200,12 @@ def _views(program: Program, at: int) -> bool:
     return any(isinstance(step, Apply) and step.op in VIEWS for step in steps)
 
 
-def passes(program: Program, framework: Framework, claims: Collection[Needs]) -> bool:
+def passes(program: Program, framework: Framework, claims: Collection[Needs], run: Run = run) -> bool:
     """Whether a program breaks no rule."""
-    return violation_of(program, framework, claims) is None
+    return violation_of(program, framework, claims, run) is None
 
 
-def violation_of(program: Program, framework: Framework, claims: Collection[Needs]) -> Violation | None:
+def violation_of(program: Program, framework: Framework, claims: Collection[Needs], run: Run = run) -> Violation | None:
     """The first violation of a program, run on its own."""
     return judged(program, run(program, framework), claims)
 

@@ -53,9 +53,9 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
         loop=loop(program, framework.dialect, violation.at, names(program)) or "",
         why=tuple(Step(line, text) for line, text in remarks),
         error=_error(violation),
-        votes=votes(program, framework, violation, broken.observation),
+        votes=votes(program, framework, violation, broken.observation, session.run),
         diagnosis=violation.diagnosis,
-        variation=nearest(program, violation.at, framework, claims),
+        variation=nearest(program, violation.at, framework, claims, session.run),
         script=script(program, broken.observation, violation, framework.dialect, command),
         replay=str(path),
         command=command,
@@ -64,8 +64,8 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
 
 def _shorter(broken: Broken, session: Session) -> Broken:
     """The failure in the smallest program that was found, or in the loop that it was found in, if that is shorter."""
-    whole = reduced(broken, session.known, tries=0)
-    small = reduced(whole, session.known)
+    whole = reduced(broken, session.known, tries=0, run=session.run)
+    small = reduced(whole, session.known, run=session.run)
     dialect = (broken.framework or session.framework).dialect
     written = loop(whole.program, dialect, whole.violation.at, names(whole.program)) or ""
     return whole if 0 < len(written.splitlines()) < len(small.program) else small
@@ -91,7 +91,7 @@ def _relation(
         other="\n".join(code(related.second, dialect)),
         why=relations.why(related, violation),
         error=_error(violation),
-        diagnosis=relations.alone(related, session.framework, session.claims),
+        diagnosis=relations.alone(related, session.framework, session.claims, session.run),
         script=relations.script(related, violation, dialect, command),
         replay=str(path),
         command=command,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from frameworks.known import Known
-from frameworks.runner import run
+from frameworks.runner import Run, run
 from harness.checking import Broken, is_known, judged
 from harness.editing import bypassed, pruned, replaced, sound, under
 from rules.language import Apply, Detach, Program, Ref, Walking
@@ -20,13 +20,13 @@ TRIES = 200
 """How many smaller programs are run for one failure."""
 
 
-def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES) -> Broken:
+def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES, run: Run = run) -> Broken:
     """The same failure in the smallest program that was found; as it is where two programs are related. Without tries
     only what stands behind the failing line is left out.
     """
     if broken.related is not None or broken.framework is None:
         return broken
-    broken = _again(broken, broken.program.upto(broken.violation.at + 1), known) or broken
+    broken = _again(broken, broken.program.upto(broken.violation.at + 1), known, run) or broken
     before, left = None, tries
     while before != broken.program and left > 0:
         before, at = broken.program, len(broken.program)
@@ -34,7 +34,7 @@ def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES) -> 
             at = min(at, len(broken.program)) - 1
             for smaller in _smaller(broken.program, at, at == broken.violation.at):
                 left -= 1
-                found = _again(broken, smaller, known)
+                found = _again(broken, smaller, known, run)
                 if found is not None:
                     broken = found
                     break
@@ -58,7 +58,7 @@ def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
         yield under(program, at, ())
 
 
-def _again(broken: Broken, program: Program, known: Sequence[Known]) -> Broken | None:
+def _again(broken: Broken, program: Program, known: Sequence[Known], run: Run) -> Broken | None:
     """The failure in another program, where that is a program and fails in the same way."""
     framework, was = broken.framework, broken.violation
     if framework is None or not program.instructions or not sound(program):

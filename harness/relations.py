@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from frameworks.base import Framework
+from frameworks.runner import Run, run
 from harness.checking import violation_of
 from reports.records import Step
 from rules import codec
@@ -98,11 +99,11 @@ def why(related: Related, violation: Violation) -> tuple[Step, ...]:
     return (Step(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {due}."),)
 
 
-def alone(related: Related, framework: Framework, claims: Collection[Needs]) -> str:
+def alone(related: Related, framework: Framework, claims: Collection[Needs], run: Run = run) -> str:
     """What each program breaks by itself."""
     said = []
     for which, program in zip(("first", "second"), programs(related)):
-        found = violation_of(program, framework, claims)
+        found = violation_of(program, framework, claims, run)
         broken = f"breaks {found.rule} on line {found.at + 1}: {found.observed}" if found else "breaks no rule"
         said.append(f"the {which} program {broken}")
     return f"By itself, {'; '.join(said)}."

@@ -15,13 +15,15 @@ import hypothesis
 from frameworks.base import USUAL_OPTIMIZERS, Framework
 from frameworks.known import Known, known
 from frameworks.registry import load
+from frameworks.runner import run
 from frameworks.smoke import smoke
 from harness.audit import at_fault, is_long, once_only, twice_only, wrong_ops
 from harness.checking import Check, companion, is_known, violation_of
 from harness.journal import PATIENCE, Journal
 from reports import records
 from rules.catalogue import RULES, Needs
-from rules.language import DTYPES
+from rules.language import DTYPES, Program
+from rules.observations import Observation
 from rules.ops import OPS
 from strategies import alphabet
 
@@ -39,7 +41,8 @@ PACKAGES = ("torch", "jax", "jaxlib", "numpy", "scipy", "hypothesis", "pytest", 
 class Session:
     """A framework under test and the options of the run.
 
-    `worker` names the process among pytest-xdist's; `patience` is how many seconds a program may take; `wrong` are the
+    `worker` names the process among pytest-xdist's; `patience` is how many seconds a program may take; `journal` is
+    kept while tests run; `wrong` are the
     ops that an audit elsewhere found wrong by themselves (None: the session holds its own), `lost` those that never
     came back from it, `once` those that it could not differentiate twice, `twice_only` those that not three times,
     for which they are tried where `thrice` says so: from cold, tracing third derivatives takes a minute.
@@ -56,6 +59,7 @@ class Session:
     once: frozenset[str] = frozenset()
     twice_only: frozenset[str] = frozenset()
     thrice: bool = False
+    journal: Journal | None = None
 
     @cached_property
     def framework(self) -> Framework:
@@ -82,11 +86,6 @@ class Session:
     def known(self) -> tuple[Known, ...]:
         """The framework's known differences."""
         return known(self.framework.name)
-
-    @cached_property
-    def journal(self) -> Journal:
-        """This process's journal."""
-        return Journal(self.folder, self.worker, self.patience)
 
     @cached_property
     def drawable(self) -> tuple[str, ...]:
@@ -139,10 +138,16 @@ class Session:
         alphabet.use(replace(found, optimizers=optimizers, modules=tuple(getattr(self.framework, "modules", ()))))
         return names
 
+    def run(self, program: Program, framework: Framework) -> Observation:
+        """What a framework does with a program, which the journal holds meanwhile."""
+        if self.journal:
+            self.journal.write(program)
+        return run(program, framework)
+
     def check(self, rule: str) -> Check:
         """A check for one test, which is about a rule."""
         asked = self.asked(rule)
-        return Check(asked, frozenset(asked.claims), self.journal, self.known)
+        return Check(asked, frozenset(asked.claims), self.known, self.run)
 
     def witnessed(self, entry: Known) -> bool:
         """Whether an entry's witness still shows the difference."""

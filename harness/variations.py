@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import islice
 
 from frameworks.base import Framework
+from frameworks.runner import Run, run
 from harness.checking import passes
 from harness.editing import bypassed, cloned, replaced, sound, under, without
 from rules.catalogue import Needs
@@ -35,10 +36,10 @@ MOST = 40
 Variations = Iterator[tuple[str, Program]]
 
 
-def nearest(program: Program, at: int, framework: Framework, claims: Collection[Needs]) -> str | None:
+def nearest(program: Program, at: int, framework: Framework, claims: Collection[Needs], run: Run = run) -> str | None:
     """A phrase for the first variation that passes ("passes with retain_graph=True on line 3"), or None."""
     for text, changed in islice(variations(program.upto(at + 1)), MOST):
-        if passes(changed, framework, claims):
+        if passes(changed, framework, claims, run):
             return f"passes {text}"
     return None
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from frameworks.base import Framework
-from frameworks.runner import run
+from frameworks.runner import Run, run
 from reports.records import Votes
 from rules.explain import shown
 from rules.language import Apply, Backward, Detach, Grad, Instruction, Leaf, Literal, Program, Ref, Walking
@@ -26,7 +26,11 @@ STEPS = {"float64": 1e-5, "float32": 1e-2}
 
 
 def votes(
-    program: Program, framework: Framework, violation: Violation, observation: Observation | None = None
+    program: Program,
+    framework: Framework,
+    violation: Violation,
+    observation: Observation | None = None,
+    run: Run = run,
 ) -> Votes | None:
     """The three votes, as text, and what they decide; None where the violation is not about a gradient's value."""
     call = program[violation.at]
@@ -37,7 +41,7 @@ def votes(
     authority = differences = None
     if isinstance(call, Backward) and not program.stateful:
         authority = whole.gradients(program, call).get(violation.subject)
-        differences = finite_differences(program, framework, call, violation.subject)
+        differences = finite_differences(program, framework, call, violation.subject, run)
     elif observation is not None:
         tape, _ = retraced(program, observation, Reference(), framework.claims, violation.at)
         asked = call.inputs[violation.subject.output] if isinstance(call, Grad) else violation.subject
@@ -62,13 +66,15 @@ def reference_agrees(program: Program, violation: Violation) -> bool:
     return bool((np.abs(violation.want - before - authority) <= bound + 1e-12 * scale).all())
 
 
-def finite_differences(program: Program, framework: Framework, call: Backward, leaf: Ref) -> np.ndarray | None:
+def finite_differences(
+    program: Program, framework: Framework, call: Backward, leaf: Ref, run: Run = run
+) -> np.ndarray | None:
     """Central differences of the roots' elements, weighted with the cotangents; None where the forward pass fails."""
     step = program[leaf.at]
     assert isinstance(step, Leaf)
     value = step.value
     h = STEPS[value.dtype]
-    detached = _detached(program, framework)
+    detached = _detached(program, framework, run)
     out = np.zeros(len(value.data))
     for k in range(len(value.data)):
         ends = []
@@ -76,7 +82,7 @@ def finite_differences(program: Program, framework: Framework, call: Backward, l
             moved = list(value.data)
             moved[k] = float(np.dtype(value.dtype).type(moved[k] + sign * h))
             changed = Leaf(Literal(tuple(moved), value.shape, value.dtype), step.requires_grad)
-            weighted = _weighted(_forward(program, call, {**detached, leaf.at: changed}), framework, call)
+            weighted = _weighted(_forward(program, call, {**detached, leaf.at: changed}), framework, call, run)
             if weighted is None:
                 return None
             ends.append((weighted, moved[k]))
@@ -84,7 +90,7 @@ def finite_differences(program: Program, framework: Framework, call: Backward, l
     return out.reshape(value.shape)
 
 
-def _detached(program: Program, framework: Framework) -> dict[int, Leaf]:
+def _detached(program: Program, framework: Framework, run: Run) -> dict[int, Leaf]:
     """Every detached value as a constant: the derivative takes it for one, so it must not move with its source."""
     found = {}
     for at, (step, seen) in enumerate(zip(program, run(program, framework), strict=True)):
@@ -105,7 +111,7 @@ def _forward(program: Program, call: Backward, changed: Mapping[int, Leaf]) -> P
     return Program(tuple(steps))
 
 
-def _weighted(program: Program, framework: Framework, call: Backward) -> float | None:
+def _weighted(program: Program, framework: Framework, call: Backward, run: Run) -> float | None:
     seen = run(program, framework)
     total = 0.0
     for root, cotangent in zip(call.roots, call.cotangents, strict=True):

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frameworks.runner import run
 from harness import audit
 from harness.checking import Check, violation_of
 from harness.session import Session
@@ -62,7 +61,7 @@ def samples(check: Check, session: Session, op: str, times: int, seeds: int) -> 
     for program in audit.curvatures(op, session.drawable, seeds, times):
         if sound(program, op, session):
             check(program)
-            unsupported |= suspect and audit.unsupported(run(program, session.framework))
+            unsupported |= suspect and audit.unsupported(session.run(program, session.framework))
     if unsupported:
         order = {2: "second", 3: "third"}[times]
         pytest.skip(f"{session.framework.name} does not implement the {order} derivative of {op}")
@@ -73,4 +72,4 @@ def sound(program: Program, op: str, session: Session) -> bool:
     calls = [at for at, step in enumerate(program) if isinstance(step, Backward)]
     if len(calls) < 2 or op not in (session.broken if len(calls) == 2 else session.broken | session.broken_twice):
         return True
-    return violation_of(program.upto(calls[-2] + 1), session.framework, session.claims) is None
+    return violation_of(program.upto(calls[-2] + 1), session.framework, session.claims, session.run) is None

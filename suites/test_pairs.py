@@ -59,6 +59,6 @@ def programs(session: Session, name: str) -> Iterator[Program]:
         ops = {step.op for step in program if isinstance(step, Apply)}
         if needs(program) <= session.claims and ops <= set(session.framework.ops):
             if sample not in sound:
-                sound[sample] = violation_of(sample.untouched(), session.framework, session.claims) is None
+                sound[sample] = violation_of(sample.untouched(), session.framework, session.claims, session.run) is None
             if sound[sample]:
                 yield program

@@ -23,6 +23,7 @@ from frameworks.smoke import smoke
 from reports.records import Failure, Report
 from reports.stream import load
 from rules import codec
+from rules.language import Walking
 from rules.text import parse
 
 ROOT = Path(__file__).parent.parent
@@ -210,6 +211,13 @@ def test_a_process_that_dies_is_a_verdict_and_the_run_goes_on(tmp_path):
     assert seen.report.footer is not None
     assert seen.report.footer.verdict == "complete"
     assert not list(tmp_path.glob("journal-*"))
+
+
+def test_a_process_that_dies_while_a_failure_is_described_is_told_with_the_program_it_died_of(tmp_path):
+    seen = run(tmp_path, SINE, ONE, "-n", "1", framework="tests.adapters.dying:DyingLater")
+    assert verdicts(seen.report) == {SINE: "crash", ONE: "pass"}
+    program = codec.from_json(seen.failure.program)
+    assert not any(isinstance(step, Walking) for step in program), "finite differences need the forward pass alone"
 
 
 def test_without_workers_the_next_run_tells_of_a_crash(tmp_path):

@@ -7,9 +7,12 @@ import signal
 import time
 from collections.abc import Sequence
 
+import numpy as np
+
 from examples.tiny import Tensor
 from examples.tiny_adapter import Tiny
 from rules.language import Attrs
+from tests.adapters.wrong import WrongSine
 
 
 class Dying(Tiny):
@@ -26,3 +29,19 @@ class Dying(Tiny):
             case "mm":
                 time.sleep(1e6)
         return super().apply(op, operands, attrs)
+
+
+class DyingLater(WrongSine):
+    """It takes `sin` for its own derivative, and dies of a leaf that finite differences have moved."""
+
+    name = "dying later"
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.last = np.zeros(0)
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
+        if data.shape == self.last.shape and 0 < np.abs(data - self.last).max(initial=0) < 1e-4:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        self.last = data
+        return super().leaf(data, requires_grad)
