@@ -19,6 +19,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from reports.markdown import environment
 from reports.records import Report
 from reports.stream import InvalidReport, read
 
@@ -125,6 +126,23 @@ def shown(runs: list[Run]) -> Table:
     return table
 
 
+def page(runs: list[Run]) -> str:
+    """The runs of a soak as a page, in GitHub's Markdown, ending in a line end."""
+    text = (
+        environment()
+        .get_template("soak.md.j2")
+        .render(
+            runs=runs,
+            frameworks=sorted({f"{run.framework} {run.version}" for run in runs}),
+            failed=sum(bool(run.failures) for run in runs),
+            failures=[f"seed {run.seed}: {failure}" for run in runs for failure in run.failures],
+            total=lambda name: f"{sum(getattr(run, name) for run in runs):,}",
+            number=lambda n: f"{n:,.0f}",
+        )
+    )
+    return text.rstrip() + "\n"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Soak; 0 where no run broke a rule, 1 where one did, 4 where a run could not be had, 130 where it was stopped."""
     parser = argparse.ArgumentParser(prog="python -m harness.soak", description=__doc__.partition("\n\n")[0])
@@ -133,6 +151,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--workers", default="auto", help="as for pytest -n")
     parser.add_argument("--folder", type=Path, default=Path("soak"), help="where the ledger and the reports go")
+    parser.add_argument("--page", type=Path, help="write the ledger to this file, as Markdown, too")
     parser.add_argument("more", nargs="*", help="further options and paths for pytest, after a double dash")
     given = parser.parse_args(arguments)
     console = Console(highlight=False)
@@ -154,6 +173,8 @@ def main(arguments: list[str] | None = None) -> int:
         console.print(str(error), markup=False, style="red", soft_wrap=True)
         return UNUSABLE
     console.print(shown(runs))
+    if given.page:
+        given.page.write_text(page(runs), encoding="utf-8")
     return code or int(any(run.failures for run in runs))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from harness.soak import ledger, main
+from harness.soak import Run, ledger, main, page
 
 FEW = ["--programs", "60", "--workers", "0", "--first-seed", "5", "--"]
 TESTS = ["suites/test_detach.py", "--hypothesis-profile=quick", "-k", "test_values"]
@@ -26,6 +27,23 @@ def test_it_runs_until_enough_programs_were_judged_and_goes_on_from_there(tmp_pa
     assert "1 runs" in capsys.readouterr().out
     assert main([*folder, "--programs", str(runs[0].programs + 1), "--workers", "0", "--", *TESTS]) == 0
     assert [run.seed for run in ledger(tmp_path)] == [5, 6]
+
+
+def test_the_ledger_is_a_page_too(tmp_path: Path):
+    runs = [Run(5, "torch", "2.13", "standard", 1500, 20, 3, (), 3.0, True, "abc1234")]
+    runs.append(
+        Run(6, "torch", "2.13", "standard", 500, 4, 0, ("detach/values in a|b: x.json",), 0.0, False, "abc1234")
+    )
+    (tmp_path / "ledger.jsonl").write_text("".join(json.dumps(asdict(run)) + "\n" for run in runs), encoding="utf-8")
+    written = tmp_path / "soak.md"
+    main(["--folder", str(tmp_path), "--programs", "1", "--page", str(written)])
+    text = written.read_text(encoding="utf-8")
+    assert "2,000 programs" in text
+    assert "1 of 2 runs had failures" in text
+    assert "| 5 | `abc1234` | torch 2.13 | standard | 1,500 | 3 | 20 | 0 | 500 |" in text
+    assert "| 6 | `abc1234` | torch 2.13 | standard, stopped | 500 | 0 | 4 | 1 |  |" in text
+    assert "- seed 6: detach/values in a\\|b: x.json" in text
+    assert "No run had a failure." in page(runs[:1])
 
 
 def test_failures_are_kept_and_told(tmp_path: Path, capsys):
