@@ -67,7 +67,7 @@ def _race(task: Task, path: Path) -> None:
 
 
 def tasks(sample: int | None, done: Results) -> list[Task]:
-    """What is left to do, the long pieces first."""
+    """What is left to do: the hunts, the long ones first, then the races, for which all of the reference is staged."""
     from tests.rivals import opinfo
     from tests.rivals.cases import RIVALS
     from tests.rivals.race import BUDGET
@@ -79,15 +79,15 @@ def tasks(sample: int | None, done: Results) -> list[Task]:
     rivals = [name for name in RIVALS if name != "OpInfo" or opinfo.available()]
     if len(rivals) < len(RIVALS):
         Console(stderr=True).print("OpInfo is left out: its database needs the package expecttest")
-    left = []
+    hunted = {row.member for row in done.rows}
+    left = [Task((name,)) for name in hand if name not in hunted]
+    rest = [name for name in made if f"zoo/{name}" not in hunted]
+    left += [Task(tuple(rest[at : at + 20])) for at in range(0, len(rest), 20)]
     for rival in rivals:
         members = tuple(name for name in raced if (rival, name) not in done.finds_by_name)
         if members:
             left.append(Task(members, rival, QUICK_BUDGET if sample else BUDGET))
-    hunted = {row.member for row in done.rows}
-    left += [Task((name,)) for name in hand if name not in hunted]
-    rest = [name for name in made if f"zoo/{name}" not in hunted]
-    return left + [Task(tuple(rest[at : at + 20])) for at in range(0, len(rest), 20)]
+    return left
 
 
 def _chosen(names: Iterable[str], count: int | None) -> list[str]:
