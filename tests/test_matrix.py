@@ -11,7 +11,7 @@ import pytest
 from rules.catalogue import RULES
 from tests.matrix import page
 from tests.matrix.rows import Cell, Row, append, decode, encode, records
-from tests.matrix.summary import Long, Results, Round, entrants, families, killers, kinds, long
+from tests.matrix.summary import Long, Results, Round, Whole, entrants, families, killers, kinds, long
 from tests.matrix.working import read, tasks
 
 CAUGHT = Cell(
@@ -51,6 +51,9 @@ def test_a_row_survives_the_folder(tmp_path: Path) -> None:
     assert back.rows == (HAND,)
     assert decode({**encode(HAND)}) == HAND
     assert back.finds_by_name["gradcheck", "sin_sign"]["seconds"] == 2.0
+    assert back.whole is None
+    append(tmp_path / "whole.jsonl", {"record": "whole", "seconds": 1200, "jobs": 2})
+    assert read(tmp_path).whole == Whole(1200, 2)
 
 
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
@@ -87,6 +90,9 @@ def test_pages_name_what_falls_short() -> None:
     assert "| zoo/overwrites | **3** | · |" in text
     assert "| gradcheck | 100 | 6 | 1 | 1 of 1 | 1 | 2.0 | 0 of 0 | 0 |  |" in text
     assert "astype_float32" in text
+    assert "All that is on this page" not in text
+    told = page.pages(replace(results(), whole=Whole(1200, 2)), "abc")[page.PAGE]
+    assert "took\n20 minutes with 2 processes." in told
 
 
 def test_long_programs_have_a_reason() -> None:

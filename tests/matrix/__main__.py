@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import asdict
 
 from rich.console import Console
 
 from tests.matrix import page
-from tests.matrix.rows import FOLDER, ROOT, commit
+from tests.matrix.rows import FOLDER, ROOT, append, commit
 from tests.matrix.settings import SURE
+from tests.matrix.summary import Whole
 from tests.matrix.working import read, run, tasks
 
 
@@ -29,10 +31,14 @@ def main() -> int:
     revision = options.revision or commit()
     folder = FOLDER / (revision if options.sample is None else f"{revision}-sample")
     began = time.perf_counter()
-    left = tasks(options.sample, read(folder))
+    done = read(folder)
+    left = tasks(options.sample, done)
     if options.only:
         left = [task for task in left if (task.rival is None) == (options.only == "hunts")]
     run(left, options.jobs, folder)
+    if not (options.only or done.rows or done.laps):
+        whole = Whole(round(time.perf_counter() - began), options.jobs)
+        append(folder / "whole.jsonl", {"record": "whole", **asdict(whole)})
     results, console = read(folder), Console(width=150, highlight=False)
     console.print(page.short(results), markup=False, soft_wrap=True)
     console.print(f"{len(left)} tasks in {time.perf_counter() - began:.0f} s with {options.jobs} processes; {folder}")

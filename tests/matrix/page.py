@@ -58,6 +58,7 @@ def _template(name: str, results: Results, revision: str) -> str:
         misnamed=[row for row in results.rows if row.mine.killed and not row.right],
         elsewhere=[row for row in results.rows if row.killed and not row.mine.killed],
         entrants=summary.entrants(results),
+        whole=results.whole,
         others=OTHERS,
         below=BELOW,
         raced=(RACED, RACED_BY_HAND),

@@ -27,13 +27,22 @@ class Round:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A run that did everything, from nothing: its seconds, and how many processes it had."""
+
+    seconds: float
+    jobs: int
+
+
 @dataclass(frozen=True)
 class Results:
-    """Everything that was found out: rows of the matrix, and what each rival did with each member."""
+    """Everything that was found out: rows of the matrix, what each rival did with each member, and what it took."""
 
     rows: tuple[Row, ...]
     finds_by_name: dict[tuple[str, str], dict[str, Any]]
     laps: dict[str, Round]
+    whole: Whole | None = None
 
     @cached_property
     def by_hand(self) -> list[Row]:

@@ -17,7 +17,7 @@ from rich.progress import Progress
 
 from tests.matrix.rows import append, decode, encode, records
 from tests.matrix.settings import QUICK_BUDGET, RACED, RACED_BY_HAND
-from tests.matrix.summary import Results, Round
+from tests.matrix.summary import Results, Round, Whole
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _checksum(name: str) -> int:
 
 def read(folder: Path) -> Results:
     """Everything that a folder holds."""
-    rows, finds, laps = {}, {}, {}
+    rows, finds, laps, whole = {}, {}, {}, None
     for record in records(folder):
         kind = record.pop("record")
         match kind:
@@ -116,7 +116,9 @@ def read(folder: Path) -> Results:
                 finds[record["rival"], record["name"]] = record
             case "lap":
                 laps[record["rival"]] = Round(**record)
-    return Results(tuple(rows.values()), finds, laps)
+            case "whole":
+                whole = Whole(**record)
+    return Results(tuple(rows.values()), finds, laps, whole)
 
 
 def run(left: Sequence[Task], jobs: int, folder: Path) -> None:
