@@ -104,7 +104,9 @@ def _checksum(name: str) -> int:
 
 
 def read(folder: Path) -> Results:
-    """Everything that a folder holds."""
+    """Everything that a folder holds, in an order that says nothing of which process was done first."""
+    from tests.rivals.cases import RIVALS
+
     rows, finds, laps, whole = {}, {}, {}, None
     for record in records(folder):
         kind = record.pop("record")
@@ -118,7 +120,8 @@ def read(folder: Path) -> Results:
                 laps[record["rival"]] = Round(**record)
             case "whole":
                 whole = Whole(**record)
-    return Results(tuple(rows.values()), finds, laps, whole)
+    ordered = sorted(rows.values(), key=lambda row: (row.generated, row.own, row.member))
+    return Results(tuple(ordered), finds, {name: laps[name] for name in RIVALS if name in laps}, whole)
 
 
 def run(left: Sequence[Task], jobs: int, folder: Path) -> None:
