@@ -298,12 +298,18 @@ def test_replay_says_why_a_file_cannot_run(tmp_path):
 # -- interruptions and cut files -------------------------------------------------------------------------------------
 
 
+def _interruptible() -> None:
+    """A shell starts what runs in the background deaf to the keyboard, and that is inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_an_interrupted_run_says_so(workers, tmp_path):
     words, environment = command(tmp_path, "suites/test_lifetime.py", "-n", workers, framework=f"{WRONG}:Slow")
     with subprocess.Popen(
-        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
+        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        preexec_fn=_interruptible,
+    ) as process:  # fmt: skip
         wait_for(tmp_path / "records.jsonl", '"record":"result"')
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=60)
