@@ -41,11 +41,11 @@ PACKAGES = ("torch", "jax", "jaxlib", "numpy", "scipy", "hypothesis", "pytest", 
 class Session:
     """A framework under test and the options of the run.
 
-    `worker` names the process among pytest-xdist's; `patience` is how many seconds a program may take; `journal` is
-    kept while tests run; `wrong` are the
+    `worker` names the process among pytest-xdist's; `patience` is how many seconds a program may take; `wrong` are the
     ops that an audit elsewhere found wrong by themselves (None: the session holds its own), `lost` those that never
     came back from it, `once` those that it could not differentiate twice, `twice_only` those that not three times,
     for which they are tried where `thrice` says so: from cold, tracing third derivatives takes a minute.
+    `journal` is what programs are written down in before they run, while tests do.
     """
 
     name: str

@@ -11,7 +11,6 @@ import argparse
 import json
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -117,13 +116,19 @@ def shown(runs: list[Run]) -> Table:
         rate = run.programs / run.seconds if run.seconds else 0.0
         cells = (run.programs, run.known, run.left_open, len(run.failures))
         table.add_row(str(run.seed), run.commit, *(f"{n:,}" for n in cells), f"{rate:,.0f}")
-    total = Counter[str]()
-    for run in runs:
-        total.update(programs=run.programs, known=run.known, left_open=run.left_open, failures=len(run.failures))
     table.add_section()
-    sums = (total[name] for name in ("programs", "known", "left_open", "failures"))
-    table.add_row(f"{len(runs)} runs", "", *(f"{n:,}" for n in sums), "")
+    table.add_row(f"{len(runs)} runs", "", *(f"{n:,}" for n in summed(runs).values()), "")
     return table
+
+
+def summed(runs: list[Run]) -> dict[str, int]:
+    """What all runs of a soak come to."""
+    return {
+        "programs": sum(run.programs for run in runs),
+        "known": sum(run.known for run in runs),
+        "left_open": sum(run.left_open for run in runs),
+        "failures": sum(len(run.failures) for run in runs),
+    }
 
 
 def page(runs: list[Run]) -> str:
@@ -136,7 +141,7 @@ def page(runs: list[Run]) -> str:
             frameworks=sorted({f"{run.framework} {run.version}" for run in runs}),
             failed=sum(bool(run.failures) for run in runs),
             failures=[f"seed {run.seed}: {failure}" for run in runs for failure in run.failures],
-            total=lambda name: f"{sum(getattr(run, name) for run in runs):,}",
+            total=summed(runs),
             number=lambda n: f"{n:,.0f}",
         )
     )
@@ -154,6 +159,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, help="write the ledger to this file, as Markdown, too")
     parser.add_argument("more", nargs="*", help="further options and paths for pytest, after a double dash")
     given = parser.parse_args(arguments)
+    if given.page and not given.page.parent.is_dir():  # said before the soak, not after it
+        parser.error(f"--page: there is no folder {given.page.parent}")
     console = Console(highlight=False)
     given.folder.mkdir(parents=True, exist_ok=True)
     asked = given.folder.resolve(), given.framework, given.programs, given.first_seed, given.workers, given.more

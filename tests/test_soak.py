@@ -46,6 +46,13 @@ def test_the_ledger_is_a_page_too(tmp_path: Path):
     assert "No run had a failure." in page(runs[:1])
 
 
+def test_a_page_without_a_folder_is_told_before_anything_runs(tmp_path: Path, capsys):
+    with pytest.raises(SystemExit):
+        main(["--folder", str(tmp_path), "--page", str(tmp_path / "none" / "soak.md"), *FEW, *TESTS])
+    assert "--page: there is no folder" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_failures_are_kept_and_told(tmp_path: Path, capsys):
     framework = ["--framework", "tests.zoo.accumulation:Overwrites"]
     tests = ["suites/test_accumulation.py", "--hypothesis-profile=quick", "-k", "test_adds"]

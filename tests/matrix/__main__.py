@@ -36,7 +36,7 @@ def main() -> int:
     if options.only:
         left = [task for task in left if (task.rival is None) == (options.only == "hunts")]
     run(left, options.jobs, folder)
-    if not (options.only or done.rows or done.laps):
+    if not (options.sample or options.only or done.rows or done.laps):
         whole = Whole(round(time.perf_counter() - began), options.jobs)
         append(folder / "whole.jsonl", {"record": "whole", **asdict(whole)})
     results, console = read(folder), Console(width=150, highlight=False)
