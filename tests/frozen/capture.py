@@ -1,0 +1,43 @@
+"""A pytest plugin that writes down every program that a run checks: `FROZEN=FILE pytest -p tests.frozen.capture ...`.
+
+A line is a JSON object: the suite's module, the rule that its test is about, and the program (or two related ones).
+Each worker writes a file of its own, FILE.gw0 and so on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from harness import relations
+from harness.checking import Check
+from rules import codec
+from rules.language import Program
+from rules.relating import Related
+
+FILE = os.environ["FROZEN"] + "." + os.environ.get("PYTEST_XDIST_WORKER", "main")
+
+
+def form(program: Program | Related) -> Any:
+    """The JSON form of a program, or of two related ones."""
+    return relations.to_json(program) if isinstance(program, Related) else codec.to_json(program)
+
+
+def _install() -> None:
+    stream, original = open(FILE, "w", encoding="utf-8"), Check.__call__  # noqa: SIM115
+
+    def call(check: Check, program: Program | Related) -> None:
+        suite = os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0].rpartition("/test_")[2].removesuffix(".py")
+        counts = check.framework.name.endswith("counting") or "counts saved tensors" in {
+            need.value for need in check.claims
+        }
+        line = {"suite": suite, "counts": counts, "program": form(program)}
+        stream.write(json.dumps(line, separators=(",", ":")) + "\n")
+        stream.flush()
+        original(check, program)
+
+    Check.__call__ = call  # type: ignore[method-assign]
+
+
+_install()

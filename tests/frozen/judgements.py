@@ -1,0 +1,129 @@
+"""What the suite says of a program, as JSON: what each instruction may do, the judgement, and how a failure is told."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from frameworks.base import Framework
+from frameworks.runner import run
+from harness import failures, relations
+from harness.checking import Broken, companion, related_as
+from harness.session import Session
+from reports import records
+from rules import codec
+from rules.graph import Expectation
+from rules.judge import judge
+from rules.language import Instruction, Modes
+from rules.ops.writes import APPLIED
+from rules.reference.values import Reference
+from rules.tape import Tape
+from rules.verdicts import Violation
+
+Json = Any
+TOLD = 2
+"""How many failures of a faulty framework are told in full; that takes longest."""
+
+
+class Freezer:
+    """Judges programs for one framework."""
+
+    def __init__(self, name: str) -> None:
+        self.session = Session(name, Path(tempfile.mkdtemp()), wrong=frozenset())
+        self.told = TOLD
+        self.expected: list[str] = []
+        expect = Tape.expect
+
+        def watched(tape: Tape, at: int, step: Instruction, modes: Modes = ()) -> Expectation:
+            found = expect(tape, at, step, modes)
+            raises = ", ".join(sorted(f"{kind.value}: {rule}" for kind, rule in found.raises.items()))
+            self.expected.append(f"{at} {found.returns} [{raises}] {found.exercises} {found.unclear}")
+            return found
+
+        Tape.expect = watched  # type: ignore[method-assign]
+        self.restore = lambda: setattr(Tape, "expect", expect)
+
+    def line(self, form: Json) -> Json:
+        """All that is said of a program, given as a line of a capture; the process has one freezer at a time."""
+        counts = companion(self.session.framework) if form["counts"] else None
+        framework = counts or self.session.framework
+        program = form["program"]
+        self.expected.clear()
+        if relations.is_relation(program):
+            found = self._related(program, framework)
+        else:
+            found = self._alone(program, framework)
+        return {"suite": form["suite"], "id": digest(json.dumps(program)), **found}
+
+    def _alone(self, form: Json, framework: Framework) -> Json:
+        program = codec.from_json(form, APPLIED)
+        written = codec.to_json(program)
+        observation = run(program, framework)
+        reference = Reference() if program.stateful else Reference(program)
+        judgement = judge(program, observation, reference, framework.claims)
+        expected = digest("\n".join(self.expected))
+        return {
+            "written": digest(json.dumps(written)),
+            "expected": expected,
+            "exercised": dict(sorted(judgement.exercised.items())),
+            "unspecified": judgement.lost,
+            "violation": violated(judgement.violation),
+            **self._told(judgement.violation, lambda v: Broken(program, observation, v, framework)),
+        }
+
+    def _related(self, form: Json, framework: Framework) -> Json:
+        related = relations.from_json(form, APPLIED)
+        one, other = run(related.first, framework), run(related.second, framework)
+        relation = related_as(related, one, other, framework)
+        return {
+            "written": digest(json.dumps(relations.to_json(related))),
+            "decided": relation.decided,
+            "violation": violated(relation.violation),
+            **self._told(relation.violation, lambda v: Broken(related.first, one, v, framework, related)),
+        }
+
+    def _told(self, violation: Violation | None, broken: Any) -> Json:
+        if violation is None or not self.told:
+            return {}
+        self.told -= 1
+        failure = records.encode(failures.failure(broken(violation), "suites/test_frozen.py::test_it", self.session))
+        for path in ("replay", "command", "script"):
+            failure[path] = str(failure.get(path)).replace(str(self.session.folder), "DIR")
+        return {"told": failure}
+
+
+def violated(violation: Violation | None) -> Json:
+    """A violation as JSON, its arrays as digests."""
+    if violation is None:
+        return None
+    arrays = {name: _array(getattr(violation, name)) for name in ("held", "got", "want", "bound")}
+    return {
+        "rule": violation.rule, "at": violation.at, "observed": violation.observed,
+        "allowed": [list(pair) for pair in violation.allowed], "subject": str(violation.subject),
+        "op": violation.op, "diagnosis": violation.diagnosis, "partner": str(violation.partner), **arrays,
+    }  # fmt: skip
+
+
+def _array(value: np.ndarray | None) -> str | None:
+    return None if value is None else digest(repr(np.asarray(value, dtype=float).tolist()))
+
+
+def digest(text: str) -> str:
+    """A short name for a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def lines(path: Path) -> Iterator[Json]:
+    """The lines of a capture, each program once."""
+    seen = set()
+    with path.open(encoding="utf-8") as stream:
+        for text in stream:
+            if text not in seen:
+                seen.add(text)
+                yield json.loads(text)
