@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, NamedTuple, get_args
 
-from rules.language import VERSION, Attr, Attrs, Groups, Instruction, Literal, Modes, Program, Ref
+from rules.language import (
+    VERSION, Apply, AssignGrad, Attr, Attrs, Backward, Clip, Detach, DetachInPlace, Drop, Grad, Groups, Held, Hook,
+    Instruction, Leaf, Literal, Modes, Optimizer, Program, Ref, RemoveHook, RequiresGrad, RetainGrad, Step, Write,
+    ZeroGrad,
+)
 from rules.validation import MalformedProgram, validate
 
 Json = Any
@@ -225,5 +228,26 @@ def _keys(of: Iterable[Field[Any]]) -> Iterator[str]:
 
 _FIELDS: dict[type, tuple[Field[Any], ...]] = {kind: fields(kind) for kind in get_args(Instruction)}
 _KEYS = {kind: {"do", "modes", *_keys(of)} for kind, of in _FIELDS.items()}
-_WORDS = {kind: re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower() for kind in _FIELDS}
+_WORDS: dict[type, str] = {
+    Leaf: "leaf",
+    Apply: "apply",
+    Detach: "detach",
+    Write: "write",
+    DetachInPlace: "detach_in_place",
+    RequiresGrad: "requires_grad",
+    Backward: "backward",
+    Grad: "grad",
+    RetainGrad: "retain_grad",
+    Hook: "hook",
+    RemoveHook: "remove_hook",
+    ZeroGrad: "zero_grad",
+    Held: "held",
+    AssignGrad: "assign_grad",
+    Optimizer: "optimizer",
+    Step: "step",
+    Clip: "clip",
+    Drop: "drop",
+}
+"""The word of each instruction in the JSON form: spelled out, so that a class that is renamed changes no file."""
+
 _KINDS: dict[str, type] = {word: kind for kind, word in _WORDS.items()}
