@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.rules.catalogue import Needs
 
 from examples import tiny
-from rules.catalogue import Needs
-from rules.dialect import Dialect
-from rules.language import Attrs
-from rules.observations import Kind
 
 OPS = {
     "add": "tiny.add({0}, {1})",

@@ -13,11 +13,10 @@ from inspect import Parameter, signature
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-
-from rules.catalogue import Needs
-from rules.dialect import Dialect
-from rules.language import Attrs, Groups
-from rules.observations import Kind
+from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs.language import Attrs, Groups
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.rules.catalogue import Needs
 
 Value = Any
 HookFunction = Callable[[Value], Value | None]

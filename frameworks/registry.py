@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import cast
 
-from frameworks.base import ATTRIBUTES, METHODS, Framework
+from autograd_conformance.frameworks.base import ATTRIBUTES, METHODS, Framework
 
-FRAMEWORKS = {"torch": ("frameworks.torch_eager:TorchEager", "torch==2.13.0")}
+FRAMEWORKS = {"torch": ("autograd_conformance.frameworks.pytorch.eager:TorchEager", "torch==2.13.0")}
 """Name, factory, and what to install."""
 
 

@@ -7,10 +7,8 @@ from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import numpy as np
-
-from frameworks.base import Framework, FullFramework, HookFunction, HookRaised, Value
-from rules.catalogue import Needs
-from rules.language import (
+from autograd_conformance.frameworks.base import Framework, FullFramework, HookFunction, HookRaised, Value
+from autograd_conformance.programs.language import (
     SHOWING,
     Apply,
     AssignGrad,
@@ -37,8 +35,20 @@ from rules.language import (
     Write,
     ZeroGrad,
 )
-from rules.observations import Fired, Gradient, Kind, NotRun, Observation, Outcome, Raised, Returned, Seen, Tensor
-from rules.usage import holders, made_for, operands, results
+from autograd_conformance.programs.observations import (
+    Fired,
+    Gradient,
+    Kind,
+    NotRun,
+    Observation,
+    Outcome,
+    Raised,
+    Returned,
+    Seen,
+    Tensor,
+)
+from autograd_conformance.programs.operands import holders, made_for, operands, results
+from autograd_conformance.rules.catalogue import Needs
 
 Run = Callable[[Program, Framework], Observation]
 """What runs a program: `run`, or something that also writes down what it runs."""

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-
-from frameworks.base import Framework, lacking
-from frameworks.registry import BrokenAdapter
-from rules.catalogue import Needs
-from rules.language import DTYPES, Attrs
-from rules.observations import Kind
-from rules.ops import OPS
-from rules.ops.op import choices_of, rest_of
-from rules.ops.writes import APPLIED
+from autograd_conformance.frameworks.base import Framework, lacking
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.ops.catalogue import APPLIED
+from autograd_conformance.ops.row import choices_of, rest_of
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import DTYPES, Attrs
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.rules.catalogue import Needs
 
 VECTOR = (2,)
 

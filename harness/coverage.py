@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from rules.language import (
+from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
     Backward,
@@ -32,7 +32,7 @@ from rules.language import (
     ZeroGrad,
     records,
 )
-from rules.usage import operands, results
+from autograd_conformance.programs.operands import operands, results
 
 ACTIONS = (
     "backward", "backward retaining", "backward creating", "backward into inputs", "grad", "grad creating", "held",

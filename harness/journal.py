@@ -13,8 +13,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from rules import codec
-from rules.language import Program
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.language import Program
 
 PATIENCE = 60.0
 """Seconds that one program may take."""

@@ -12,17 +12,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from autograd_conformance.harness import journal
+from autograd_conformance.harness.coverage import Met, from_json
+from autograd_conformance.harness.failures.record import lost
+from autograd_conformance.harness.pages.claims import claim_records, observing
+from autograd_conformance.harness.session import Session, now, rules
+from autograd_conformance.reports.records import Coverage, Footer, Header, Known, Result, Setting, decode
+from autograd_conformance.reports.render import markdown
+from autograd_conformance.reports.render.terminal import print_summary
+from autograd_conformance.reports.stream import Writer, read
 from rich.console import Console
-
-from harness import journal
-from harness.claims import claim_records, observing
-from harness.coverage import Met, from_json
-from harness.failures import lost
-from harness.session import Session, now, rules
-from reports import markdown
-from reports.records import Coverage, Footer, Header, Known, Result, Setting, decode
-from reports.stream import Writer, read
-from reports.terminal import print_summary
 
 PROPERTY = "conformance"
 """The user property under which tests send their records."""

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from frameworks.base import Framework
-from frameworks.runner import run
-from harness import relations
-from harness.checking import Broken, companion, related_as
-from rules import codec
-from rules.catalogue import Needs
-from rules.judge import judge
-from rules.language import (
+from autograd_conformance.frameworks.base import Framework
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.harness.check import Broken, companion, related_as
+from autograd_conformance.harness.failures import related as relations
+from autograd_conformance.ops.catalogue import APPLIED
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
     Backward,
@@ -35,10 +34,11 @@ from rules.language import (
     Write,
     ZeroGrad,
 )
-from rules.ops.writes import APPLIED
-from rules.reference.values import Reference
-from rules.relating import Related
-from rules.validation import MalformedProgram
+from autograd_conformance.programs.validation import MalformedProgram
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.rules.relations.relation import Related
 
 Verdict = Literal["fixed", "still failing", "cannot run"]
 

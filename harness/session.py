@@ -11,21 +11,20 @@ from functools import cached_property
 from pathlib import Path
 
 import hypothesis
-
-from frameworks.base import USUAL_OPTIMIZERS, Framework
-from frameworks.known import Known, known
-from frameworks.registry import load
-from frameworks.runner import run
-from frameworks.smoke import smoke
-from harness.audit import at_fault, is_long, once_only, twice_only, wrong_ops
-from harness.checking import Check, companion, is_known, violation_of
-from harness.journal import PATIENCE, Journal
-from reports import records
-from rules.catalogue import RULES, Needs
-from rules.language import DTYPES, Program
-from rules.observations import Observation
-from rules.ops import OPS
-from strategies import alphabet
+from autograd_conformance.frameworks.base import USUAL_OPTIMIZERS, Framework
+from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.smoke import smoke
+from autograd_conformance.harness.audit.programs import at_fault, is_long, once_only, twice_only, wrong_ops
+from autograd_conformance.harness.check import Check, companion, is_known, violation_of
+from autograd_conformance.harness.journal import PATIENCE, Journal
+from autograd_conformance.harness.known import Known, known
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import DTYPES, Program
+from autograd_conformance.programs.observations import Observation
+from autograd_conformance.reports import records
+from autograd_conformance.rules.catalogue import RULES, Needs
+from autograd_conformance.strategies.building import alphabet
 
 SUITE_VERSION = "0.1"
 ADAPTER_ERROR = 10

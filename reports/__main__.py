@@ -1,4 +1,4 @@
-"""``python -m reports FILE``: what a record file says, in the terminal or as a Markdown page."""
+"""``python -m autograd_conformance.reports FILE``: what a record file says, in the terminal or as a Markdown page."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from autograd_conformance.reports.render import markdown
+from autograd_conformance.reports.render.terminal import print_summary
+from autograd_conformance.reports.stream import InvalidReport, load
 from rich.console import Console
-
-from reports import markdown
-from reports.stream import InvalidReport, load
-from reports.terminal import print_summary
 
 INVALID = 3
 """The exit code for a file that is not a sound report, or a page that cannot be written."""
@@ -33,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m reports", description="Show what a file of records says.")
+    parser = argparse.ArgumentParser(
+        "python -m autograd_conformance.reports", description="Show what a file of records says."
+    )
     parser.add_argument("file", metavar="FILE", help="a record file (JSON Lines)")
     parser.add_argument("--markdown", metavar="OUT", type=Path, help="also write the report as a Markdown page")
     parser.add_argument(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from reports.records import Report
-from reports.stream import read
+from autograd_conformance.reports.records import Report
+from autograd_conformance.reports.stream import read
 
 
 def combine(paths: Iterable[str | Path]) -> list[Report]:

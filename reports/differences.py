@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reports.prose import counted
-from reports.records import Known, Report
+from autograd_conformance.reports.prose import counted
+from autograd_conformance.reports.records import Known, Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal, get_args
 
-from reports.claims import ClaimProgram, ClaimRecord
+from autograd_conformance.reports.claims import ClaimProgram, ClaimRecord
 
 VERSION = 1
 """The version of the record format: written into every header."""

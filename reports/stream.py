@@ -13,11 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
-
-from reports.claims import ClaimRecord
-from reports.records import (
+from autograd_conformance.reports.claims import ClaimRecord
+from autograd_conformance.reports.records import (
     NAMES,
     VERSION,
     Coverage,
@@ -32,6 +29,8 @@ from reports.records import (
     decode,
     encode,
 )
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
 
 SCHEMA = Path(__file__).with_name("records.schema.json")
 """The published JSON Schema of a line in a record file."""

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from reports.differences import Difference, Entry, entries, shown
-from reports.prose import counted, listed, shortened
-from reports.records import WRONG, Failure, Level, Report, Result, RuleRecord
+from autograd_conformance.reports.differences import Difference, Entry, entries, shown
+from autograd_conformance.reports.prose import counted, listed, shortened
+from autograd_conformance.reports.records import WRONG, Failure, Level, Report, Result, RuleRecord
 
 THRESHOLD = 20
 """A rule that programs exercised fewer times than this has not been tested: its verdict is vacuous."""

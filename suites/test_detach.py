@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 import pytest
+from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.situations import detach
 from hypothesis import given
-
-from rules.language import Program
-from strategies import situations
 
 rule = pytest.mark.rule
 
 
 @rule("detach/blocks")
-@given(program=situations.detached_operands())
+@given(program=detach.detached_operands())
 def test_blocks(check, program: Program):
     check(program)
 
 
 @rule("detach/values")
-@given(program=situations.detached_operands())
+@given(program=detach.detached_operands())
 def test_values(check, program: Program):
     check(program)
 
 
 @rule("detach/root-raises")
-@given(program=situations.detached_roots())
+@given(program=detach.detached_roots())
 def test_root_raises(check, program: Program):
     check(program)
 
 
 @rule("detach/keeps-source")
-@given(program=situations.detached_sources())
+@given(program=detach.detached_sources())
 def test_keeps_source(check, program: Program):
     check(program)
 
 
 @rule("detach/in-place")
-@given(program=situations.cut_values())
+@given(program=detach.cut_values())
 def test_in_place(check, program: Program):
     check(program)
 
 
 @rule("detach/view-raises")
-@given(program=situations.cut_views())
+@given(program=detach.cut_views())
 def test_view_raises(check, program: Program):
     check(program)

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import pytest
+from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.random_programs import programs
+from autograd_conformance.strategies.situations import errors
 from hypothesis import given
-
-from rules.language import Program
-from strategies import situations
-from strategies.programs import programs
 
 rule = pytest.mark.rule
 
 
 @rule("errors/no-grad-root")
-@given(program=situations.no_grad_roots())
+@given(program=errors.no_grad_roots())
 def test_no_grad_root(check, program: Program):
     check(program)
 
 
 @rule("errors/non-scalar-root")
-@given(program=situations.implicit_cotangents())
+@given(program=errors.implicit_cotangents())
 def test_non_scalar_root(check, program: Program):
     check(program)
 
 
 @rule("errors/cotangent-shape")
-@given(program=situations.wrong_cotangents())
+@given(program=errors.wrong_cotangents())
 def test_cotangent_shape(check, program: Program):
     check(program)
 
@@ -37,24 +36,24 @@ def test_legal_returns(check, program: Program):
 
 
 @rule("errors/refusal-keeps-gradients")
-@given(program=situations.refused_after_gradients())
+@given(program=errors.refused_after_gradients())
 def test_refusal_keeps_gradients(check, program: Program):
     check(program)
 
 
 @rule("errors/refusal-keeps-graph")
-@given(program=situations.refused())
+@given(program=errors.refused())
 def test_refusal_keeps_graph(check, program: Program):
     check(program)
 
 
 @rule("errors/not-torn")
-@given(program=situations.failing_walks())
+@given(program=errors.failing_walks())
 def test_not_torn(check, program: Program):
     check(program)
 
 
 @rule("errors/goes-on")
-@given(program=situations.resumed())
+@given(program=errors.resumed())
 def test_goes_on(check, program: Program):
     check(program)

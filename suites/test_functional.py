@@ -3,81 +3,80 @@
 from __future__ import annotations
 
 import pytest
+from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.situations import functional
 from hypothesis import given
-
-from rules.language import Program
-from strategies import situations
 
 rule = pytest.mark.rule
 
 
 @rule("functional/value")
-@given(program=situations.functional_gradients())
+@given(program=functional.functional_gradients())
 def test_value(check, program: Program):
     check(program)
 
 
 @rule("functional/no-accumulation")
-@given(program=situations.functional_beside_held())
+@given(program=functional.functional_beside_held())
 def test_no_accumulation(check, program: Program):
     check(program)
 
 
 @rule("functional/frees")
-@given(program=situations.functional_frees())
+@given(program=functional.functional_frees())
 def test_frees(check, program: Program):
     check(program)
 
 
 @rule("functional/inner-input")
-@given(program=situations.inner_inputs())
+@given(program=functional.inner_inputs())
 def test_inner_input(check, program: Program):
     check(program)
 
 
 @rule("functional/duplicates")
-@given(program=situations.duplicate_inputs())
+@given(program=functional.duplicate_inputs())
 def test_duplicates(check, program: Program):
     check(program)
 
 
 @rule("functional/unused-raises")
-@given(program=situations.unused_inputs())
+@given(program=functional.unused_inputs())
 def test_unused_raises(check, program: Program):
     check(program)
 
 
 @rule("functional/unused-none")
-@given(program=situations.allowed_unused())
+@given(program=functional.allowed_unused())
 def test_unused_none(check, program: Program):
     check(program)
 
 
 @rule("functional/materialized")
-@given(program=situations.materialized())
+@given(program=functional.materialized())
 def test_materialized(check, program: Program):
     check(program)
 
 
 @rule("functional/options")
-@given(program=situations.contradicting_options())
+@given(program=functional.contradicting_options())
 def test_options(check, program: Program):
     check(program)
 
 
 @rule("functional/input-no-grad")
-@given(program=situations.constant_inputs())
+@given(program=functional.constant_inputs())
 def test_input_no_grad(check, program: Program):
     check(program)
 
 
 @rule("functional/inputs-only")
-@given(program=situations.restricted_calls())
+@given(program=functional.restricted_calls())
 def test_inputs_only(check, program: Program):
     check(program)
 
 
 @rule("functional/no-inputs")
-@given(program=situations.empty_inputs())
+@given(program=functional.empty_inputs())
 def test_no_inputs(check, program: Program):
     check(program)

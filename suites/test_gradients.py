@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from autograd_conformance.harness.audit import programs as audit
+from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.random_programs import programs
+from autograd_conformance.strategies.situations import accumulation, gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from harness import audit
-from rules.language import Program
-from strategies import situations
-from strategies.programs import programs
 
 rule = pytest.mark.rule
 
@@ -32,7 +31,7 @@ def test_op_samples(check, prepared, op):
 @settings(max_examples=FEW)
 @given(data=st.data())
 def test_op(check, op, data):
-    check(data.draw(situations.single_ops(op)))
+    check(data.draw(gradients.single_ops(op)))
 
 
 @rule("gradients/forward")
@@ -42,60 +41,60 @@ def test_forward(check, program: Program):
 
 
 @rule("gradients/graph")
-@given(program=situations.whole_graphs())
+@given(program=gradients.whole_graphs())
 def test_graph(check, program: Program):
     check(program)
 
 
 @rule("gradients/graph")
-@given(program=situations.chains())
+@given(program=gradients.chains())
 def test_chain(check, program: Program):
     check(program)
 
 
 @rule("gradients/fan-out")
-@given(program=situations.fan_outs())
+@given(program=gradients.fan_outs())
 def test_fan_out(check, program: Program):
     check(program)
 
 
 @rule("gradients/same-argument")
-@given(program=situations.same_arguments())
+@given(program=gradients.same_arguments())
 def test_same_argument(check, program: Program):
     check(program)
 
 
 @rule("gradients/several-results")
-@given(program=situations.several_results())
+@given(program=gradients.several_results())
 def test_several_results(check, program: Program):
     check(program)
 
 
 @rule("gradients/several-roots")
-@given(program=situations.several_roots())
+@given(program=gradients.several_roots())
 def test_several_roots(check, program: Program):
     check(program)
 
 
 @rule("gradients/cotangent")
-@given(program=situations.weighted_roots())
+@given(program=gradients.weighted_roots())
 def test_cotangent(check, program: Program):
     check(program)
 
 
 @rule("gradients/equal-leaves")
-@given(program=situations.equal_leaves())
+@given(program=gradients.equal_leaves())
 def test_equal_leaves(check, program: Program):
     check(program)
 
 
 @rule("gradients/form")
-@given(program=situations.forms())
+@given(program=gradients.forms())
 def test_form(check, program: Program):
     check(program)
 
 
 @rule("gradients/requires-grad")
-@given(program=situations.constant_leaves())
+@given(program=accumulation.constant_leaves())
 def test_requires_grad(check, program: Program):
     check(program)

@@ -3,51 +3,50 @@
 from __future__ import annotations
 
 import pytest
+from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.situations import higher
 from hypothesis import given
-
-from rules.language import Program
-from strategies import situations
 
 rule = pytest.mark.rule
 
 
 @rule("higher/differentiable")
-@given(program=situations.second_derivatives())
+@given(program=higher.second_derivatives())
 def test_differentiable(check, program: Program):
     check(program)
 
 
 @rule("higher/plain-raises")
-@given(program=situations.plain_gradients())
+@given(program=higher.plain_gradients())
 def test_plain_raises(check, program: Program):
     check(program)
 
 
 @rule("higher/differentiable")
-@given(program=situations.held_derivatives())
+@given(program=higher.held_derivatives())
 def test_held_derivatives(check, program: Program):
     check(program)
 
 
 @rule("higher/differentiable")
-@given(program=situations.functional_derivatives())
+@given(program=higher.functional_derivatives())
 def test_functional_derivatives(check, program: Program):
     check(program)
 
 
 @rule("higher/differentiable")
-@given(program=situations.penalised_gradients())
+@given(program=higher.penalised_gradients())
 def test_penalised_gradients(check, program: Program):
     check(program)
 
 
 @rule("higher/differentiable")
-@given(program=situations.created_graphs())
+@given(program=higher.created_graphs())
 def test_created_graphs(check, program: Program):
     check(program)
 
 
 @rule("higher/plain-raises")
-@given(program=situations.plain_results())
+@given(program=higher.plain_results())
 def test_plain_result_raises(check, program: Program):
     check(program)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from zlib import crc32
 
 import pytest
+from autograd_conformance.harness.audit import programs as audit
+from autograd_conformance.harness.check import Check, violation_of
+from autograd_conformance.harness.session import Session
+from autograd_conformance.programs.language import Backward, Program
+from autograd_conformance.strategies.higher_order import curvatures
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from harness import audit
-from harness.checking import Check, violation_of
-from harness.session import Session
-from rules.language import Backward, Program
-from strategies.curvatures import curvatures
 
 rule = pytest.mark.rule
 

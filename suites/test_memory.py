@@ -7,10 +7,9 @@ asked through that.
 from __future__ import annotations
 
 import pytest
+from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.situations import memory
 from hypothesis import given, settings
-
-from rules.language import Program
-from strategies.situations import memory
 
 rule = pytest.mark.rule
 

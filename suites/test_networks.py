@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from autograd_conformance.programs.language import Program
+from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.strategies.relations import networks as pairs
+from autograd_conformance.strategies.situations import networks
 from hypothesis import given
-
-from rules.language import Program
-from rules.relating import Related
-from strategies.networks import pairs
-from strategies.situations import networks
 
 rule = pytest.mark.rule
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from autograd_conformance.ops.optimizers import OPTIMIZERS
+from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.situations import accumulation, optimizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from rules.language import Program
-from rules.optimizers import OPTIMIZERS
-from strategies import situations
-from strategies.situations import optimizers
 
 rule = pytest.mark.rule
 
@@ -72,7 +70,7 @@ def test_laid_out(check, program: Program):
 
 
 @rule("optimizers/formula")
-@given(program=situations.clipped_gradients())
+@given(program=accumulation.clipped_gradients())
 def test_changed_gradients(check, program: Program):
     check(program)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.strategies.relations import gradients as relations
+from autograd_conformance.strategies.relations import interleaving as mixing
 from hypothesis import given
-
-from rules.relating import Related
-from strategies import mixing, relations
 
 rule = pytest.mark.rule
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.sequences import sequences
 from hypothesis import given, settings
-
-from rules.language import Program
-from strategies.sequences import sequences
 
 rule = pytest.mark.rule
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from autograd_conformance.programs.language import Program
+from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.strategies.relations import training as relations
+from autograd_conformance.strategies.training import PATTERNS, loops
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from rules.language import Program
-from rules.relating import Related
-from strategies.training import PATTERNS, loops, relations
 
 rule = pytest.mark.rule
 

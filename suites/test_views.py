@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 import pytest
+from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.situations import views
 from hypothesis import given
-
-from rules.language import Program
-from strategies import situations
 
 rule = pytest.mark.rule
 
 
 @rule("views/shares")
-@given(program=situations.views())
+@given(program=views.views())
 def test_shares(check, program: Program):
     check(program)
 
 
 @rule("views/own-memory")
-@given(program=situations.copies())
+@given(program=views.copies())
 def test_own_memory(check, program: Program):
     check(program)
 
 
 @rule("views/history")
-@given(program=situations.view_histories())
+@given(program=views.view_histories())
 def test_history(check, program: Program):
     check(program)
 
 
 @rule("views/history")
-@given(program=situations.buffered_histories())
+@given(program=views.buffered_histories())
 def test_history_of_buffers(check, program: Program):
     check(program)
 
 
 @rule("views/restricted")
-@given(program=situations.restricted_views())
+@given(program=views.restricted_views())
 def test_restricted(check, program: Program):
     check(program)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rules.facts.beyond import HOOKS, REST
-from rules.facts.calls import CALLING, LIFETIME
-from rules.facts.fact import Fact as Fact
-from rules.facts.gradients import ACCUMULATION, FUNCTIONAL
-from rules.facts.values import HISTORY, WRITES
+from autograd_conformance.rules.facts.beyond import HOOKS, REST
+from autograd_conformance.rules.facts.calls import CALLING, LIFETIME
+from autograd_conformance.rules.facts.fact import Fact as Fact
+from autograd_conformance.rules.facts.gradients import ACCUMULATION, FUNCTIONAL
+from autograd_conformance.rules.facts.values import HISTORY, WRITES
 
 GROUPS: dict[str, tuple[Fact, ...]] = {
     "Calling backward": CALLING,

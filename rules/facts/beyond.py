@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rules.facts.fact import RETURNS, fact
+from autograd_conformance.rules.facts.fact import RETURNS, fact
 
 CHAIN = "a = leaf 3; b = exp a; c = sin b"
 

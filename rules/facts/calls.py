@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rules.facts.fact import RETURNS, fact
+from autograd_conformance.rules.facts.fact import RETURNS, fact
 
 FREED = "graph freed"
 DIAMOND = "a = leaf 3; h = multiply a a; p = exp h; q = sin h"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rules.facts.fact import RETURNS, fact
+from autograd_conformance.rules.facts.fact import RETURNS, fact
 
 TWO = "a = leaf 2; b = leaf 3; c = multiply a b"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rules.facts.fact import RETURNS, fact
+from autograd_conformance.rules.facts.fact import RETURNS, fact
 
 A = "a = leaf [1, 2]"
 MODIFIED = "returns | modified in place"

@@ -7,12 +7,12 @@ may be called as often as one likes; it is the same parameters each time.
 
 from __future__ import annotations
 
-from strategies.networks.convolutional import Convolutional, convolutional
-from strategies.networks.linear import Linear, Mlp, linear, mlp
-from strategies.networks.network import Network
-from strategies.networks.norm import LayerNorm, layer_norm
-from strategies.networks.recurrent import CELLS, Recurrent, recurrent
-from strategies.networks.transformer import Transformer, transformer
+from autograd_conformance.strategies.networks.convolutional import Convolutional, convolutional
+from autograd_conformance.strategies.networks.linear import Linear, Mlp, linear, mlp
+from autograd_conformance.strategies.networks.network import Network
+from autograd_conformance.strategies.networks.norm import LayerNorm, layer_norm
+from autograd_conformance.strategies.networks.recurrent import CELLS, Recurrent, recurrent
+from autograd_conformance.strategies.networks.transformer import Transformer, transformer
 
 __all__ = [
     "CELLS",

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rules.language import Attrs, Ref, Shape
-from rules.ops.domains import between
-from strategies.actor import Actor
-from strategies.networks.network import (
+from autograd_conformance.ops.domains import between
+from autograd_conformance.programs.language import Attrs, Ref, Shape
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,
     Parameters,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rules.language import Ref
-from strategies.actor import Actor
-from strategies.networks.network import WEIGHT, Parameters, op
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.networks.network import WEIGHT, Parameters, op
 
 CURVES = ("tanh", "sin", "sigmoid", "atan")
 SHAPES = ((2,), (1,), (2, 2))

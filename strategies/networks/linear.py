@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rules.language import Attrs, Ref
-from strategies.actor import Actor
-from strategies.networks.network import WEIGHT, Network, Parameters, affine, by_module, called, op
+from autograd_conformance.programs.language import Attrs, Ref
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.networks.network import WEIGHT, Network, Parameters, affine, by_module, called, op
 
 CURVES = ("tanh", "sigmoid", "gelu", "silu", "sin")
 """What stands between two layers: smooth everywhere."""

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from rules.catalogue import Needs
-from rules.language import Attrs, Ref, Shape
-from rules.modules import parameters as parameters_of
-from rules.modules import results
-from rules.ops.domains import Domain
-from strategies.actor import Actor
-from strategies.draft import Undrawable
+from autograd_conformance.ops.domains import Domain
+from autograd_conformance.ops.modules import parameters as parameters_of
+from autograd_conformance.ops.modules import results
+from autograd_conformance.programs.language import Attrs, Ref, Shape
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.draft import Undrawable
 
 WEIGHT = Domain("within one", lambda x: x.size == 0 or bool(np.abs(x).max() <= 1), lambda x: np.clip(x, -4, 4) / 4)
 """Where parameters and inputs are drawn: small enough that no gate saturates."""

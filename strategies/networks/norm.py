@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rules.language import Attrs, Ref, Shape
-from strategies.actor import Actor
-from strategies.networks.network import WEIGHT, Network, Parameters, by_module, called, normalised, scaled
+from autograd_conformance.programs.language import Attrs, Ref, Shape
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.networks.network import (
+    WEIGHT,
+    Network,
+    Parameters,
+    by_module,
+    called,
+    normalised,
+    scaled,
+)
 
 SHAPES: tuple[Shape, ...] = ((2, 3), (2, 2, 3))
 """Inputs, of which no two features are normalised alone."""

@@ -5,10 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rules.language import Attrs, Literal, Ref, Shape
-from rules.ops.shapes import size
-from strategies.actor import Actor
-from strategies.networks.network import WEIGHT, Network, Parameters, affine, by_module, called, joined, op, stacked
+from autograd_conformance.ops.shapes import size
+from autograd_conformance.programs.language import Attrs, Literal, Ref, Shape
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.networks.network import (
+    WEIGHT,
+    Network,
+    Parameters,
+    affine,
+    by_module,
+    called,
+    joined,
+    op,
+    stacked,
+)
 
 CELLS = ("gru", "lstm", "rnn")
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}

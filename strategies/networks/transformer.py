@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from rules.language import Attrs, Literal, Ref
-from strategies.actor import Actor
-from strategies.networks.network import WEIGHT, Network, Parameters, affine, by_module, called, normalised, op, scaled
+from autograd_conformance.programs.language import Attrs, Literal, Ref
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.networks.network import (
+    WEIGHT,
+    Network,
+    Parameters,
+    affine,
+    by_module,
+    called,
+    normalised,
+    op,
+    scaled,
+)
 
 Mask = str | tuple[tuple[bool, ...], ...] | None
 Sizes = tuple[int, int, int]

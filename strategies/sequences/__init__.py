@@ -7,15 +7,14 @@ failing sequence shrinks by losing turns anywhere.
 
 from __future__ import annotations
 
+from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.draft import Draw
 from hypothesis import strategies as st
 
-from rules.language import Program
-from strategies.actor import Actor
-from strategies.draft import Draw
-
-from strategies.sequences import computing  # isort: skip - its turns stand first in the table
-from strategies.sequences import calls  # isort: skip
-from strategies.sequences.table import SHAPES, Sequence
+from autograd_conformance.strategies.sequences import computing  # isort: skip - its turns stand first in the table
+from autograd_conformance.strategies.sequences import calls  # isort: skip
+from autograd_conformance.strategies.sequences.table import SHAPES, Sequence
 
 MOST = 40
 """The most instructions of a sequence, less what its last turn adds."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from rules.catalogue import Needs
-from rules.language import Backward, Grad, Literal, Ref, Step, Write, ZeroGrad
-from strategies.sequences.table import Sequence, turn
+from autograd_conformance.programs.language import Backward, Grad, Literal, Ref, Step, Write, ZeroGrad
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.sequences.table import Sequence, turn
 
 FACTORS = (2.0, 0.5, -1.0)
 

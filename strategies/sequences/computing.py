@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from rules.catalogue import Needs
-from rules.language import Apply, Leaf
-from rules.ops import OPS
-from rules.ops.op import Aliases
-from strategies.optimizing import plain
-from strategies.sequences.table import SHAPES, Sequence, turn
-from strategies.situations.base import joined
+from autograd_conformance.ops.row import Aliases
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Apply, Leaf
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.optimizers import plain_optimizer
+from autograd_conformance.strategies.sequences.table import SHAPES, Sequence, turn
+from autograd_conformance.strategies.situations.base import joined
 
 VIEWS = tuple(name for name, op in OPS.items() if op.aliases is not Aliases.NEVER)
 
@@ -136,7 +136,7 @@ def step(s: Sequence) -> None:
     """An optimizer's step over a leaf."""
     leaves = [r for r in s.b.leaves if s.b.requires(r) and s.b.reference.is_leaf(r)]
     if leaves and s.b.can(Needs.OPTIMIZERS):
-        s.b.step([s.b.recent(leaves)], *plain(s.b))
+        s.b.step([s.b.recent(leaves)], *plain_optimizer(s.b))
 
 
 @turn(1)

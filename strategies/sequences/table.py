@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from autograd_conformance.programs.language import Ref, Shape
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.draft import Draw
 from hypothesis import strategies as st
-
-from rules.language import Ref, Shape
-from strategies.actor import Actor
-from strategies.draft import Draw
 
 SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
 

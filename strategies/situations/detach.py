@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from rules.catalogue import Needs
-from strategies.actor import Actor
-from strategies.builder import Builder
-from strategies.situations.base import history, negative, situation
-from strategies.situations.parts import computed, view
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.situations.base import computed, history, negative, situation, view
 
 
 @situation

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from rules.catalogue import Needs
-from rules.language import Ref
-from strategies.actor import Actor
-from strategies.situations.base import FREEING, history, joined
-from strategies.situations.parts import computed
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.situations.base import FREEING, computed, history, joined
 
 SHAPES = ((3,), (2, 3), (), (2,))
 

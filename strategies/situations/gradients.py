@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rules.catalogue import Needs
-from rules.language import Leaf, Literal
-from rules.ops import OPS
-from strategies.builder import Builder
-from strategies.situations.base import joined, situation
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Leaf, Literal
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.situations.base import joined, situation
 
 SEVERAL = ("split", "unstack", "chunk", "slogdet", "tensor_split")
 """Ops with several results."""

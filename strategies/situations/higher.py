@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rules.catalogue import Needs
-from rules.language import Ref
-from rules.usage import operands
-from strategies.actor import Actor
-from strategies.situations.base import history, joined
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.operands import operands
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history, joined
 
 SHAPES = ((3,), (2,), (), (2, 2))
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh", "exp", "cos")
@@ -120,3 +120,27 @@ def plain_results(b: Actor) -> None:
     if made:
         b.call(b.nonlinear(made[0]) if b.below(6) == 5 else made[0])
     b.call(b.nonlinear(leaves[0]))
+
+
+@history
+def second_derivatives(b: Actor) -> None:
+    """A gradient computed with create_graph, used in a computation of its own, and walked; up to third order."""
+    b.claims(Needs.CREATE_GRAPH, Needs.ASSIGNS)
+    leaf = b.leaf(b.pick(LEAF_SHAPES))
+    root = chain(b, leaf)
+    for _ in range(1 + b.below(2)):
+        b.call(root, create=True)
+        gradient = b.held(leaf)
+        b.zero(leaf)
+        root = chain(b, gradient, 1) if b.below(2) else gradient
+    b.call(root)
+
+
+@history
+def plain_gradients(b: Actor) -> None:
+    """A gradient computed without create_graph, retained or not, taken for a root."""
+    b.claims(Needs.ASSIGNS)
+    leaf = b.leaf(b.pick(LEAF_SHAPES))
+    keep = b.pick((None, True)) if b.can(Needs.RETAIN) else None
+    b.call(chain(b, leaf), retain=keep)
+    b.call(b.held(leaf), retain=keep)

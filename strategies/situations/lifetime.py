@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from strategies.builder import Builder
-from strategies.situations.base import FREEING, joined, negative, situation
+from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.situations.base import FREEING, joined, negative, situation
 
 
 @situation

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from autograd_conformance.programs.language import Backward, Instruction, Modes, Program, Ref
+from autograd_conformance.programs.operands import refer, results
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.draft import Draw
+from autograd_conformance.strategies.building.optimizers import plain_optimizer
+from autograd_conformance.strategies.situations.base import FREEING, LEAF_SHAPES, history, joined
 from hypothesis import strategies as st
-
-from rules.catalogue import Needs
-from rules.language import Backward, Instruction, Modes, Program, Ref
-from rules.usage import refer, results
-from strategies.actor import Actor
-from strategies.draft import Draw
-from strategies.optimizing import plain
-from strategies.situations.base import FREEING, history, joined
-from strategies.situations.stateful import SHAPES
 
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh")
 """Ops that save and may be differentiated twice."""
@@ -85,7 +83,7 @@ def released(a: Actor) -> None:
             joined(a, [root, other])
     _walk(a, root, a.pick(FREEING))
     if a.below(2):
-        again = a.nonlinear(a.leaf(a.pick(SHAPES)))
+        again = a.nonlinear(a.leaf(a.pick(LEAF_SHAPES)))
         _walk(a, again, a.pick(FREEING))
 
 
@@ -128,7 +126,7 @@ def failed(a: Actor) -> None:
     """A call that meets a freed part on its way, or a hook that raises, beside parts that it has yet to walk; then all
     is dropped.
     """
-    first = a.nonlinear(a.leaf(a.pick(SHAPES)))
+    first = a.nonlinear(a.leaf(a.pick(LEAF_SHAPES)))
     parts = [a.nonlinear(a.required()) for _ in range(1 + a.below(2))]
     root = joined(a, [*parts, first] if a.below(2) else [first, *parts])
     if a.can(Needs.HOOKS) and a.below(2):
@@ -144,7 +142,7 @@ def failed(a: Actor) -> None:
 def cycles(a: Actor) -> None:
     """Gradients that are differentiable, perhaps differentiated, then cleared; all values dropped before or after."""
     a.claims(Needs.CREATE_GRAPH)
-    leaf = a.leaf(a.pick(SHAPES))
+    leaf = a.leaf(a.pick(LEAF_SHAPES))
     other = a.leaf(a.shape(leaf)) if a.below(2) else leaf
     root = _smooth(a, joined(a, [_smooth(a, leaf), other]))
     for _ in range(1 + a.below(2)):
@@ -202,7 +200,7 @@ def _unwalked(a: Actor, leaf: Ref) -> None:
 
 
 def _stepped(a: Actor, leaf: Ref) -> None:
-    optimizer = plain(a)
+    optimizer = plain_optimizer(a)
     a.call(a.nonlinear(leaf, a.having("multiply", "square", "sin")[0]), retain=a.pick((None, True)))
     a.step([leaf], *optimizer)
 
@@ -214,7 +212,7 @@ BODIES: tuple[Callable[[Actor, Ref], None], ...] = (_plain, _retained, _created,
 def rounds(draw: Draw) -> Program:
     """Two to a hundred times the same: build, walk (or fail to, or not), clear, drop."""
     a = Actor(draw)
-    leaf = a.leaf(a.pick(SHAPES))
+    leaf = a.leaf(a.pick(LEAF_SHAPES))
     start = len(a.reference.steps)
     for _ in range(1 + a.below(2)):
         a.pick(BODIES)(a, leaf)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rules.language import Ref
-from strategies.actor import Actor
-from strategies.networks import Network, convolutional, layer_norm, linear, mlp, transformer
-from strategies.networks.network import WEIGHT
-from strategies.situations.base import history
+from autograd_conformance.ops.random import CHANCE
+from autograd_conformance.ops.row import choices_of
+from autograd_conformance.programs.language import Attrs, Ref
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.networks import Network, convolutional, layer_norm, linear, mlp, transformer
+from autograd_conformance.strategies.networks.network import WEIGHT
+from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history
 
 KINDS: tuple[Callable[[Actor], Network], ...] = (
     lambda b: linear(b, 2, 1 + b.below(3), bool(b.below(3)), frozen=True),
@@ -83,3 +87,50 @@ def chained(b: Actor) -> None:
     if b.below(3) == 2:
         b.call(inner, retain=True)
     b.call(*roots(b, [out]))
+
+
+NOISES = ("random_normal", "random_uniform")
+
+
+def _claims(b: Actor) -> None:
+    """Give up unless the framework has random ops."""
+    b.claims(Needs.RANDOM)
+    missing = [name for name in CHANCE if name not in b.alphabet.modules]
+    if missing:
+        raise Undrawable(f"the framework does not have: {', '.join(missing)}")
+
+
+def _attributes(b: Actor, name: str, value: Ref) -> Attrs:
+    return b.pick(choices_of(CHANCE[name], (b.shape(value),)))
+
+
+@history
+def dropped(b: Actor) -> None:
+    """Dropout once or several times, with a seed of its own or with the same one, and calls through it."""
+    _claims(b)
+    leaf = b.leaf(b.pick(LEAF_SHAPES))
+    value = chain(b, leaf, 2) if b.below(2) else leaf
+    for _ in range(1 + b.below(3)):
+        attrs = _attributes(b, "dropout_mask", value)
+        (mask,) = b.apply("dropout_mask", (value,), attrs)
+        for _ in range(1 + b.below(2)):
+            (dropped,) = b.apply("dropout", (value, mask), attrs)
+        value = chain(b, dropped, 1) if b.below(2) else dropped
+    keep = True if b.can(Needs.RETAIN) and b.below(2) else None
+    b.call(value, retain=keep)
+    if keep:
+        b.call(value)
+
+
+@history
+def noisy(b: Actor) -> None:
+    """A location and a scale with noise between them: the noise is a constant, whatever it was drawn for."""
+    _claims(b)
+    location = b.leaf(b.pick(LEAF_SHAPES))
+    scale = b.leaf(b.shape(location))
+    for _ in range(1 + b.below(2)):
+        name = b.pick(NOISES)
+        (noise,) = b.apply(name, (location,), _attributes(b, name, location))
+        (spread,) = b.apply("multiply", (scale, noise))
+        (sample,) = b.apply("add", (location, spread))
+        b.call(chain(b, sample, 2))

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from rules.catalogue import Needs
-from rules.language import Ref
-from rules.optimizers import IMPLEMENTATION
-from strategies.actor import Actor
-from strategies.optimizing import Drawn, optimizer, variants
-from strategies.situations.base import history
-from strategies.situations.stateful import SHAPES, chain
+from autograd_conformance.ops.optimizers import IMPLEMENTATION
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.optimizers import Drawn, optimizer, variants
+from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history
 
 BOUNDS = (1.0, 0.25, 4.0, 0.0625, 64.0)
 """What gradients are clipped to."""
 
 
 def _leaves(b: Actor, least: int = 1) -> list[Ref]:
-    return [b.leaf(b.pick(SHAPES)) for _ in range(least + b.below(3))]
+    return [b.leaf(b.pick(LEAF_SHAPES)) for _ in range(least + b.below(3))]
 
 
 def _others(b: Actor) -> list[Ref]:
     """Perhaps a leaf that is none of an optimizer's."""
-    return [b.leaf(b.pick(SHAPES))] if b.below(2) else []
+    return [b.leaf(b.pick(LEAF_SHAPES))] if b.below(2) else []
 
 
 def _differentiate(b: Actor, leaves: list[Ref]) -> None:

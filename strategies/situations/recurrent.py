@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rules.catalogue import Needs
-from rules.language import Ref
-from strategies.actor import Actor
-from strategies.networks.elementwise import elementwise
-from strategies.networks.recurrent import CARRYING, CELLS, Recurrent, composable, recurrent
-from strategies.optimizing import optimizer
-from strategies.situations import networks
-from strategies.situations.base import FREEING, history
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.optimizers import optimizer
+from autograd_conformance.strategies.networks.elementwise import elementwise
+from autograd_conformance.strategies.networks.recurrent import CARRYING, CELLS, Recurrent, composable, recurrent
+from autograd_conformance.strategies.situations import networks
+from autograd_conformance.strategies.situations.base import FREEING, history
 
 SHORT = ((2, 1), (1, 2), (3, 2), (1, 0))
 """Lengths and batches of a sequence's parts."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from rules.catalogue import Needs
-from rules.language import Ref
-from rules.ops import OPS
-from rules.ops.op import takes
-from strategies.actor import Actor
-from strategies.draft import Undrawable
-from strategies.situations.base import history, joined
-from strategies.situations.parts import alias, computed, plain, view
+from autograd_conformance.ops.row import takes
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.situations.base import alias, computed, history, joined, plain, view
 
 
 def _touch(b: Actor, target: Ref) -> None:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from rules.catalogue import Needs
-from rules.language import Ref, Write
-from rules.ops import OPS
-from rules.ops.op import choices_of
-from rules.ops.writes import WRITES
-from strategies.actor import Actor, writes_of
-from strategies.draft import Undrawable
-from strategies.situations.base import FREEING, history
-from strategies.situations.parts import alias, computed, plain, view
+from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.row import choices_of
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Ref, Step, Write
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.action_builder import Actor, writes_of
+from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.optimizers import plain_optimizer
+from autograd_conformance.strategies.situations.base import (
+    FREEING,
+    LEAF_SHAPES,
+    alias,
+    chain,
+    computed,
+    history,
+    plain,
+    situation,
+    view,
+)
 
 LINEAR = ("negative", "add", "subtract", "mean", "sum", "flip")
 """Ops whose derivatives need nothing."""
@@ -226,3 +237,26 @@ def overlapping_writes(b: Actor) -> None:
             (view,) = b.apply(b.having("matrix_transpose")[0], (square,))
             b.add(Write(b.pick(("copy_", "add_", "mul_")), *((view, (square,)) if b.below(2) else (square, (view,)))))
     b.call(b.leaf(()))
+
+
+@situation
+def written_between(b: Builder) -> None:
+    """A retained graph, a step on what it saved, and another walk: an error, or the gradient of what was recorded."""
+    leaf = b.leaf(b.pick(LEAF_SHAPES))
+    root = chain(b, leaf)
+    b.backward(root, retain=True)
+    b.add(Step((leaf,), *plain_optimizer(b)))
+    b.backward(root, retain=b.pick((None, True)))
+
+
+@situation
+def written_unsaved(b: Builder) -> None:
+    """A retained graph that needs nothing of the leaf that is stepped, walked again."""
+    leaf = b.leaf(b.pick(LEAF_SHAPES))
+    value = leaf
+    for _ in range(1 + b.below(3)):
+        name = b.pick(b.having("negative", "add", "subtract"))
+        value = b.apply(name, (value,) if name == "negative" else (value, leaf))[0]
+    b.backward(value, retain=True)
+    b.add(Step((leaf,), *plain_optimizer(b)))
+    b.backward(value, retain=b.pick((None, True)))

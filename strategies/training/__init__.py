@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.draft import Draw
+from autograd_conformance.strategies.training import losses, second_order, several  # noqa: F401 (they register their patterns)
+from autograd_conformance.strategies.training.drawing import names, planned
+from autograd_conformance.strategies.training.loop import Loop
+from autograd_conformance.strategies.training.plan import PATTERNS, Clearing, Mistake, Pattern, Plan
 from hypothesis import strategies as st
-
-from rules.language import Program
-from strategies.actor import Actor
-from strategies.draft import Draw
-from strategies.training import losses, second_order, several  # noqa: F401 (they register their patterns)
-from strategies.training.drawing import names, planned
-from strategies.training.loop import Loop
-from strategies.training.plan import PATTERNS, Clearing, Mistake, Pattern, Plan
 
 __all__ = ["PATTERNS", "Clearing", "Mistake", "Pattern", "Plan", "build", "loops", "plans", "write"]
 

@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
-
-from rules.language import Literal, Ref, Shape
-from rules.ops import OPS
-from rules.ops.op import choices_of
-from rules.ops.shapes import size
-from strategies.actor import Actor
-from strategies.builder import LIMIT
-from strategies.networks import Network
-from strategies.tensors import VALUES
-from strategies.training.nets import Net, again
-from strategies.training.plan import PATTERNS, Clearing, Mistake, Plan
+from autograd_conformance.ops.row import choices_of
+from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Literal, Ref, Shape
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.op_builder import LIMIT
+from autograd_conformance.strategies.building.tensors import VALUES
+from autograd_conformance.strategies.networks import Network
+from autograd_conformance.strategies.training.nets import Net, again
+from autograd_conformance.strategies.training.plan import PATTERNS, Clearing, Mistake, Plan
 
 CALM = 3.0
 """Where a parameter grows beyond this, the loop ends."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rules.catalogue import Needs
-from rules.language import Ref
-from strategies.training.loop import Loop
-from strategies.training.plan import USUAL, Clearing, Mistake, pattern
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.training.loop import Loop
+from autograd_conformance.strategies.training.plan import USUAL, Clearing, Mistake, pattern
 
 TWO = (("wide", "wide"), ("wide", "out"))
 """A network in two parts."""

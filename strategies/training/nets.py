@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rules.language import Ref
-from rules.ops import OPS
-from rules.ops.op import choices_of
-from strategies.actor import Actor
-from strategies.networks import Network, mlp
+from autograd_conformance.ops.row import choices_of
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.networks import Network, mlp
 
 ACTIVATIONS = ("tanh", "sigmoid", "softplus", "gelu", "silu", "mish", "relu")
 """What stands between layers, the simplest first."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from rules.catalogue import Needs
-from strategies.optimizing import Drawn
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.optimizers import Drawn
 
 if TYPE_CHECKING:
-    from strategies.training.loop import Loop
+    from autograd_conformance.strategies.training.loop import Loop
 
 
 class Mistake(Enum):

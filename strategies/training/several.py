@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rules.catalogue import Needs
-from rules.language import Ref
-from strategies.training.loop import Forward, Loop
-from strategies.training.losses import TWO
-from strategies.training.plan import USUAL, Mistake, pattern
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.training.loop import Forward, Loop
+from autograd_conformance.strategies.training.losses import TWO
+from autograd_conformance.strategies.training.plan import USUAL, Mistake, pattern
 
 TRUNK = (("wide", "wide"), ("wide", 1), ("wide", 1))
 CELL = (("wide", "wide"), ("wide", "wide"), ("wide", "out"))

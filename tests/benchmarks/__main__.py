@@ -16,19 +16,19 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.harness.session import Session
+from autograd_conformance.programs.language import ACTIONS, Apply, Backward, Program
+from autograd_conformance.reference.reference import Reference, reference_of
+from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.strategies.random_programs import programs
+from autograd_conformance.strategies.sequences import sequences
+from autograd_conformance.strategies.situations import accumulation, detach, gradients, lifetime
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from rich.table import Table
 
-from frameworks.runner import run
-from harness.session import Session
-from rules.judge import judge
-from rules.language import ACTIONS, Apply, Backward, Program
-from rules.reference.values import Reference, reference_of
-from strategies import situations
-from strategies.programs import programs
-from strategies.sequences import sequences
 from tests.benchmarks import baseline
 from tests.benchmarks.suites import suite_speeds
 
@@ -36,11 +36,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 WORKLOADS = {
     "programs (about 10 ops, 4 calls)": programs,
-    "whole graphs": situations.whole_graphs,
-    "accumulations": situations.accumulations,
-    "retained": situations.retained,
-    "walked twice": situations.walked_twice,
-    "detached operands": situations.detached_operands,
+    "whole graphs": gradients.whole_graphs,
+    "accumulations": accumulation.accumulations,
+    "retained": lifetime.retained,
+    "walked twice": lifetime.walked_twice,
+    "detached operands": detach.detached_operands,
     "sequences of everything": sequences,
 }
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from autograd_conformance.harness.check import Broken, Check
+from autograd_conformance.harness.known import known
+from autograd_conformance.harness.session import Session
+from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.strategies.building.draft import Undrawable
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from frameworks.known import known
-from harness.checking import Broken, Check
-from harness.session import Session
-from rules.catalogue import RULES
-from strategies.draft import Undrawable
-from tests.zoo.hunting import Probing, tests
+from tests.mutants.hunting import Probing, tests
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""`python -m tests.frozen CAPTURE OUT`: what the suite says of every captured program on PyTorch, and of some of them on
-faulty frameworks; `python -m tests.frozen --compare OLD NEW` lists what differs.
+"""`python -m tests.frozen CAPTURE OUT`: what the suite says of every captured program on PyTorch, and of some of them
+on faulty frameworks; `python -m tests.frozen --compare OLD NEW` lists what differs.
 
 A capture is made with `tests.frozen.capture`. Compare before and after a change that is to change no verdict.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.frozen.judgements import Freezer, lines
-from tests.zoo import FAMILIES, members_of
+from tests.mutants import FAMILIES, members_of
 
 EACH = 2
 """How many faulty frameworks of each family are frozen."""

@@ -10,11 +10,11 @@ import json
 import os
 from typing import Any
 
-from harness import relations
-from harness.checking import Check
-from rules import codec
-from rules.language import Program
-from rules.relating import Related
+from autograd_conformance.harness.check import Check
+from autograd_conformance.harness.failures import related as relations
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.language import Program
+from autograd_conformance.rules.relations.relation import Related
 
 FILE = os.environ["FROZEN"] + "." + os.environ.get("PYTEST_XDIST_WORKER", "main")
 

@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from frameworks.base import Framework
-from frameworks.runner import run
-from harness import failures, relations
-from harness.checking import Broken, companion, related_as
-from harness.session import Session
-from reports import records
-from rules import codec
-from rules.graph import Expectation
-from rules.judge import judge
-from rules.language import Instruction, Modes
-from rules.ops.writes import APPLIED
-from rules.reference.values import Reference
-from rules.tape import Tape
-from rules.verdicts import Violation
+from autograd_conformance.frameworks.base import Framework
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.harness.check import Broken, companion, related_as
+from autograd_conformance.harness.failures import record as failures
+from autograd_conformance.harness.failures import related as relations
+from autograd_conformance.harness.session import Session
+from autograd_conformance.ops.catalogue import APPLIED
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.language import Instruction, Modes
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reports import records
+from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.tape.graph import Expectation
+from autograd_conformance.rules.tape.model import Tape
 
 Json = Any
 TOLD = 2

@@ -1,0 +1,327 @@
+"""PyTorch, run eagerly: each instruction is one call of its public interface."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import Any
+from weakref import ref
+
+import numpy as np
+import torch
+from autograd_conformance.frameworks.base import HookFunction
+from autograd_conformance.frameworks.pytorch.dialect import dialect
+from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
+from autograd_conformance.ops.modules import MODULES
+from autograd_conformance.ops.optimizers import OPTIMIZERS
+from autograd_conformance.ops.random import CHANCE
+from autograd_conformance.printing.dialect import fill
+from autograd_conformance.programs.language import Attrs, Groups
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.rules.catalogue import Needs
+
+_MESSAGES = (
+    ("Trying to backward through the graph a second time", Kind.GRAPH_FREED),
+    ("does not require grad and does not have a grad_fn", Kind.NO_GRAD),
+    ("grad can be implicitly created only for scalar outputs", Kind.NON_SCALAR_ROOT),
+    ("Mismatch in shape: grad_output", Kind.COTANGENT_SHAPE),
+    ("has been modified by an inplace operation", Kind.MODIFIED),
+    ("saved tensor that has been detached in-place", Kind.MODIFIED),
+    ("a leaf Variable that requires grad is being used in an in-place operation", Kind.LEAF_WRITTEN),
+    ("A view was created in no_grad mode and", Kind.VIEW_WRITTEN),
+    ("is a view and is being modified inplace", Kind.VIEW_WRITTEN),
+    ("is a view and its base or another view of its base has been modified inplace", Kind.VIEW_WRITTEN),
+    ("of the written-to tensor refers to a single memory location", Kind.OVERLAP),
+    ("and the written-to tensor refer to a single memory location", Kind.OVERLAP),
+    ("you can only change requires_grad flags of leaf variables", Kind.NOT_A_LEAF),
+    ("post accumulate grad hooks cannot be registered on non-leaf tensors", Kind.NOT_A_LEAF),
+    ("can't optimize a non-leaf Tensor", Kind.NOT_A_LEAF),
+    ("Can't detach views in-place", Kind.VIEW_DETACHED),
+    ("appears to not have been used in the graph", Kind.UNUSED_INPUT),
+    ("One of the differentiated Tensors does not require grad", Kind.INPUT_NO_GRAD),
+    ("`inputs` argument to `backward()` cannot be empty", Kind.NO_INPUTS),
+    ("`inputs` argument to `grad()` cannot be empty", Kind.NO_INPUTS),
+    ("Expected allow_unused to be True or not passed when materialize_grads=True", Kind.OPTIONS),
+    ("can't retain_grad on Tensor that has requires_grad=False", Kind.RETAIN_NO_GRAD),
+    ("cannot register a hook on a tensor that doesn't require gradient", Kind.HOOK_NO_GRAD),
+    ("has changed the size of value", Kind.HOOK_SHAPE),
+    ("attempting to assign a gradient", Kind.GRADIENT_FORM),
+    ("can't assign Variable as its own grad", Kind.GRADIENT_FORM),
+    ("is not implemented", Kind.NOT_IMPLEMENTED),
+)
+"""How PyTorch's RuntimeErrors and ValueErrors are told apart: by the most stable part of the message."""
+
+
+def _params(leaves: Sequence[torch.Tensor], groups: Groups) -> list[Any]:
+    """What an optimizer is made of: the leaves, or a dict for each parameter group."""
+    if not groups:
+        return list(leaves)
+    rest = iter(leaves)
+    return [{"params": [next(rest) for _ in range(count)], **dict(own)} for count, own in groups]
+
+
+_GLOBALS = {"torch": torch, "F": torch.nn.functional}
+
+
+@lru_cache(maxsize=None)
+def _code(op: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
+    given = _names(operands)
+    return eval(f"lambda {', '.join(given)}: {fill(row_of(op).template, given, attrs)}", _GLOBALS)
+
+
+@lru_cache(maxsize=None)
+def _statement(op: str, attrs: Attrs, operands: int) -> Callable[..., None]:
+    given = _names(operands)
+    made: dict[str, Any] = {}
+    exec(f"def write({', '.join(given)}):\n    {fill(WRITES[op].template, given, attrs)}", _GLOBALS, made)
+    return made["write"]
+
+
+def _names(operands: int) -> list[str]:
+    return [f"x{k}" for k in range(operands)]
+
+
+class _Generator:
+    """PyTorch's own random number generators, as Hypothesis wants to know them: it seeds them before each program.
+
+    `torch.manual_seed` writes down a stack trace for every kind of device that is not in use, which took a fifth of a
+    small program's time; on the CPU its generator is seeded alone.
+    """
+
+    getstate = staticmethod(torch.get_rng_state)
+    setstate = staticmethod(torch.set_rng_state)
+
+    def __init__(self, seed: Callable[[int], object]) -> None:
+        self.seed = seed
+
+
+ON_CPU, ON_ANY = _Generator(torch.default_generator.manual_seed), _Generator(torch.manual_seed)
+
+
+class TorchEager:
+    """PyTorch 2 in eager mode on one device."""
+
+    name = "torch"
+    version = torch.__version__
+    claims = frozenset(Needs) - {Needs.COUNTS_SAVED}
+    ops = APPLIED
+    dtypes = ("float64", "float32")
+    optimizers = {name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()}
+    modules = (*MODULES, *CHANCE)
+
+    def __init__(self, device: str = "cpu") -> None:
+        torch.set_num_threads(1)  # six elements need no pool, and workers share the cores
+        self.device = torch.device(device)
+        self.random = ON_CPU if self.device.type == "cpu" else ON_ANY
+        self.dialect = dialect(self.device)
+        self._holding: list[ref[torch.Tensor]] = []
+        torch.zeros(1, device=self.device)
+
+    def reset(self) -> None:
+        """Optimizers belong to one program; PyTorch itself keeps no state between programs.
+
+        But a gradient that is differentiable and the tensor that holds it keep each other alive, as its warning says.
+        """
+        for holding in self._holding:
+            value = holding()
+            if value is not None:
+                value.grad = None
+        self._holding.clear()
+        self.made_optimizers: dict[object, torch.optim.Optimizer] = {}
+
+    def counting(self) -> TorchEager:
+        """The same framework with its saved tensors counted."""
+        from autograd_conformance.frameworks.pytorch.saved import TorchSaved
+
+        return TorchSaved(str(self.device))
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
+        """A tensor from an array of its dtype."""
+        made = torch.tensor(data, device=self.device, requires_grad=requires_grad)
+        self._holding.append(ref(made))
+        return made
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        """All results of an op."""
+        out = _code(op, attrs, len(operands))(*operands)
+        return (out,) if isinstance(out, torch.Tensor) else out
+
+    def detach(self, value: torch.Tensor) -> torch.Tensor:
+        """The same values without history."""
+        return value.detach()
+
+    def backward(
+        self,
+        roots: Sequence[torch.Tensor],
+        cotangents: Sequence[np.ndarray | None],
+        retain_graph: bool | None,
+        create_graph: bool = False,
+        inputs: Sequence[torch.Tensor] | None = None,
+    ) -> None:
+        """`Tensor.backward` for one root, `torch.autograd.backward` for several."""
+        given = self._cotangents(cotangents)
+        self._holding.extend(map(ref, inputs or ()))
+        if len(roots) == 1:
+            roots[0].backward(given[0], retain_graph, create_graph, inputs)
+        else:
+            torch.autograd.backward(list(roots), given, retain_graph, create_graph, inputs=inputs)  # type: ignore[arg-type]
+
+    def grad(
+        self,
+        roots: Sequence[torch.Tensor],
+        inputs: Sequence[torch.Tensor],
+        cotangents: Sequence[np.ndarray | None],
+        retain_graph: bool | None,
+        create_graph: bool,
+        allow_unused: bool | None,
+        materialize_grads: bool,
+    ) -> Sequence[torch.Tensor | None]:
+        """`torch.autograd.grad`."""
+        return torch.autograd.grad(
+            list(roots),
+            list(inputs),
+            self._cotangents(cotangents),
+            retain_graph,
+            create_graph,
+            allow_unused=allow_unused,
+            materialize_grads=materialize_grads,
+        )
+
+    def _cotangents(self, arrays: Sequence[np.ndarray | None]) -> list[torch.Tensor | None]:
+        return [None if c is None else torch.tensor(c, device=self.device) for c in arrays]
+
+    def write(self, op: str, target: torch.Tensor, operands: Sequence[torch.Tensor], attrs: Attrs) -> None:
+        """The statement of `ops.catalogue`."""
+        _statement(op, attrs, 1 + len(operands))(target, *operands)
+
+    def detach_in_place(self, value: torch.Tensor) -> None:
+        """`Tensor.detach_`."""
+        value.detach_()
+
+    def set_requires_grad(self, value: torch.Tensor, on: bool) -> None:
+        """`Tensor.requires_grad_`."""
+        value.requires_grad_(on)
+        self._holding.append(ref(value))
+
+    def retain_grad(self, value: torch.Tensor) -> None:
+        """`Tensor.retain_grad`."""
+        value.retain_grad()
+        self._holding.append(ref(value))
+
+    def hook(self, value: torch.Tensor, function: HookFunction) -> Any:
+        """`Tensor.register_hook`."""
+        return value.register_hook(function)
+
+    def accumulated_hook(self, leaf: torch.Tensor, function: HookFunction) -> Any:
+        """`Tensor.register_post_accumulate_grad_hook`, which is given the leaf."""
+        return leaf.register_post_accumulate_grad_hook(lambda holding: function(holding.grad))
+
+    def remove(self, handle: Any) -> None:
+        """The handle's own `remove`."""
+        handle.remove()
+
+    def altered(self, gradient: torch.Tensor, effect: str, factor: float) -> torch.Tensor:
+        """What a hook makes of a gradient."""
+        match effect:
+            case "scale":
+                return gradient * factor
+            case "replace":
+                return torch.full_like(gradient, factor)
+            case _:
+                return gradient.new_ones((*gradient.shape, 2))
+
+    def mode(self, name: str) -> AbstractContextManager[Any]:
+        """`torch.no_grad()` or `torch.enable_grad()`."""
+        return _MODES[name]()
+
+    def assign_grad(self, leaf: torch.Tensor, value: torch.Tensor | None) -> None:
+        """`leaf.grad = value`."""
+        leaf.grad = value
+
+    def optimizer(
+        self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, groups: Groups = ()
+    ) -> torch.optim.Optimizer:
+        """The optimizer of these leaves and settings, which is made when it is first spoken of."""
+        key = (tuple(map(id, leaves)), optimizer, settings, groups)
+        if key not in self.made_optimizers:
+            self.made_optimizers[key] = _OPTIMIZERS[optimizer](_params(leaves, groups), **dict(settings))
+        return self.made_optimizers[key]
+
+    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
+        """`Optimizer.step`."""
+        self.optimizer(leaves, optimizer, settings, groups).step()
+
+    def clear(
+        self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, set_to_none: bool, groups: Groups = ()
+    ) -> None:
+        """`Optimizer.zero_grad`."""
+        self.optimizer(leaves, optimizer, settings, groups).zero_grad(set_to_none)
+
+    def clip(self, leaves: Sequence[torch.Tensor], kind: str, bound: float) -> None:
+        """`clip_grad_norm_` or `clip_grad_value_` of `torch.nn.utils`."""
+        _CLIPS[kind](leaves, bound)
+
+    def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
+        """Clear as the optimizers' `zero_grad` does: to None, or in place to zeros where there is a gradient."""
+        for leaf in leaves:
+            if set_to_none:
+                leaf.grad = None
+            elif leaf.grad is not None:
+                leaf.grad.zero_()
+
+    def gradient(self, leaf: torch.Tensor) -> torch.Tensor | None:
+        """What a leaf, or another value, holds."""
+        try:
+            plain = leaf.retains_grad or leaf.is_leaf
+        except RuntimeError:  # a view that was made without grad mode, whose base was written: it may not be asked
+            plain = False
+        if plain:
+            return leaf.grad
+        with warnings.catch_warnings(action="ignore"):  # PyTorch's advice to retain it: we only look
+            return leaf.grad
+
+    def identity(self, gradient: torch.Tensor) -> int:
+        """Where a gradient's memory begins: two gradients that share it are one object.
+
+        Some derivatives are tensors of zeros that have no memory at all.
+        """
+        return id(gradient) if gradient._is_zerotensor() else gradient.data_ptr()
+
+    def read(self, value: torch.Tensor) -> np.ndarray:
+        """A copy of the values."""
+        if value._is_zerotensor():  # of a view of one, numpy would read memory that is not there
+            value = value.clone()
+        return value.numpy(force=True).copy()
+
+    def dtype(self, value: torch.Tensor) -> str:
+        """The dtype's name."""
+        return _DTYPES[value.dtype]
+
+    def requires_grad(self, value: torch.Tensor) -> bool:
+        """Whether the tensor requires grad."""
+        return value.requires_grad
+
+    def memory(self, value: torch.Tensor) -> int | None:
+        """Where the storage begins."""
+        return value.untyped_storage().data_ptr() if value.numel() and not value._is_zerotensor() else None
+
+    def strides(self, value: torch.Tensor) -> tuple[int, ...]:
+        """The strides in elements."""
+        return value.stride()
+
+    def classify(self, error: Exception) -> Kind:
+        """The kind of an error by its message."""
+        if isinstance(error, (RuntimeError, ValueError)):
+            text = str(error)
+            return next((kind for part, kind in _MESSAGES if part in text), Kind.UNKNOWN)
+        return Kind.UNKNOWN
+
+
+_MODES = {"no_grad": torch.no_grad, "enable_grad": torch.enable_grad}
+_OPTIMIZERS = {name: getattr(torch.optim, row.torch) for name, row in OPTIMIZERS.items()}
+_CLIPS: dict[str, Callable[..., Any]] = {
+    "norm": torch.nn.utils.clip_grad_norm_, "value": torch.nn.utils.clip_grad_value_,
+}  # fmt: skip
+_DTYPES = {torch.float32: "float32", torch.float64: "float64"}

@@ -1,0 +1,1 @@
+"""Ops that are wrong by themselves, found before the tests begin."""

@@ -1,0 +1,266 @@
+"""The audit: which ops are wrong by themselves, found before any random program is drawn.
+
+Each op is run on a few fixed programs of its own. One that fails is left out of the programs of all other suites, so
+that one bad op does not turn the whole board red; its own rule reports it. One whose second or third derivative fails,
+or is not implemented, is left out of programs that differentiate so many times.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice, product
+from typing import Any
+
+import numpy as np
+from autograd_conformance.frameworks.base import Framework
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.harness.check import violation_of
+from autograd_conformance.ops.domains import ANY, Domain
+from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
+from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Attrs, Literal, Program, Ref, Shape
+from autograd_conformance.programs.observations import Kind, Observation, Raised
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.tensors import literal
+from autograd_conformance.strategies.higher_order import applies, differentiate
+
+SAMPLES = 4
+"""Random programs of an op in each dtype."""
+
+DRAWS = 6
+"""Draws of a program that differentiates an op several times before it is given up."""
+
+TIMES = {2: "twice", 3: "thrice"}
+
+SWEPT = ("elementwise", "activations", "binary")
+"""The families whose ops treat each element by itself."""
+
+LONG = ("recurrent",)
+"""The families whose ops are many ops in one."""
+
+GRID = np.arange(-32, 33) / 8.0
+"""Every value that tensors are drawn from."""
+
+MANY = 0.2
+"""The part of all ops beyond which being wrong is no op's own fault."""
+
+
+class Sampler(Builder):
+    """A builder that draws from NumPy's generator instead of Hypothesis."""
+
+    def __init__(self, seed: int, dtype: str, first: Shape | None = None) -> None:
+        self.random, self.first = np.random.default_rng(seed), first
+        super().__init__(lambda strategy: True, dtype)
+
+    def _operand(self, op: Op, place: int, accepts: Any, shapes: Sequence[Shape], *more: Any) -> Ref:
+        """A fresh leaf; the first operand has the shape `first` where one is asked for."""
+        return super()._operand(op, place, accepts, shapes if place or self.first is None else (self.first,), *more)
+
+    def below(self, n: int) -> int:
+        return int(self.random.integers(n))
+
+    def pick(self, options: Sequence[Any]) -> Any:
+        return options[self.below(len(options))]
+
+    def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
+        return literal(self.random.bytes(size(shape)), shape, dtype or self.dtype, domain)
+
+    def cotangent(self, root: Any) -> Literal | None:
+        if not self.can(Needs.COTANGENTS):
+            return None
+        drawn = self.tensor(self.shape(root), self.dtypes[root])
+        while drawn.data and not any(drawn.data):  # of zeros nothing can be seen
+            drawn = self.tensor(self.shape(root), self.dtypes[root])
+        return drawn
+
+    def form(self, op: Op, operands: Sequence[Shape], attrs: Attrs) -> Sequence[Ref]:
+        """An op with some attributes on fresh leaves of some shapes."""
+        leaves = [self.leaf(value=self.tensor(shape, self.dtype, op.domain(k))) for k, shape in enumerate(operands)]
+        return self.checked(op, tuple(leaves), attrs)
+
+
+def sample(op: str, seed: int, dtype: str) -> Program | None:
+    """A program of an op on fresh leaves with a backward call from all its results; None where the draw came to
+    another op.
+    """
+    sampler = Sampler(zlib.crc32(f"{op} {seed}".encode()), dtype)
+    return _called(sampler, sampler.op(op, fresh=True), op)
+
+
+def shapes(op: str, dtype: str) -> Iterator[Program]:
+    """A program of an op on fresh leaves for each shape that its first operand has in programs."""
+    row = OPS[op]
+    for first in row.fresh:
+        sampler = Sampler(zlib.crc32(f"{op} {first}".encode()), dtype, first)
+        program = _called(sampler, sampler.op(op, fresh=True), op) if takes(row, first) else None
+        if program is not None:
+            yield program
+
+
+def forms(op: str, dtype: str) -> Iterator[Program]:
+    """A program of an op in each of its forms: all shapes of its operands, and all attributes, that programs have."""
+    row = OPS[op]
+    for first in row.fresh:
+        for rest in rest_of(row, first) if takes(row, first) else ():
+            for attrs in choices_of(row, (first, *rest)):
+                tried = (_formed(row, (first, *rest), attrs, dtype, draw) for draw in range(DRAWS))
+                yield from islice((program for program in tried if program is not None), 1)
+
+
+def _formed(op: Op, operands: Sequence[Shape], attrs: Attrs, dtype: str, draw: int) -> Program | None:
+    sampler = Sampler(zlib.crc32(f"{op.name} {operands} {attrs} {draw}".encode()), dtype)
+    return _called(sampler, sampler.form(op, operands, attrs), op.name)
+
+
+def sweep(op: str, dtype: str) -> Program | None:
+    """An elementwise op on every value that programs are drawn with; None for other ops."""
+    sampler = Sampler(0, dtype)
+    made = _on_every_value(sampler, op)
+    return None if made is None else _called(sampler, made, op)
+
+
+def _on_every_value(sampler: Sampler, op: str) -> Sequence[Ref] | None:
+    row = OPS[op]
+    if row.family not in SWEPT or not row.accepts(GRID.shape) or rest_of(row, GRID.shape)[0] not in ((), (GRID.shape,)):
+        return None
+    arity = 1 + len(rest_of(row, GRID.shape)[0])
+    leaves = [sampler.leaf(value=_swept(row.domain(k), k, sampler.dtype)) for k in range(arity)]
+    values = [sampler.reference.values[leaf] for leaf in leaves]
+    if row.apart is not None and not row.apart(*values):
+        return None
+    return sampler.apply(op, leaves, choices_of(row, (GRID.shape,) * arity)[0])
+
+
+def _swept(domain: Domain, operand: int, dtype: str) -> Literal:
+    values = domain.fit(np.roll(GRID, 7 * operand)).astype(dtype)
+    return Literal(tuple(values.tolist()), GRID.shape, dtype)
+
+
+def _called(sampler: Sampler, made: Sequence[Ref], op: str) -> Program | None:
+    if not applies(sampler, op):
+        return None
+    sampler.backward(*made)
+    return Program(tuple(sampler.reference.steps))
+
+
+def curvature(op: str, seed: int, dtype: str, weighted: bool, times: int = 2) -> Program | None:
+    """A program that differentiates an op so many times; None where every draw came to another op, or its derivatives
+    end before.
+    """
+    for draw in range(DRAWS):
+        sampler = Sampler(zlib.crc32(f"{op} {seed} {TIMES[times]} {draw}".encode()), dtype)
+        made = sampler.op(op, fresh=True)
+        program = _curved(sampler, made, op, weighted, times)
+        if program or (applies(sampler, op) and size(sampler.shape(made[0])) and not weighted):
+            return program
+    return None
+
+
+def _curved(sampler: Sampler, made: Sequence[Ref], op: str, weighted: bool, times: int) -> Program | None:
+    if not applies(sampler, op) or not differentiate(sampler, made, weighted, times):
+        return None
+    return Program(tuple(sampler.reference.steps))
+
+
+def _swept_again(op: str, dtype: str, times: int) -> Program | None:
+    sampler = Sampler(1, dtype)
+    made = _on_every_value(sampler, op)
+    return None if made is None else _curved(sampler, made, op, False, times)
+
+
+def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
+    """The fixed programs that an op is audited with: one of each shape, samples in every dtype, and a sweep of its
+    values.
+    """
+    yield from shapes(op, dtypes[0])
+    for dtype in dtypes:
+        for program in (sweep(op, dtype), *(sample(op, seed, dtype) for seed in range(SAMPLES))):
+            if program is not None:
+                yield program
+
+
+def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -> Iterator[Program]:
+    """The fixed programs that differentiate an op so many times: its results as they are and weighted, and a sweep of
+    its values.
+    """
+    for dtype in dtypes:
+        swept = _swept_again(op, dtype, times)
+        if swept is not None:
+            yield swept
+        for seed, weighted in product(range(seeds), (False, True)):
+            alike = swept is not None and not seed and not weighted
+            program = None if alike else curvature(op, seed, dtype, weighted, times)
+            if program is not None:
+                yield program
+
+
+def wrong_ops(framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> frozenset[str]:
+    """The ops of the catalogue that the framework gets wrong by themselves."""
+    return frozenset(name for name in OPS if name in framework.ops and is_wrong(name, framework, claims, dtypes))
+
+
+def is_wrong(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> bool:
+    """Whether one of an op's programs breaks a rule by the op's own fault. The alphabet in use has to be the
+    framework's.
+    """
+    violations = (violation_of(program, framework, claims) for program in programs(op, dtypes))
+    return any(violation is not None and violation.op == op for violation in violations)
+
+
+def is_once_only(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> bool:
+    """Whether an op's second derivative breaks a rule in its most exact dtype, or is not implemented."""
+    return _fails(op, framework, claims, dtypes, 2)
+
+
+def is_twice_only(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> bool:
+    """Whether its third derivative does; that is not asked of ops which are `long`."""
+    return not is_long(op) and _fails(op, framework, claims, dtypes, 3)
+
+
+def _fails(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str], times: int) -> bool:
+    if Needs.CREATE_GRAPH not in claims:
+        return False
+    for program in curvatures(op, dtypes[:1], times=times):
+        observation = run(program, framework)
+        if unsupported(observation) or judge(program, observation, Reference(), claims).violation:
+            return True
+    return False
+
+
+def is_long(op: str) -> bool:
+    """Whether an op's third derivative is a sum of so many products that rounding may show in it."""
+    return OPS[op].family in LONG
+
+
+def unsupported(observation: Observation) -> bool:
+    """Whether something that a program asks for is not implemented."""
+    outcomes = (seen.outcome for seen in observation)
+    return any(isinstance(outcome, Raised) and outcome.kind is Kind.NOT_IMPLEMENTED for outcome in outcomes)
+
+
+def once_only(
+    framework: Framework, claims: Collection[Needs], dtypes: Sequence[str], wrong: Collection[str] = ()
+) -> frozenset[str]:
+    """The ops of the catalogue, less those that are wrong anyway, that cannot be differentiated twice."""
+    names = (name for name in OPS if name in framework.ops and name not in wrong)
+    return frozenset(name for name in names if is_once_only(name, framework, claims, dtypes))
+
+
+def twice_only(
+    framework: Framework, claims: Collection[Needs], dtypes: Sequence[str], wrong: Collection[str] = ()
+) -> frozenset[str]:
+    """The ops of the catalogue, less those that are wrong anyway, that cannot be differentiated three times."""
+    names = (name for name in OPS if name in framework.ops and name not in wrong)
+    return frozenset(name for name in names if is_twice_only(name, framework, claims, dtypes))
+
+
+def at_fault(wrong: Collection[str], ops: Collection[str]) -> frozenset[str]:
+    """The ops to leave out of programs: the wrong ones, or none where so many are wrong that it cannot be their own
+    fault.
+    """
+    return frozenset(wrong) if len(wrong) <= MANY * len(ops) else frozenset()

@@ -1,0 +1,1 @@
+"""Runs after runs: many programs, one report."""

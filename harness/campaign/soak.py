@@ -1,0 +1,190 @@
+"""`python -m autograd_conformance.harness.campaign.soak`: run after run, until so many programs were judged.
+
+Every run is an ordinary run of the suites in a process of its own, with its own folder. What it came to is a line of
+`ledger.jsonl`: a soak that was interrupted goes on behind the last seed in it, and the ledger says which seeds, hence
+which programs, were judged by which version of the suite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from autograd_conformance.reports.records import Report
+from autograd_conformance.reports.render.markdown import environment
+from autograd_conformance.reports.stream import InvalidReport, read
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).parents[2]
+UNUSABLE = 4
+"""The exit code of a soak that cannot begin or go on: pytest's own for wrong usage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a soak: its seed, what it judged, and each failure by rule and test."""
+
+    seed: int
+    framework: str
+    version: str
+    profile: str
+    programs: int
+    left_open: int
+    known: int
+    failures: tuple[str, ...]
+    seconds: float
+    complete: bool
+    commit: str
+
+
+def ledger(folder: Path) -> list[Run]:
+    """The runs of a soak so far; ValueError names a line that is none."""
+    path, found = folder / "ledger.jsonl", []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), 1):
+        try:
+            form = json.loads(line)
+            found.append(Run(**{**form, "failures": tuple(form["failures"])}))
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"{path}, line {number} is no run of a soak: {error}") from None
+    return found
+
+
+def summed_up(report: Report, seed: int, commit: str) -> Run:
+    """A run's line in the ledger."""
+    footer, framework = report.footer, report.header.framework
+    return Run(
+        seed=seed,
+        framework=framework.name,
+        version=framework.version,
+        profile=report.header.profile,
+        programs=report.programs,
+        left_open=sum(result.left_open for result in report.results),
+        known=sum(known.seen for known in report.known),
+        failures=tuple(f"{failure.rule} in {failure.test}: {failure.replay}" for failure in report.failures),
+        seconds=0.0 if footer is None else footer.seconds,
+        complete=footer is not None and footer.verdict == "complete",
+        commit=commit,
+    )
+
+
+def soak(folder: Path, framework: str, programs: int, first: int, workers: str, more: list[str]) -> Iterator[Run]:
+    """Run until the ledger counts so many programs; each run as it ends.
+
+    OSError and `InvalidReport` say which run could not be had.
+    """
+    runs = ledger(folder)
+    total, seed = sum(run.programs for run in runs), max([first - 1, *(run.seed for run in runs)]) + 1
+    while total < programs:
+        where = folder / str(seed)
+        command = [sys.executable, "-m", "pytest", "-n", workers, "-q", f"--framework={framework}"]
+        command += [f"--hypothesis-seed={seed}", f"--report={where}", *more]
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        (where / "output.txt").write_bytes(done.stdout) if where.exists() else None
+        if not (where / "records.jsonl").exists():
+            raise OSError(f"the run with seed {seed} left no records:\n{done.stdout.decode(errors='replace')[-2000:]}")
+        run = summed_up(read(where / "records.jsonl"), seed, _commit())
+        if not run.programs:
+            raise OSError(f"the run with seed {seed} judged no program; see {where / 'output.txt'}")
+        with (folder / "ledger.jsonl").open("a", encoding="utf-8") as file:
+            print(json.dumps(asdict(run)), file=file)
+        yield run
+        total, seed = total + run.programs, seed + 1
+
+
+def _commit() -> str:
+    """The suite's version, as its repository knows it; empty where there is none."""
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
+
+
+def shown(runs: list[Run]) -> Table:
+    """The runs of a soak as a table, with their sum."""
+    table = Table("seed", "version", "programs", "known", "open", "failures", "programs/s", box=None, highlight=False)
+    for run in runs:
+        rate = run.programs / run.seconds if run.seconds else 0.0
+        cells = (run.programs, run.known, run.left_open, len(run.failures))
+        table.add_row(str(run.seed), run.commit, *(f"{n:,}" for n in cells), f"{rate:,.0f}")
+    table.add_section()
+    table.add_row(f"{len(runs)} runs", "", *(f"{n:,}" for n in summed(runs).values()), "")
+    return table
+
+
+def summed(runs: list[Run]) -> dict[str, int]:
+    """What all runs of a soak come to."""
+    return {
+        "programs": sum(run.programs for run in runs),
+        "known": sum(run.known for run in runs),
+        "left_open": sum(run.left_open for run in runs),
+        "failures": sum(len(run.failures) for run in runs),
+    }
+
+
+def page(runs: list[Run]) -> str:
+    """The runs of a soak as a page, in GitHub's Markdown, ending in a line end."""
+    text = (
+        environment()
+        .get_template("soak.md.j2")
+        .render(
+            runs=runs,
+            frameworks=sorted({f"{run.framework} {run.version}" for run in runs}),
+            failed=sum(bool(run.failures) for run in runs),
+            failures=[f"seed {run.seed}: {failure}" for run in runs for failure in run.failures],
+            total=summed(runs),
+            number=lambda n: f"{n:,.0f}",
+        )
+    )
+    return text.rstrip() + "\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Soak; 0 where no run broke a rule, 1 where one did, 4 where a run could not be had, 130 where it was stopped."""
+    parser = argparse.ArgumentParser(
+        prog="python -m autograd_conformance.harness.campaign.soak", description=__doc__.partition("\n\n")[0]
+    )
+    parser.add_argument("--framework", default="torch")
+    parser.add_argument("--programs", type=int, default=1_000_000, help="how many to judge in all (default: a million)")
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--workers", default="auto", help="as for pytest -n")
+    parser.add_argument("--folder", type=Path, default=Path("soak"), help="where the ledger and the reports go")
+    parser.add_argument("--page", type=Path, help="write the ledger to this file, as Markdown, too")
+    parser.add_argument("more", nargs="*", help="further options and paths for pytest, after a double dash")
+    given = parser.parse_args(arguments)
+    if given.page and not given.page.parent.is_dir():  # said before the soak, not after it
+        parser.error(f"--page: there is no folder {given.page.parent}")
+    console = Console(highlight=False)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    asked = given.folder.resolve(), given.framework, given.programs, given.first_seed, given.workers, given.more
+    code = 0
+    try:
+        for run in soak(*asked):
+            console.print(
+                f"seed {run.seed}: {run.programs:,} programs, {len(run.failures)} failures, {run.seconds:,.0f} s"
+            )
+            for failure in run.failures:
+                console.print(f"  {failure}", markup=False, soft_wrap=True)
+        runs = ledger(given.folder)
+    except KeyboardInterrupt:
+        code, runs = 130, ledger(given.folder)
+        console.print("stopped; the same command goes on from here")
+    except (OSError, ValueError, InvalidReport) as error:
+        console.print(str(error), markup=False, style="red", soft_wrap=True)
+        return UNUSABLE
+    console.print(shown(runs))
+    if given.page:
+        given.page.write_text(page(runs), encoding="utf-8")
+    return code or int(any(run.failures for run in runs))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

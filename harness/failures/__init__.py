@@ -1,0 +1,1 @@
+"""From a broken rule to the record that tells of it."""

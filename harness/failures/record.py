@@ -1,0 +1,159 @@
+"""From a broken rule to the record of a failure: everything that a maintainer needs to believe it in a minute."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from autograd_conformance.harness.check import Broken
+from autograd_conformance.harness.failures import related as relations
+from autograd_conformance.harness.failures.reduce import reduced
+from autograd_conformance.harness.failures.script import script
+from autograd_conformance.harness.failures.variations import nearest
+from autograd_conformance.harness.failures.votes import votes
+from autograd_conformance.harness.journal import Entry
+from autograd_conformance.harness.session import Session
+from autograd_conformance.printing.dialect import code
+from autograd_conformance.printing.loops import loop
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.text import names
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reports.records import Allowed, Error, Failure, Source, Step, Wrong
+from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.explanation.explain import explain
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.relations.relation import Related
+
+
+def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None) -> Failure:
+    """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
+    if broken.related is not None:
+        return _relation(broken, broken.related, test, session, verdict, file)
+    broken = _shorter(broken, session)
+    program, violation, framework = broken.program, broken.violation, broken.framework or session.framework
+    path = file or _replay_file(codec.to_json(program), session.folder, violation.rule, test)
+    command = replay_command(session, path)
+    claims = frozenset(framework.claims)
+    remarks = explain(program, broken.observation, Reference(program), claims, violation)
+    return Failure(
+        verdict=verdict,
+        **_rule(violation.rule),
+        test=test,
+        op=violation.op,
+        program=codec.to_json(program),
+        at=violation.at,
+        observed=violation.observed,
+        allowed=tuple(Allowed(text, rule) for text, rule in violation.allowed),
+        code="\n".join(code(program, framework.dialect)),
+        loop=loop(program, framework.dialect, violation.at, names(program)) or "",
+        why=tuple(Step(line, text) for line, text in remarks),
+        error=_error(violation),
+        votes=votes(program, framework, violation, broken.observation, session.run),
+        diagnosis=violation.diagnosis,
+        variation=nearest(program, violation.at, framework, claims, session.run),
+        script=script(program, broken.observation, violation, framework.dialect, command),
+        replay=str(path),
+        command=command,
+    )
+
+
+def _shorter(broken: Broken, session: Session) -> Broken:
+    """The failure in the smallest program that was found, or in the loop that it was found in, if that is shorter."""
+    whole = reduced(broken, session.known, tries=0, run=session.run)
+    small = reduced(whole, session.known, run=session.run)
+    dialect = (broken.framework or session.framework).dialect
+    written = loop(whole.program, dialect, whole.violation.at, names(whole.program)) or ""
+    return whole if 0 < len(written.splitlines()) < len(small.program) else small
+
+
+def _relation(
+    broken: Broken, related: Related, test: str, session: Session, verdict: Wrong, file: Path | None
+) -> Failure:
+    """The record of two programs that ought to give the same."""
+    violation, dialect = broken.violation, session.framework.dialect
+    form = relations.to_json(related)
+    path = file or _replay_file(form, session.folder, violation.rule, test)
+    command = replay_command(session, path)
+    return Failure(
+        verdict=verdict,
+        **_rule(violation.rule),
+        test=test,
+        program=form,
+        at=violation.at,
+        observed=violation.observed,
+        allowed=tuple(Allowed(text, rule) for text, rule in violation.allowed),
+        code="\n".join(code(related.first, dialect)),
+        other="\n".join(code(related.second, dialect)),
+        why=relations.why(related, violation),
+        error=_error(violation),
+        diagnosis=relations.alone(related, session.framework, session.claims, session.run),
+        script=relations.script(related, violation, dialect, command),
+        replay=str(path),
+        command=command,
+    )
+
+
+def lost(entry: Entry, session: Session) -> Failure:
+    """The record of a program that ended its process: a crash, or a hang that the watchdog ended."""
+    path = _replay_file(codec.to_json(entry.program), session.folder, entry.rule, entry.test)
+    dialect = session.framework.dialect
+    command = replay_command(session, path)
+    lines = code(entry.program, dialect)
+    alone = f"# This framework has no printed form of its own; replay the program with:\n{command}\n"
+    if dialect is not None:
+        alone = "\n".join([dialect.prelude, "", *lines, ""])
+    return Failure(
+        verdict="timeout" if entry.timed_out else "crash",
+        **_rule(entry.rule),
+        test=entry.test,
+        op=entry.op,
+        program=codec.to_json(entry.program),
+        observed="did not come back in time" if entry.timed_out else "the process died",
+        allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
+        code="\n".join(lines),
+        loop=loop(entry.program, dialect, known=names(entry.program)) or "",
+        script=alone,
+        replay=str(path),
+        command=command,
+    )
+
+
+def replay_command(session: Session, path: Path) -> str:
+    """The command that runs a replay file again.
+
+    Options are joined to their values: pytest takes a path that stands alone for a place to look for tests.
+    """
+    device = [] if session.device == "cpu" else [f"--device={session.device}"]
+    return shlex.join(["pytest", f"--framework={session.name}", *device, f"--replay={path}"])
+
+
+def _rule(slug: str) -> dict:  # type: ignore[type-arg]
+    rule = RULES[slug]
+    return {
+        "rule": slug,
+        "level": rule.level.value,
+        "sentence": rule.sentence,
+        "sources": tuple(Source(s.title, s.where) for s in rule.sources),
+    }
+
+
+def _replay_file(form: dict[str, Any], folder: Path, rule: str, test: str) -> Path:
+    found_by = re.sub(r"\W+", "-", test.rpartition("::")[2].removeprefix("test_")).strip("-")
+    path = folder / "replay" / f"{rule.replace('/', '-')}.{found_by}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(form, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def _error(violation: Violation) -> Error | None:
+    if violation.got is None or violation.want is None or violation.bound is None or not violation.got.size:
+        return None
+    distance = np.abs(violation.got - violation.want)
+    units = np.where(np.isfinite(distance), distance / violation.bound, np.inf)
+    worst = np.unravel_index(np.nanargmax(units), distance.shape)
+    largest, bound = float(distance[worst]), float(violation.bound[worst])
+    return Error(largest, bound, largest / bound)

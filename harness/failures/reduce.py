@@ -1,0 +1,77 @@
+"""The last shrinking: a failing program without the instructions, the options and the modes that have no part in it.
+
+Hypothesis shrinks what a strategy drew, and strategies draw whole situations. Here single lines go, as long as what is
+left breaks the same rule about the same op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from autograd_conformance.frameworks.runner import Run, run
+from autograd_conformance.harness.check import Broken, is_known, judged
+from autograd_conformance.harness.known import Known
+from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, under
+from autograd_conformance.programs.language import Apply, Detach, Program, Ref, Walking
+from autograd_conformance.programs.operands import results
+
+TRIES = 200
+"""How many smaller programs are run for one failure."""
+
+
+def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES, run: Run = run) -> Broken:
+    """The same failure in the smallest program that was found; as it is where two programs are related. Without tries
+    only what stands behind the failing line is left out.
+    """
+    if broken.related is not None or broken.framework is None:
+        return broken
+    broken = _again(broken, broken.program.upto(broken.violation.at + 1), known, run) or broken
+    before, left = None, tries
+    while before != broken.program and left > 0:
+        before, at = broken.program, len(broken.program)
+        while at > 0 and left > 0:
+            at = min(at, len(broken.program)) - 1
+            for smaller in _smaller(broken.program, at, at == broken.violation.at):
+                left -= 1
+                found = _again(broken, smaller, known, run)
+                if found is not None:
+                    broken = found
+                    break
+    return broken
+
+
+def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
+    """Programs in which one instruction is gone, is passed by, or is simpler; the failing one stays."""
+    step = program[at]
+    if not failing:
+        yield pruned(program, at)
+    if isinstance(step, (Apply, Detach)) and results(step) == 1 and not failing:
+        sources: tuple[Ref, ...] = step.args if isinstance(step, Apply) else (step.source,)
+        for source in dict.fromkeys(sources):
+            yield pruned(bypassed(program, at, source), at)
+    if isinstance(step, Walking) and step.retain_graph is not None:
+        yield replaced(program, at, replace(step, retain_graph=None))
+    if isinstance(step, Walking) and step.create_graph:
+        yield replaced(program, at, replace(step, create_graph=False))
+    if program.mode(at):
+        yield under(program, at, ())
+
+
+def _again(broken: Broken, program: Program, known: Sequence[Known], run: Run) -> Broken | None:
+    """The failure in another program, where that is a program and fails in the same way."""
+    framework, was = broken.framework, broken.violation
+    if framework is None or not program.instructions or not sound(program):
+        return None
+    try:
+        observation = run(program, framework)
+        found = judged(program, observation, framework.claims)
+    except Exception:  # operands of shapes that an op does not take: nothing that the reference could compute
+        return None
+    if found is None or (found.rule, found.op) != (was.rule, was.op):
+        return None
+    if type(program[found.at]) is not type(broken.program[was.at]):
+        return None
+    if any(is_known(entry, program, found) for entry in known):
+        return None
+    return type(broken)(program, observation, found, framework)

@@ -1,0 +1,153 @@
+"""Two related programs on paper: their file, the script that shows them, and what can be said of each alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from autograd_conformance.frameworks.base import Framework
+from autograd_conformance.frameworks.runner import Run, run
+from autograd_conformance.harness.check import violation_of
+from autograd_conformance.printing.dialect import Dialect, code
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.language import Backward, Grad, Hook, Program, Ref, Write
+from autograd_conformance.programs.text import names
+from autograd_conformance.programs.validation import MalformedProgram
+from autograd_conformance.reports.records import Step
+from autograd_conformance.rules.catalogue import RULES, Needs
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.relations.relation import Alike, Related
+
+Json = Any
+
+WHY = {
+    "relations/sum": "walks all terms at once; the second program walks one after the other, into the same gradients",
+    "relations/scaling": "begins with a multiple of the cotangent that the second program begins with",
+    "relations/sharing": "reaches every use of a value, which the second program computes anew for one of its uses",
+    "relations/order": "does what it does in the second program, where only lines changed places that do not need each "
+    "other",
+    "relations/repeated": "ends several calls on a graph that was kept, which the second program walks once",
+    "relations/interleaved": "has nothing to do with what stands between these lines in the second program",
+    "networks/module": "goes through modules, which the second program computes op by op from the same parameters",
+    "recurrent/module": "goes through a module, which the second program computes step by step from its parameters",
+    "recurrent/packed": "goes through a padded batch, of which the second program takes each sequence by itself",
+    "training/micro-batches": "walks the whole batch, whose parts the second program walks one after the other",
+    "training/losses": "ends a call for each loss, whose sum the second program walks at once",
+    "training/apart": "trains a network alone, which the second program trains beside another one",
+}
+"""What relates the programs of each rule, said of the line at which they part."""
+
+
+def to_json(related: Related) -> dict[str, Json]:
+    """The JSON form of two related programs, as plain dicts and lists; values are written as in programs."""
+    return {
+        "relation": related.rule,
+        "first": codec.to_json(related.first),
+        "second": codec.to_json(related.second),
+        "alike": [[str(a.first), list(map(str, a.second)), a.factor] for a in related.alike],
+        "same": [list(pair) for pair in related.same],
+        "exact": related.exact,
+        "torn": related.torn,
+    }
+
+
+def is_relation(form: Json) -> bool:
+    """Whether a JSON form is that of two programs."""
+    return isinstance(form, Mapping) and "relation" in form
+
+
+def from_json(form: Json, known_ops: frozenset[str] | None = None) -> Related:
+    """The related programs of a JSON form; `MalformedProgram` says what is wrong."""
+    try:
+        first, second = (codec.from_json(form[name], known_ops) for name in ("first", "second"))
+        alike = tuple(_alike(*each) for each in form["alike"])
+        same = tuple((int(at), int(place)) for at, place in form["same"])
+        rule = form["relation"]
+        if rule not in RULES:
+            raise MalformedProgram(f"unknown rule {rule!r}")
+        _check(first, [a.first for a in alike] + [Ref(at) for at, _ in same])
+        _check(second, [ref for a in alike for ref in a.second] + [Ref(place) for _, place in same])
+        return Related(rule, first, second, alike, same, bool(form["exact"]), bool(form["torn"]))
+    except KeyError as error:
+        raise MalformedProgram(f"a relation needs {error}") from None
+    except (TypeError, AttributeError) as error:
+        raise MalformedProgram(f"a relation is malformed: {error}") from None
+
+
+def _alike(first: str, second: list[str], factor: float) -> Alike:
+    return Alike(_ref(first), tuple(map(_ref, second)), float(factor))
+
+
+def _ref(text: str) -> Ref:
+    at, _, output = text.removeprefix("%").partition(".")
+    return Ref(int(at), int(output or 0))
+
+
+def _check(program: Program, refs: list[Ref]) -> None:
+    if any(not 0 <= ref.at < len(program) for ref in refs):
+        raise MalformedProgram("a relation names an instruction that there is not")
+
+
+def programs(related: Related) -> tuple[Program, Program]:
+    """Both programs."""
+    return related.first, related.second
+
+
+def why(related: Related, violation: Violation) -> tuple[Step, ...]:
+    """What relates the programs, and where they part."""
+    due, _ = violation.allowed[0]
+    return (Step(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {due}."),)
+
+
+def alone(related: Related, framework: Framework, claims: Collection[Needs], run: Run = run) -> str:
+    """What each program breaks by itself."""
+    said = []
+    for which, program in zip(("first", "second"), programs(related)):
+        found = violation_of(program, framework, claims, run)
+        broken = f"breaks {found.rule} on line {found.at + 1}: {found.observed}" if found else "breaks no rule"
+        said.append(f"the {which} program {broken}")
+    return f"By itself, {'; '.join(said)}."
+
+
+def script(related: Related, violation: Violation, dialect: Dialect | None, replay: str) -> str:
+    """Both programs, one after the other, with what is compared; without a dialect, the command that replays them."""
+    if dialect is None:
+        return f"# This framework has no printed form of its own; replay the programs with:\n{replay}\n"
+    lines = [dialect.prelude]
+    for n, (title, program) in enumerate(zip(("The first program", "The second program"), programs(related))):
+        shown = _shown(related, violation, n)
+        lines += ["", f"# {title}", *_guarded(program, dialect)]
+        for ref in shown:
+            name = names(program)[ref]
+            what = dialect.gradient.format(leaf=name) if _is_gradient(related, violation, program, ref) else name
+            lines.append(f'print("{title}: {what} is", {what})')
+    return "\n".join(lines) + "\n"
+
+
+def _guarded(program: Program, dialect: Dialect) -> list[str]:
+    """A program's lines; calls, which may have to fail, go on when they do."""
+    lines: list[str] = []
+    for at, (step, line) in enumerate(zip(program, code(program, dialect))):
+        if isinstance(step, (Backward, Grad, Write)) and at + 1 < len(program):
+            lines += ["try:", f"    {line}", "except Exception as error:", '    print("raises", error)']
+        else:
+            lines.append(line)
+    return lines
+
+
+def _is_gradient(related: Related, violation: Violation, program: Program, ref: Ref) -> bool:
+    """Whether the gradient that a value holds is meant, where the value is named."""
+    made = not related.alike and not violation.observed.startswith("the gradient of ")
+    return not made and not isinstance(program[ref.at], Grad)
+
+
+def _shown(related: Related, violation: Violation, which: int) -> list[Ref]:
+    """The values of one of the programs that the violation is about."""
+    subject = violation.subject
+    if subject is None or isinstance(related.first[subject.at], Hook):
+        return []
+    if related.alike:
+        about = [a for a in related.alike if a.first == subject]
+        return [subject] if which == 0 else [ref for a in about[:1] for ref in a.second]
+    place = dict(related.same)[subject.at]
+    return [subject if which == 0 else Ref(place, subject.output)]

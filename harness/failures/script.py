@@ -1,0 +1,169 @@
+"""A standalone script: the failing program with the framework alone, and a last line that shows what is wrong."""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import replace
+
+import numpy as np
+from autograd_conformance.printing.dialect import Dialect, code
+from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Leaf, Program, Ref
+from autograd_conformance.programs.observations import Gradient, NotRun, Observation, Raised, Seen, Tensor
+from autograd_conformance.programs.text import names
+from autograd_conformance.rules.judge.violation import Violation
+
+UNCHANGED = (
+    "writes/nothing-else", "writes/refused-keeps-values", "functional/no-accumulation", "optimizers/keeps-gradients",
+)  # fmt: skip
+"""Rules about what must stay as it was."""
+
+OF_GRADIENTS = ("optimizers/keeps-gradients", "optimizers/clears", "optimizers/clips")
+"""Rules about what is held, whatever the instruction is."""
+
+
+def script(
+    program: Program, observation: Observation, violation: Violation, dialect: Dialect | None, replay: str
+) -> str:
+    """Code that can be pasted and run; without a dialect, the command that replays the program."""
+    if dialect is None:
+        return f"# This framework has no printed form of its own; replay the program with:\n{replay}\n"
+    dialect = _printing(dialect, violation)
+    lines = [dialect.prelude, ""]
+    for at, line in enumerate(code(program, dialect)[: violation.at + 1]):
+        outcome = observation[at].outcome
+        if at == violation.at:
+            failed = violation.subject is not None and isinstance(outcome, Raised)
+            lines += (_left if failed else _last)(program, observation[at], violation, line, dialect)
+        elif isinstance(outcome, Raised):
+            caught = _caught(program, dialect, outcome)
+            lines += ["try:", f"    {line}", f"except {caught}:", "    pass  # it has to raise, and does"]
+        else:
+            lines.append(f"# {line}  # needs what was never made" if isinstance(outcome, NotRun) else line)
+    return "\n".join(lines) + "\n"
+
+
+def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
+    """The exception to catch: the framework's own kind, the one that was seen, or what a hook of the program raises."""
+    if any(isinstance(step, Hook) and step.effect == "raise" for step in program):
+        return "Exception"
+    if any(isinstance(step, Grad) and step.materialize_grads and step.allow_unused is False for step in program):
+        return "Exception"  # options that contradict each other are no error of the graph's
+    if isinstance(outcome, Raised) and outcome.type not in dialect.error:
+        return outcome.type if hasattr(builtins, outcome.type) else "Exception"
+    return dialect.error
+
+
+def _last(program: Program, seen: Seen, violation: Violation, line: str, dialect: Dialect) -> list[str]:
+    must_raise = [text for text, _ in violation.allowed if text.startswith("raises")]
+    returns = any(text.startswith("return") for text, _ in violation.allowed)
+    if must_raise and not returns:
+        wanted = " or ".join(text.removeprefix("raises: ") for text in must_raise)
+        return [
+            "try:",
+            f"    {line}",
+            f"except {_caught(program, dialect, seen.outcome)} as error:",
+            '    print("raised:", error)',
+            "else:",
+            f'    print("returned, but it must raise: {wanted}")',
+        ]
+    if violation.partner is not None:
+        return [line, *_touched(program, violation, dialect)]
+    shown = [*_before(program, violation, dialect), line]
+    if dialect.saved and violation.rule.startswith("memory/"):
+        shown.append(f'print("saved tensors alive:", {dialect.saved}, "(it has to be: {violation.allowed[0][0]})")')
+    if violation.subject is not None:
+        what = _what(program, seen, violation, violation.subject, dialect)
+        if what is not None:
+            shown.append(f'print("{what} is      ", {what})')
+        shown.append(_due(violation))
+    return shown
+
+
+def _due(violation: Violation) -> str:
+    """The line that prints what ought to be: a value, or what is allowed in words."""
+    want = violation.held if violation.want is None else violation.want
+    if want is None or violation.rule in UNCHANGED:
+        return f'print("allowed:      ", {violation.allowed[0][0]!r})'
+    return f'print("it has to be ", {_values(want)})'
+
+
+def _before(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
+    """Where something must not change: what it is before the last line."""
+    if violation.rule not in UNCHANGED or violation.subject is None or violation.subject.at >= violation.at:
+        return []
+    name = names(program)[violation.subject]
+    written = isinstance(program[violation.at], SHOWING) and violation.rule not in OF_GRADIENTS
+    what = name if written else dialect.gradient.format(leaf=name)
+    return [f'print("{what} was     ", {what})']
+
+
+def _printing(dialect: Dialect, violation: Violation) -> Dialect:
+    """The dialect in which hooks that change a gradient print it, too, where the failure is about hooks."""
+    head, observe = "lambda grad: ", dialect.effects.get("observe", "")
+    if not violation.rule.startswith("hooks/") or not observe.startswith(head):
+        return dialect
+    effects = {
+        effect: f"{head}({observe.removeprefix(head)}, {template.removeprefix(head)})[1]"
+        for effect, template in dialect.effects.items()
+        if effect != "observe" and template.startswith(head)
+    }
+    return replace(dialect, effects={**dialect.effects, **effects})
+
+
+def _what(program: Program, seen: Seen, violation: Violation, subject: Ref, dialect: Dialect) -> str | None:
+    """The code of what is wrong: a value, or the gradient that one holds; what a hook was given, it prints itself."""
+    if isinstance(program[subject.at], Hook) or violation.observed.startswith("the hook"):
+        return None
+    made = subject.at == violation.at
+    written = (
+        isinstance(program[violation.at], SHOWING)
+        and violation.rule not in OF_GRADIENTS
+        and (_is(violation.got, seen.values.get(subject)) or not _is(violation.got, seen.gradients.get(subject)))
+    )
+    name = names(program)[subject]
+    return name if made or written else dialect.gradient.format(leaf=name)
+
+
+def _is(got: np.ndarray | None, seen: Tensor | Gradient | None) -> bool:
+    return got is not None and seen is not None and np.array_equal(got, seen.value, equal_nan=True)
+
+
+def _left(program: Program, seen: Seen, violation: Violation, line: str, dialect: Dialect) -> list[str]:
+    """A call fails, as it may: what it leaves behind is wrong."""
+    assert violation.subject is not None
+    what = _what(program, seen, violation, violation.subject, dialect)
+    before = "none" if violation.held is None else _values(violation.held)
+    due = f'print("before the call it was", "{before}", "and {violation.allowed[0][0]}")'
+    shown = [] if what is None else [f'print("{what} is      ", {what})']
+    return [
+        *_before(program, violation, dialect),
+        "try:",
+        f"    {line}",
+        f"except {_caught(program, dialect, seen.outcome)}:",
+        "    pass  # it may raise",
+        *shown,
+        _due(violation) if isinstance(program[violation.at], SHOWING) else due,
+    ]
+
+
+def _touched(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
+    """Two leaves share a gradient: what a call that reaches only one of them does to the other's."""
+    assert violation.partner is not None
+    assert violation.subject is not None
+    name = names(program)
+    gradient = dialect.gradient.format(leaf=name[violation.subject])
+    leaf = program[violation.partner.at]
+    if not isinstance(leaf, Leaf):  # a call on it would walk what is behind it, too
+        other = dialect.gradient.format(leaf=name[violation.partner])
+        return [f'print("{gradient} is    ", {gradient})', f'print("{other} is    ", {other}, "(the same object)")']
+    ones = replace(leaf.value, data=(1.0,) * len(leaf.value.data))
+    touching = Backward((violation.partner,), (ones,))
+    return [
+        f'print("{gradient} was    ", {gradient})',
+        code(program.upto(violation.at + 1).extended(touching), dialect)[-1],
+        f'print("{gradient} is now ", {gradient}, "(it must not have changed)")',
+    ]
+
+
+def _values(value: np.ndarray) -> str:
+    return repr(np.asarray(value).tolist())

@@ -1,0 +1,148 @@
+"""Three votes on a gradient: the framework's, JAX's over the whole program, and finite differences.
+
+The third, of the framework's own forward pass, needs neither the framework's derivative nor ours: it only asks how the
+root changes when a leaf does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from autograd_conformance.frameworks.base import Framework
+from autograd_conformance.frameworks.runner import Run, run
+from autograd_conformance.programs.language import (
+    Apply,
+    Backward,
+    Detach,
+    Grad,
+    Instruction,
+    Leaf,
+    Literal,
+    Program,
+    Ref,
+    Walking,
+)
+from autograd_conformance.programs.observations import Observation, Returned
+from autograd_conformance.reference import whole_program as whole
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.staging.derivatives import array
+from autograd_conformance.reports.records import Votes
+from autograd_conformance.rules.explanation.context import retraced
+from autograd_conformance.rules.explanation.explain import shown
+from autograd_conformance.rules.judge.violation import Violation
+
+STEPS = {"float64": 1e-5, "float32": 1e-2}
+
+
+def votes(
+    program: Program,
+    framework: Framework,
+    violation: Violation,
+    observation: Observation | None = None,
+    run: Run = run,
+) -> Votes | None:
+    """The three votes, as text, and what they decide; None where the violation is not about a gradient's value."""
+    call = program[violation.at]
+    if not isinstance(call, Walking) or violation.got is None or violation.want is None or violation.subject is None:
+        return None
+    before = 0.0 if violation.held is None else violation.held
+    got, want = violation.got - before, violation.want - before
+    authority = differences = None
+    if isinstance(call, Backward) and not program.stateful:
+        authority = whole.gradients(program, call).get(violation.subject)
+        differences = finite_differences(program, framework, call, violation.subject, run)
+    elif observation is not None:
+        tape, _ = retraced(program, observation, Reference(), framework.claims, violation.at)
+        asked = call.inputs[violation.subject.output] if isinstance(call, Grad) else violation.subject
+        authority = whole.recorded(tape.reference, call, tape.reference.slot(asked))
+    return Votes(
+        shown(got),
+        shown(want if authority is None else authority),
+        "not available" if differences is None else shown(differences),
+        _decide(got, want, authority, differences),
+    )
+
+
+def reference_agrees(program: Program, violation: Violation) -> bool:
+    """Whether JAX over the whole program confirms the reference that the verdict rests on."""
+    call = program[violation.at]
+    if program.stateful or not isinstance(call, Backward) or violation.want is None or violation.subject is None:
+        return True
+    before = 0.0 if violation.held is None else violation.held
+    authority = whole.gradients(program, call)[violation.subject]
+    bound = np.zeros_like(violation.want) if violation.bound is None else violation.bound
+    scale = np.abs(authority).max() if authority.size else 0.0
+    return bool((np.abs(violation.want - before - authority) <= bound + 1e-12 * scale).all())
+
+
+def finite_differences(
+    program: Program, framework: Framework, call: Backward, leaf: Ref, run: Run = run
+) -> np.ndarray | None:
+    """Central differences of the roots' elements, weighted with the cotangents; None where the forward pass fails."""
+    step = program[leaf.at]
+    assert isinstance(step, Leaf)
+    value = step.value
+    h = STEPS[value.dtype]
+    detached = _detached(program, framework, run)
+    out = np.zeros(len(value.data))
+    for k in range(len(value.data)):
+        ends = []
+        for sign in (1, -1):
+            moved = list(value.data)
+            moved[k] = float(np.dtype(value.dtype).type(moved[k] + sign * h))
+            changed = Leaf(Literal(tuple(moved), value.shape, value.dtype), step.requires_grad)
+            weighted = _weighted(_forward(program, call, {**detached, leaf.at: changed}), framework, call, run)
+            if weighted is None:
+                return None
+            ends.append((weighted, moved[k]))
+        out[k] = (ends[0][0] - ends[1][0]) / (ends[0][1] - ends[1][1])
+    return out.reshape(value.shape)
+
+
+def _detached(program: Program, framework: Framework, run: Run) -> dict[int, Leaf]:
+    """Every detached value as a constant: the derivative takes it for one, so it must not move with its source."""
+    found = {}
+    for at, (step, seen) in enumerate(zip(program, run(program, framework), strict=True)):
+        if isinstance(step, Detach) and isinstance(seen.outcome, Returned):
+            (tensor,) = seen.outcome.values
+            assert tensor is not None
+            found[at] = Leaf(Literal(tuple(tensor.value.ravel().tolist()), tensor.value.shape, tensor.dtype), False)
+    return found
+
+
+def _forward(program: Program, call: Backward, changed: Mapping[int, Leaf]) -> Program:
+    """The computation up to the roots, some values changed; calls become harmless (their places keep the numbering)."""
+    steps: list[Instruction] = []
+    for at, step in enumerate(program.instructions[: max(r.at for r in call.roots) + 1]):
+        if not isinstance(step, (Leaf, Apply, Detach)):
+            step = Leaf(Literal((0.0,), (1,)), False)
+        steps.append(changed.get(at, step))
+    return Program(tuple(steps))
+
+
+def _weighted(program: Program, framework: Framework, call: Backward, run: Run) -> float | None:
+    seen = run(program, framework)
+    total = 0.0
+    for root, cotangent in zip(call.roots, call.cotangents, strict=True):
+        outcome = seen[root.at].outcome
+        if not isinstance(outcome, Returned):
+            return None
+        made = outcome.values[root.output]
+        assert made is not None
+        value = made.value.astype(np.float64)
+        total += float((value * (1.0 if cotangent is None else array(cotangent))).sum())
+    return total
+
+
+def _decide(got: np.ndarray, want: np.ndarray, authority: np.ndarray | None, differences: np.ndarray | None) -> str:
+    if authority is not None and not np.allclose(authority, want, rtol=1e-9, atol=1e-12):
+        return "JAX over the whole program does not confirm the suite's reference: this is the suite's fault."
+    if differences is None or not differences.size:
+        return "JAX against the framework; finite differences cannot tell."
+    to_got, to_want = np.abs(differences - got).max(), np.abs(differences - want).max()
+    if to_want * 4 < to_got:
+        return "Finite differences of the framework's own forward pass agree with JAX: the gradient is wrong."
+    if to_got * 4 < to_want:
+        return "Finite differences agree with the framework: the forward pass differs from the op's definition."
+    return "The difference is too small for finite differences to tell; JAX decides."

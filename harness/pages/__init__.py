@@ -1,0 +1,1 @@
+"""The pages of `docs/results/`, made from tables and runs."""

@@ -1,0 +1,115 @@
+"""`python -m autograd_conformance.harness.pages.articles`: write the pages about the articles from the table of
+claims.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+from autograd_conformance.frameworks.registry import load
+from autograd_conformance.harness.pages.claims import ledger, observing, record
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.reports.claims import ClaimRecord, Observed
+from autograd_conformance.reports.render.articles import inserted, page, table
+from autograd_conformance.rules.articles.claim import Verdict
+
+ROOT = Path(__file__).parents[2]
+PAGE, README = ROOT / "docs" / "results" / "articles.md", ROOT / "README.md"
+
+_OFFICIAL: dict[Verdict, Observed] = {
+    Verdict.HOLDS: "right",
+    Verdict.CONDITION: "mixed",
+    Verdict.FALSE: "wrong",
+    Verdict.NOT_TESTABLE: "not run",
+}
+
+_MESSAGES = {
+    Kind.GRAPH_FREED: "a second time",
+    Kind.NO_GRAD: "does not require grad",
+    Kind.NON_SCALAR_ROOT: "only for scalar outputs",
+    Kind.COTANGENT_SHAPE: "Mismatch in shape",
+    Kind.MODIFIED: "modified by an inplace operation",
+}
+"""Enough of each message to know it by."""
+
+
+def main() -> int:
+    """Write both; 0."""
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+        print(path.relative_to(ROOT))
+    return 0
+
+
+def pages() -> dict[Path, str]:
+    """Each file that is made from the ledger, with the text that it has to hold."""
+    claims = records()
+    chosen = [compact(claims[key]) for key in FAVOURITES]
+    return {
+        PAGE: page(list(claims.values())),
+        README: inserted(README.read_text(encoding="utf-8"), table(chosen)),
+    }
+
+
+def records() -> dict[str, ClaimRecord]:
+    """Every claim by its key, as PyTorch shows it, in code that is as short as a reader would write it."""
+    torch = load("torch")
+    assert torch.dialect is not None
+    dialect = replace(torch.dialect, tensor="torch.tensor({data}{flags})", empty="torch.zeros({shape}{flags})")
+    made = {}
+    with warnings.catch_warnings(action="ignore"):  # PyTorch's advice about create_graph
+        for key, (claim, article) in ledger().items():
+            long = record(claim, article, _OFFICIAL[claim.verdict], dialect, observing(torch))
+            made[key] = replace(long, programs=tuple(replace(each, code=plain(each.code)) for each in long.programs))
+    return made
+
+
+def compact(claim: ClaimRecord) -> ClaimRecord:
+    """The claim with shorter programs: a value that is only the root of the call behind it gets no line of its own."""
+    return replace(claim, programs=tuple(replace(each, code=chained(each.code)) for each in claim.programs))
+
+
+def chained(code: str) -> str:
+    lines = code.split("\n")
+    for at in range(len(lines) - 1, 0, -1):
+        name, _, made = lines[at - 1].partition(" = ")
+        if lines[at].startswith(f"{name}.backward(") and len(re.findall(rf"(?<![\w.]){name}\b(?!=)", code)) == 2:
+            value = made if isinstance(ast.parse(made, mode="eval").body, ast.Call | ast.Attribute) else f"({made})"
+            lines[at - 1 : at + 1] = [value + lines[at].removeprefix(name)]
+    return "\n".join(lines)
+
+
+def plain(code: str) -> str:
+    """PyTorch code without the arguments that say what is so anyway, its errors in PyTorch's own words."""
+    for kind, message in _MESSAGES.items():
+        code = code.replace(f"RuntimeError: {kind.value}", f"RuntimeError: ... {message}")
+    code = re.sub(r"^if (\w+\.grad) is not None: (?=\1)", "", code, flags=re.MULTILINE)
+    code = re.sub(r"\bdim=\((\d+),\)", r"dim=\1", code).replace(", keepdim=False", "")
+    code = re.sub(r"\btorch\.(sum|mean)\((\w+), (dim=.*?)\)(?=  #|$)", r"\2.\1(\3)", code, flags=re.MULTILINE)
+    for root in set(re.findall(r"\b(\w+)\.backward\((?!torch)", code)) if "non-scalar" not in code else ():
+        code = re.sub(rf"^({root} = \w+\.(?:sum|mean))\(dim=.*?\)(?=  #|$)", r"\1()", code, flags=re.MULTILINE)
+    return code
+
+
+FAVOURITES = (
+    "controls-losses-need-retain",
+    "controls-example-1-late-retain",
+    "controls-retain-allows-more",
+    "second-time-a-zero-then-walk",
+    "two-networks-example-1-raises",
+    "two-networks-other-network-raises",
+    "controls-example-1-rebuild-last",
+    "grus-example-2-works",
+    "second-time-b-backward-on-detached",
+    "controls-example-3-second-order",
+)
+"""The claims of the README's table, most useful first."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

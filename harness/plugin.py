@@ -1,0 +1,329 @@
+"""Pytest's side of the suite: the options, the framework under test, and the records that tests send.
+
+`pytest -n auto --framework NAME` runs `suites/` against NAME and leaves a report. Everything that is not about pytest
+is in `harness/`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autograd_conformance import suites
+from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter, UnknownFramework
+from autograd_conformance.harness import coverage
+from autograd_conformance.harness.audit import process as isolated
+from autograd_conformance.harness.check import Check, broken_in
+from autograd_conformance.harness.failures import record as failures
+from autograd_conformance.harness.journal import PATIENCE, Journal
+from autograd_conformance.harness.known import MalformedExpectations
+from autograd_conformance.harness.recorder import PROPERTY, Recorder
+from autograd_conformance.harness.replay import replay
+from autograd_conformance.harness.session import ADAPTER_ERROR, Session
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.reports import records
+from autograd_conformance.reports.render import text
+from autograd_conformance.strategies.building.draft import Undrawable
+from hypothesis import HealthCheck, Phase, errors, settings
+
+SUITES = Path(suites.__path__[0]).resolve()
+SESSION = pytest.StashKey[Session]()
+CHECK = pytest.StashKey[Check]()
+
+PROFILES = {"quick": 60, "standard": 600, "thorough": 60_000}
+"""Programs per rule; each op by itself gets a tenth."""
+
+RESTARTS = 1_000
+"""How many workers may die before the run gives up, where --max-worker-restart does not say it."""
+
+for _name, _examples in PROFILES.items():
+    settings.register_profile(
+        _name,
+        max_examples=_examples,
+        deadline=None,
+        derandomize=False,  # Hypothesis would derandomize where CI is set, and the seed would say nothing
+        database=None,  # a run is determined by its seed; failures are kept as replay files
+        report_multiple_bugs=False,
+        print_blob=False,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
+    )
+settings.load_profile("standard")
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("conformance", "autograd conformance (--hypothesis-profile: quick, standard or thorough)")
+    names = ", ".join(FRAMEWORKS)
+    group.addoption(
+        "--framework",
+        default="torch",
+        metavar="NAME",
+        help=f"what to test: {names}, or your own adapter as package.module:factory (default: torch)",
+    )
+    group.addoption("--report", default="report", metavar="DIR", help="where the report goes (default: report)")
+    group.addoption(
+        "--dtype", choices=[*DTYPES, "both"], default="both", help="the dtype that programs compute in (default: both)"
+    )
+    group.addoption("--device", default="cpu", metavar="DEVICE", help="handed to the adapter's factory (default: cpu)")
+    group.addoption(
+        "--patience",
+        type=_seconds,
+        default=PATIENCE,
+        metavar="SECONDS",
+        help=f"how long one program may take before it counts as a timeout (default: {PATIENCE:g})",
+    )
+    group.addoption(
+        "--replay",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="run a program file again: exit 0 fixed, 1 still failing, 4 cannot run (may be given several times)",
+    )
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise ValueError
+    return seconds
+
+
+# -- the session -------------------------------------------------------------------------------------------------------
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "rule(slug): the rule of rules/catalogue.py that a test of suites/ is about")
+    if config.option.help or getattr(config.option, "markers", False):
+        return
+    if not _runs_suites(config) and not config.option.replay:
+        return
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
+        _as_controller(config)
+    else:  # pytest-xdist hands on the command line alone
+        config.option.hypothesis_seed = worker["hypothesis_seed"]
+        config.stash[SESSION] = session = _session(config, worker["workerid"])
+        session.wrong, session.lost = frozenset(worker["wrong_ops"]), frozenset(worker["lost_ops"])
+        session.once, session.twice_only = frozenset(worker["once_ops"]), frozenset(worker["twice_only_ops"])
+
+
+def _as_controller(config: pytest.Config) -> None:
+    _check_paths(config)
+    config.option.hypothesis_seed = _seed(config.option.hypothesis_seed)
+    config.stash[SESSION] = session = _session(config, "main")
+    if config.option.replay or config.option.collectonly:
+        return
+    workers = getattr(config.option, "numprocesses", None) or 0
+    if workers and config.option.maxworkerrestart is None:
+        config.option.maxworkerrestart = str(RESTARTS)
+    profile = config.getoption("--hypothesis-profile") or "standard"
+    header = session.header(int(config.option.hypothesis_seed), profile, workers)
+    config.pluginmanager.register(Recorder(session, header), "recorder")
+
+
+def _session(config: pytest.Config, worker: str) -> Session:
+    """The session of this process, its framework loaded, or the end of the run where that cannot be."""
+    option = config.option
+    dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
+    folder = Path(option.report).expanduser()
+    session = Session(option.framework, folder, dtypes, option.device, worker, option.patience)
+    session.thrice = config.getoption("--hypothesis-profile") != "quick"
+    try:
+        framework, _ = session.framework, session.known
+    except UnknownFramework as error:
+        raise pytest.UsageError(str(error)) from None
+    except (BrokenAdapter, MalformedExpectations) as error:
+        pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
+    if not session.drawable:
+        has = ", ".join(framework.dtypes)
+        raise pytest.UsageError(f"{framework.name} does not support {option.dtype}; it has {has}")
+    return session
+
+
+def _seed(given: str | None) -> str:
+    """The seed of the run, drawn where none is given."""
+    try:
+        return str(random.SystemRandom().randrange(2**32) if given is None else int(given))
+    except ValueError:
+        raise pytest.UsageError(f"--hypothesis-seed has to be a whole number, not {given!r}") from None
+
+
+def _check_paths(config: pytest.Config) -> None:
+    """Refuse an option's path that stands alone and outside: pytest looks there for its settings and finds none."""
+    words = [str(word) for word in config.invocation_params.args]
+    for option, path in pairwise(words):
+        here = config.invocation_params.dir
+        if option in ("--report", "--replay") and not (here / path).resolve().is_relative_to(config.rootpath):
+            raise pytest.UsageError(f"write {option}={path} in one word; pytest takes a lone path for a place of tests")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand on to a worker of pytest-xdist what is found out once."""
+    session = node.config.stash.get(SESSION, None)
+    if session is not None:
+        _audit(session)
+        node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed
+        node.workerinput["wrong_ops"] = sorted(session.wrong)
+        node.workerinput["lost_ops"] = sorted(session.lost)
+        node.workerinput["once_ops"] = sorted(session.once)
+        node.workerinput["twice_only_ops"] = sorted(session.twice_only)
+
+
+def _audit(session: Session) -> None:
+    """Find the ops that are wrong by themselves, once, in a process of its own."""
+    if session.wrong is not None:
+        return
+    try:
+        found = isolated.audit(session.name, session.device, session.drawable, session.patience, session.thrice)
+    except isolated.AuditFailed as error:
+        pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
+    session.wrong = frozenset(op for op, outcome in found.items() if outcome == isolated.WRONG)
+    session.lost = frozenset(op for op, outcome in found.items() if outcome == isolated.BEGUN)
+    session.once = frozenset(op for op, outcome in found.items() if outcome == isolated.ONCE)
+    session.twice_only = frozenset(op for op, outcome in found.items() if outcome == isolated.TWICE)
+
+
+def _runs_suites(config: pytest.Config) -> bool:
+    """Whether the run takes tests from suites/; the suite's own tests need no framework under test."""
+    paths = [(config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in config.args]
+    return any(path == SUITES or SUITES in path.parents or path in SUITES.parents for path in paths)
+
+
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    if not config.option.replay:
+        return None
+    config._do_configure()
+    try:
+        return _replay(config.stash[SESSION], [Path(name) for name in config.option.replay])
+    finally:
+        config._ensure_unconfigure()
+
+
+def _replay(session: Session, files: list[Path]) -> int:
+    codes = {"fixed": 0, "still failing": 1, "cannot run": 4}
+    worst = 0
+    for path in files:
+        outcome = replay(path, session.framework, session.claims)
+        if outcome.broken:
+            print(text.render(failures.failure(outcome.broken, str(path), session, file=path)))
+        print(f"{path}: {outcome.verdict}" + (f" ({outcome.reason})" if outcome.reason else ""))
+        worst = max(worst, codes[outcome.verdict])
+    return worst
+
+
+# -- tests -------------------------------------------------------------------------------------------------------------
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "op" in metafunc.fixturenames and metafunc.definition.get_closest_marker("rule"):
+        metafunc.parametrize("op", list(OPS))
+
+
+@pytest.fixture(scope="session")
+def prepared(pytestconfig: pytest.Config) -> Session:
+    """The session, its alphabet in use."""
+    session = pytestconfig.stash[SESSION]
+    _audit(session)
+    session.prepare()
+    return session
+
+
+@pytest.fixture(scope="session")
+def journal(prepared: Session) -> Iterator[Journal]:
+    """The session's journal, which goes when the process ends in good order."""
+    prepared.journal = Journal(prepared.folder, prepared.worker, prepared.patience)
+    yield prepared.journal
+    prepared.journal.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Any:
+    """A situation that cannot be brought about with what the framework has does not apply to it."""
+    try:
+        return (yield)
+    except Undrawable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -> Iterator[Check]:
+    """Checks programs for this test; skips where the framework does not claim what the rule needs."""
+    rule, op = _about(request.node)
+    missing = prepared.missing(rule)
+    if missing:
+        pytest.skip(f"needs {', '.join(missing)}")
+    if op is not None and op not in prepared.framework.ops:
+        pytest.skip(f"{prepared.framework.name} has no {op}")
+    check = prepared.check(rule)
+    request.node.stash[CHECK] = check
+    journal.begin(request.node.nodeid, rule, op)
+    yield check
+    journal.end()
+
+
+def _about(item: pytest.Item) -> tuple[str, str | None]:
+    """The rule and the op that a test is about."""
+    marker = item.get_closest_marker("rule")
+    assert marker is not None, f"{item.nodeid} has no rule marker"
+    return marker.args[0], getattr(item, "callspec", None) and item.callspec.params.get("op")
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    report = yield
+    if item.get_closest_marker("rule") is None or SESSION not in item.config.stash:
+        return report
+    if call.when == "call" or (call.when == "setup" and report.outcome != "passed"):
+        for record in _records(item, call, report):
+            report.user_properties.append((PROPERTY, record))
+    return report
+
+
+def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> Iterator[dict[str, Any]]:
+    session, check = item.config.stash[SESSION], item.stash.get(CHECK, None)
+    rule, op = _about(item)
+    verdict, reason = "pass", None
+    if report.outcome == "skipped":
+        verdict, reason = "not applicable", report.longrepr[2].removeprefix("Skipped: ")  # type: ignore[index]
+    elif call.excinfo is not None:
+        verdict, reason = "error", call.excinfo.exconly()
+        broken = broken_in(call.excinfo.value)
+        if broken is not None:
+            verdict, reason = "flaky" if isinstance(call.excinfo.value, errors.Flaky) else "fail", None
+            failure = failures.failure(broken, item.nodeid, session, verdict)  # type: ignore[arg-type]
+            report.longrepr = text.render(failure)
+            yield records.encode(failure)
+    elif check is not None:
+        own = [known.reason for known in check.differences if op is not None or known.rule == rule]
+        if own:  # those of other rules count against these
+            verdict, reason = "known difference", "; ".join(own)
+    if check is not None:
+        yield from ({"record": "article", "key": key, "observed": word} for key, word in check.articles.items())
+        for known, count in check.differences.items():
+            yield {"record": "seen", "rule": known.rule, "op": known.op, "count": count}
+        yield {"record": "met", "counts": coverage.to_json(check.met)}
+    yield records.encode(
+        records.Result(
+            test=item.nodeid,
+            rule=rule,
+            op=op,
+            verdict=verdict,  # type: ignore[arg-type]
+            programs=check.programs if check else 0,
+            exercised=dict(check.exercised) if check else {},
+            left_open=check.left_open if check else 0,
+            seconds=round(call.duration, 3),
+            reason=reason,
+        )
+    )

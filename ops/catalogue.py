@@ -1,0 +1,66 @@
+"""Ops that programs may apply in place: one table, by name, of rows like those of the op catalogue.
+
+A row's first operand is the target's old value; its only result is the target's new value, of the same shape. Its
+`torch` code is a statement. Names end in an underscore, as PyTorch's do; assignments to parts, which are statements in
+PyTorch, too, are called ``set_..._``. Ops that change the target's shape or memory in place (``transpose_``,
+``resize_``) are not writes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from autograd_conformance.ops.inplace.assignments import ASSIGNMENTS, VALUES
+from autograd_conformance.ops.inplace.methods import INPLACE, narrower
+from autograd_conformance.ops.modules import MODULES
+from autograd_conformance.ops.random import CHANCE
+from autograd_conformance.ops.row import Op, Saves, table
+from autograd_conformance.ops.shapes import every, nonempty, offer, ranked, shaped
+from autograd_conformance.ops.tables import OPS
+
+PERHAPS, NEVER = Saves.PERHAPS, Saves.NEVER
+
+
+def _copy(j, x, source):
+    return j.np.broadcast_to(source, x.shape)
+
+
+def _filled(j, x, value):
+    return j.np.full(x.shape, value)
+
+
+def _fill_diagonal(j, x, value):
+    return j.np.where(np.eye(*x.shape) == 1, value, x)
+
+
+def _op(name: str, torch: str, reference, saves: Saves, accepts=lambda shape: True, **more) -> Op:
+    return Op(name, torch, reference, saves, **more, **shaped(accepts))
+
+
+WHOLE = (
+    _op("copy_", "{0}.copy_({1})", _copy, NEVER, rest=narrower),
+    _op("zero_", "{0}.zero_()", lambda j, x: j.np.zeros(x.shape), NEVER),
+    _op("fill_", "{0}.fill_({value})", _filled, NEVER, choices=offer(value=VALUES)),
+    _op("fill_tensor_", "{0}.fill_({1})", _copy, NEVER, rest=lambda first: [((),)]),
+    _op(
+        "fill_diagonal_",
+        "{0}.fill_diagonal_({value})",
+        _fill_diagonal,
+        PERHAPS,
+        every(nonempty, ranked(2, 2)),
+        choices=offer(value=VALUES),
+    ),
+)
+
+WRITES: dict[str, Op] = {**INPLACE, **table("writes", *WHOLE, *ASSIGNMENTS)}
+
+
+ROWS: dict[str, Op] = {**OPS, **WRITES, **MODULES, **CHANCE}
+"""The rows of ops, writes, modules and random ops by name: no two have the same."""
+
+APPLIED = frozenset((*OPS, *MODULES, *CHANCE))
+"""The names of ops that programs apply, modules and random ones included; what they write is in `WRITES`."""
+
+
+def row_of(name: str) -> Op:
+    """The row of an op of the catalogue, of a write, of a module, or of a random op."""
+    return ROWS[name]

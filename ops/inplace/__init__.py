@@ -1,0 +1,1 @@
+"""In-place forms of ops: methods, and assignments to parts."""

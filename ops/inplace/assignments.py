@@ -1,0 +1,289 @@
+"""Writes to a part of a value: assignments at an index, to a slice, under a mask.
+
+An index may pick a row, a mask any rows; the source broadcasts to the part, and what is assigned over has no gradient.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from autograd_conformance.ops.row import Choices, Op, Saves
+from autograd_conformance.ops.selection import nested, placed, put, untouched
+from autograd_conformance.ops.shapes import broadcast, every, nonempty, ranked, same, shaped
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.tables.binary import masks
+from autograd_conformance.programs.language import Shape
+
+PERHAPS = Saves.PERHAPS
+
+FILLED = every(nonempty, ranked(1))
+VALUES = (0.0, 2.5, -1.0)
+
+
+def _rows(*options: Shape) -> list[tuple[Shape, ...]]:
+    """Shapes of one source, each once."""
+    return [(s,) for s in dict.fromkeys(options)]
+
+
+def _index_sources(first: Shape) -> list[tuple[Shape, ...]]:
+    return _rows(first[1:], (), *([(1,)] if len(first) > 1 else []))
+
+
+def _indices(*shapes: Shape) -> Choices:
+    n = shapes[0][0]
+    return [{"index": i} for i in dict.fromkeys((0, n - 1, -1))]
+
+
+def _spans(n: int) -> list[tuple[int, int, int]]:
+    return list(dict.fromkeys([(0, n, 1), (1, n, 1), (0, n, 2), (0, n - 1, 1)]))
+
+
+def _count(span: tuple[int, int, int]) -> int:
+    return len(range(*span))
+
+
+def _slice_sources(first: Shape) -> list[tuple[Shape, ...]]:
+    return _rows(*((_count(s), *first[1:]) for s in _spans(first[0])), first[1:], ())
+
+
+def _slices(*shapes: Shape) -> Choices:
+    first, *sources = shapes
+    return [
+        dict(zip(("start", "stop", "step"), s, strict=True))
+        for s in _spans(first[0])
+        if all(_fits(source, (_count(s), *first[1:])) for source in sources)
+    ]
+
+
+def _fits(source: Shape, part: Shape) -> bool:
+    """Whether a source may be written to a part of this shape."""
+    return broadcast(part, source) == part
+
+
+def _column_sources(first: Shape) -> list[tuple[Shape, ...]]:
+    return _rows(*((*first[:-1], _count(s)) for s in _spans(first[-1]) if s[2] == 1), (*first[:-1], 1), ())
+
+
+def _columns(*shapes: Shape) -> Choices:
+    first, source = shapes
+    spans = [s for s in _spans(first[-1]) if s[2] == 1]
+    return [{"start": a, "stop": b} for a, b, _ in spans if _fits(source, (*first[:-1], b - a))]
+
+
+def _row_masks(n: int) -> list[tuple[bool, ...]]:
+    at = np.arange(n)
+    return list(dict.fromkeys(nested(m) for m in (at % 2 == 0, at % 3 == 1, at >= 0)))  # type: ignore[misc, arg-type]
+
+
+def _mask_sources(first: Shape) -> list[tuple[Shape, ...]]:
+    return _rows(*((sum(m), *first[1:]) for m in _row_masks(first[0])), ())
+
+
+def _masks(*shapes: Shape) -> Choices:
+    first, *sources = shapes
+    fitting = [m for m in _row_masks(first[0]) if all(_fits(s, (sum(m), *first[1:])) for s in sources)]
+    return [{"mask": m} for m in fitting]
+
+
+def _pairs(*shapes: Shape) -> Choices:
+    """An ``index`` of two rows for a source of two, and of one for a source of one."""
+    first, source = shapes
+    n, k = first[0], source[0]
+    options = [(n - 1, 0), (0, n - 1)] if k == 2 else [(n - 1,), (0,)]
+    return [{"index": i} for i in dict.fromkeys(options) if len(set(i)) == k]
+
+
+def _repeats(*shapes: Shape) -> Choices:
+    n, k = shapes[0][0], shapes[1][0]
+    return [{"index": i} for i in dict.fromkeys(((n - 1,) * k, tuple(range(k)) if k <= n else (0,) * k))]
+
+
+def _pair_sources(first: Shape) -> list[tuple[Shape, ...]]:
+    return [((k, *first[1:]),) for k in (1, 2) if k <= first[0]]
+
+
+def _stretched(j, x, source, where):
+    """The source, broadcast to the part that `where` selects."""
+    return j.np.broadcast_to(source, where(np.zeros(x.shape)).shape)
+
+
+def _assigned(choose):
+    """A reference that puts the source, stretched to the part, where `choose` selects for the attributes."""
+
+    def reference(j, x, source, **attrs):
+        where = choose(**attrs)
+        return put(j, x, _stretched(j, x, source, where), where)
+
+    return reference
+
+
+def _constant(choose):
+    def reference(j, x, value, **attrs):
+        keep = untouched(choose(**attrs), x.shape)
+        return x * keep + value * (1 - keep)
+
+    return reference
+
+
+def _updated(combine, choose):
+    """A reference that combines the part where `choose` selects with a source."""
+
+    def reference(j, x, source, **attrs):
+        where = choose(**attrs)
+        inside = 1 - untouched(where, x.shape)
+        return combine(x, placed(j, _stretched(j, x, source, where), where, x.shape), inside)
+
+    return reference
+
+
+def _at(index):
+    return lambda at: at[index]
+
+
+def _between(start, stop, step=1):
+    return lambda at: at[start:stop:step]
+
+
+def _last(start, stop):
+    return lambda at: at[..., start:stop]
+
+
+def _where(mask):
+    return lambda at: at[np.array(mask)]
+
+
+def _listed(index):
+    return lambda at: at[np.array(index)]
+
+
+def _with_values(choices):
+    """Choices with a constant: the simplest with each, the others with the first."""
+
+    def offered(*shapes: Shape) -> Choices:
+        first, *others = choices(*shapes)
+        return [*({**first, "value": v} for v in VALUES), *({**c, "value": VALUES[1]} for c in others)]
+
+    return offered
+
+
+def _masked_scatter(j, x, source, mask):
+    def choose(at):
+        return at[np.broadcast_to(np.array(mask), x.shape)]
+
+    count = choose(np.zeros(x.shape)).size
+    return put(j, x, j.np.reshape(source, -1)[:count], choose)
+
+
+def _full_masks(*shapes: Shape) -> Choices:
+    return masks(shapes[0])
+
+
+def _tensor(attribute: str) -> str:
+    return f"torch.tensor({{{attribute}}}, device={{0}}.device)"
+
+
+def _op(name: str, torch: str, reference, saves: Saves, accepts=lambda shape: True, **more) -> Op:
+    return Op(name, torch, reference, saves, **more, **shaped(accepts))
+
+
+# PyTorch frees what it recorded of a write to a part (which is a view) like something saved, whatever was written.
+ASSIGNMENTS = (
+    _op(
+        "set_index_",
+        "{0}[{index}] = {1}",
+        _assigned(_at),
+        PERHAPS,
+        FILLED,
+        rest=_index_sources,
+        choices=_indices,
+    ),
+    _op("set_index_fill_", "{0}[{index}] = {value}", _constant(_at), PERHAPS, FILLED, choices=_with_values(_indices)),
+    _op(
+        "set_slice_",
+        "{0}[{start}:{stop}:{step}] = {1}",
+        _assigned(_between),
+        PERHAPS,
+        FILLED,
+        rest=_slice_sources,
+        choices=_slices,
+    ),
+    _op(
+        "set_slice_fill_",
+        "{0}[{start}:{stop}:{step}] = {value}",
+        _constant(_between),
+        PERHAPS,
+        FILLED,
+        choices=_with_values(_slices),
+    ),
+    _op(
+        "set_columns_",
+        "{0}[..., {start}:{stop}] = {1}",
+        _assigned(_last),
+        PERHAPS,
+        FILLED,
+        rest=_column_sources,
+        choices=_columns,
+    ),
+    _op(
+        "set_mask_",
+        f"{{0}}[{_tensor('mask')}] = {{1}}",
+        _assigned(_where),
+        PERHAPS,
+        FILLED,
+        rest=_mask_sources,
+        choices=_masks,
+    ),
+    _op(
+        "set_mask_fill_",
+        f"{{0}}[{_tensor('mask')}] = {{value}}",
+        _constant(_where),
+        PERHAPS,
+        FILLED,
+        choices=_with_values(_masks),
+    ),
+    _op(
+        "set_rows_",
+        f"{{0}}[{_tensor('index')}] = {{1}}",
+        _assigned(_listed),
+        PERHAPS,
+        FILLED,
+        rest=_pair_sources,
+        choices=_pairs,
+    ),
+    _op(
+        "index_put_",
+        f"{{0}}.index_put_(({_tensor('index')},), {{1}}, accumulate=True)",
+        lambda j, x, source, index: x + placed(j, source, _listed(index), x.shape),
+        PERHAPS,
+        FILLED,
+        rest=_pair_sources,
+        choices=_repeats,
+    ),
+    _op(
+        "add_index_",
+        "{0}[{index}] += {1}",
+        _updated(lambda x, source, inside: x + source, _at),
+        PERHAPS,
+        FILLED,
+        rest=_index_sources,
+        choices=_indices,
+    ),
+    _op(
+        "mul_index_",
+        "{0}[{index}] *= {1}",
+        _updated(lambda x, source, inside: x * (source + 1 - inside), _at),
+        Saves.SURELY,
+        FILLED,
+        rest=_index_sources,
+        choices=_indices,
+        domains=OPS["multiply"].domains,
+    ),
+    _op(
+        "masked_scatter_",
+        f"{{0}}.masked_scatter_({_tensor('mask')}, {{1}})",
+        _masked_scatter,
+        PERHAPS,
+        FILLED,
+        rest=same,
+        choices=_full_masks,
+    ),
+)

@@ -1,0 +1,59 @@
+"""A framework's own network modules as ops: one table, by name, of rows like those of the op catalogue.
+
+A call of a module is one instruction. Its operands are the input, the further inputs that its settings ask for (the
+states that a recurrent module begins with, what attention attends to) and then its parameters, in the order that
+`parameters` gives. The settings are the instruction's attributes, and none is left out:
+
+    nn_rnn, nn_gru, nn_lstm   layers, directions, batch_first, bias, state, lengths
+    nn_linear                 bias
+    nn_conv1d, nn_conv2d      stride, padding, bias
+    nn_batch_norm             dimensions (1 or 2), affine: normalises by the batch's own statistics
+    nn_batch_norm_eval        the same, by running statistics, which are operands (never such as require grad)
+    nn_layer_norm             normalized_shape, affine
+    nn_attention              heads, bias, batch_first, memory, mask, padding, need_weights
+    nn_transformer            heads, batch_first, norm_first, mask, padding
+
+`lengths` is None or a tuple of the lengths of a batch's sequences, the longest of them as long as the input; `mask` is
+None, "causal" or rows of booleans, and `padding` None or a row of booleans for each sample: True hides a key. No
+query may have all its keys hidden.
+
+Adding a module is adding a row to the file of its kind. These are not among `ops.tables.OPS`, from which programs are
+drawn op by op; whoever looks an op up by name finds them through `ops.catalogue.row_of`.
+"""
+
+from __future__ import annotations
+
+from autograd_conformance.ops.modules.attention import ATTENTION
+from autograd_conformance.ops.modules.layers import LAYERS
+from autograd_conformance.ops.modules.module import Module, Named, Sizes
+from autograd_conformance.ops.modules.recurrent import RECURRENT
+from autograd_conformance.ops.row import Op
+from autograd_conformance.programs.language import Attrs, Shape
+
+TABLE: dict[str, Module] = {m.name: m for m in (*RECURRENT, *LAYERS, *ATTENTION)}
+
+MODULES: dict[str, Op] = {name: m.row for name, m in TABLE.items()}
+
+
+def parameters(op: str, attrs: Attrs, sizes: Sizes) -> Named:
+    """The names and shapes of a module's parameters, in the order of its operands.
+
+    The names are those of its `state_dict`; which sizes it reads, `TABLE[op].sizes` says.
+    """
+    return TABLE[op].parameters(dict(attrs), sizes)
+
+
+def inputs(op: str, attrs: Attrs, sizes: Sizes, first: Shape) -> Named:
+    """The names and shapes of the operands before the parameters: the input, which has the shape `first`, and others.
+
+    Where attention has a memory, `sizes` says how many `keys` there are in it.
+    """
+    return (("x", first), *TABLE[op].further(dict(attrs), sizes, first))
+
+
+def results(op: str, attrs: Attrs) -> int:
+    """How many results a module has."""
+    return TABLE[op].results(dict(attrs))
+
+
+__all__ = ["MODULES", "TABLE", "Module", "inputs", "parameters", "results"]

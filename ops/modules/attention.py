@@ -1,0 +1,176 @@
+"""Attention and the encoder layer around it, from Vaswani et al. (2017)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from autograd_conformance.ops.modules.module import Given, Named, Settings, Sizes, made, module, unless
+from autograd_conformance.programs.language import Shape
+
+
+def _heads(j, x, heads):
+    """(batch, time, width) as (batch, head, time, part)."""
+    return j.np.swapaxes(j.np.reshape(x, (*x.shape[:2], heads, -1)), 1, 2)
+
+
+def _hidden(queries: int, keys: int, mask: Any, padding: Any) -> np.ndarray | None:
+    """Which keys a query must not see, for every sample (or for all); True hides."""
+    hidden = None
+    if mask is not None:
+        rows = np.triu(np.ones((queries, keys), bool), 1) if mask == "causal" else np.array(mask)
+        hidden = rows[None, None]
+    if padding is not None:
+        ends = np.array(padding)[:, None, None, :]
+        hidden = ends if hidden is None else hidden | ends
+    return hidden
+
+
+def _attend(j, x, memory, weights, heads, mask, padding):
+    """Multi-head attention of `x` to `memory` (batch, time, width): the output, and the weights' mean over the heads.
+
+    `weights` are those of the projections of queries, keys and values, below one another, their biases, and those of
+    the projection of the output; a bias may be None.
+    """
+    w_in, b_in, w_out, b_out = weights
+    biases = (0.0,) * 3 if b_in is None else j.np.split(b_in, 3)
+    q, k, v = (
+        _heads(j, j.np.matmul(given, w.T) + b, heads)
+        for given, w, b in zip((x, memory, memory), j.np.split(w_in, 3), biases, strict=True)
+    )
+    scores = j.np.einsum("bhqd,bhkd->bhqk", q, k) / np.sqrt(q.shape[-1])
+    hidden = _hidden(x.shape[1], memory.shape[1], mask, padding)
+    if hidden is not None:
+        scores = j.np.where(j.np.asarray(hidden), -np.inf, scores)
+    likely = j.np.exp(scores - j.lax.stop_gradient(j.np.max(scores, axis=-1, keepdims=True)))
+    likely = likely / j.np.sum(likely, axis=-1, keepdims=True)
+    seen = j.np.swapaxes(j.np.einsum("bhqk,bhkd->bhqd", likely, v), 1, 2)
+    out = j.np.matmul(j.np.reshape(seen, x.shape), w_out.T)
+    return out if b_out is None else out + b_out, j.np.mean(likely, axis=1)
+
+
+def _attention(j, x, *operands, heads, bias, batch_first, memory, mask, padding, need_weights):
+    given, operands = (operands[0], operands[1:]) if memory else (x, operands)
+    weights = operands if bias else (operands[0], None, operands[1], None)
+    if not batch_first:
+        x, given = j.np.swapaxes(x, 0, 1), j.np.swapaxes(given, 0, 1)
+    out, likely = _attend(j, x, given, weights, heads, mask, padding)
+    out = out if batch_first else j.np.swapaxes(out, 0, 1)
+    return (out, likely) if need_weights else out
+
+
+def _attention_parameters(settings: Settings, sizes: Sizes) -> Named:
+    width = sizes["width"]
+    named = (
+        ("in_proj_weight", (3 * width, width)),
+        ("in_proj_bias", (3 * width,)),
+        ("out_proj.weight", (width, width)),
+        ("out_proj.bias", (width,)),
+    )
+    return named if settings["bias"] else named[::2]
+
+
+def _memory(settings: Settings, sizes: Sizes, first: Shape) -> Named:
+    """What is attended to, where it is not the input itself: as many keys as the size says."""
+    shape = (first[0], sizes["keys"], first[2]) if settings["batch_first"] else (sizes["keys"], *first[1:])
+    return (("memory", shape),) if settings["memory"] else ()
+
+
+def _masks(given: Given, settings: Settings, mask: str, padding: str, keys: str) -> list[str]:
+    """The keyword arguments for masks; a causal mask has as many rows as there are queries, and columns as keys."""
+    x, along, found = given["x"], 1 if settings["batch_first"] else 0, []
+    if settings["mask"] == "causal":
+        rows = f"torch.ones({x}.shape[{along}], {keys}.shape[{along}], dtype=torch.bool, device={x}.device).triu(1)"
+        found.append(f'"{mask}": {rows}')
+    elif settings["mask"] is not None:
+        found.append(f'"{mask}": torch.tensor({settings["mask"]}, device={x}.device)')
+    if settings["padding"] is not None:
+        found.append(f'"{padding}": torch.tensor({settings["padding"]}, device={x}.device)')
+    return found
+
+
+def _attention_code(given: Given, settings: Settings) -> str:
+    x, keys = given["x"], given.get("memory", given["x"])
+    layer = made(
+        "MultiheadAttention", f"{x}.shape[-1]", settings["heads"], bias=unless(True, settings["bias"]),
+        batch_first=unless(False, settings["batch_first"]), dtype=f"{x}.dtype",
+    )  # fmt: skip
+    masks = _masks(given, settings, "attn_mask", "key_padding_mask", keys)
+    weights = [] if settings["need_weights"] else ['"need_weights": False']
+    call = given.call(layer, [x, keys, keys], *masks, *weights)
+    return call if settings["need_weights"] else f"{call}[0]"
+
+
+# -- the encoder layer: attention, then two linear maps, each added to what it was given
+
+
+ENCODER = (
+    "self_attn.in_proj_weight", "self_attn.in_proj_bias", "self_attn.out_proj.weight", "self_attn.out_proj.bias",
+    "linear1.weight", "linear1.bias", "linear2.weight", "linear2.bias",
+    "norm1.weight", "norm1.bias", "norm2.weight", "norm2.bias",
+)  # fmt: skip
+
+
+def _normalised(j, x, weight, bias):
+    centred = x - j.np.mean(x, axis=-1, keepdims=True)
+    return centred / j.np.sqrt(j.np.mean(centred * centred, axis=-1, keepdims=True) + 1e-5) * weight + bias
+
+
+def _encoder(j, x, *operands, heads, batch_first, norm_first, mask, padding):
+    attention, (w1, b1, w2, b2), (s1, t1, s2, t2) = operands[:4], operands[4:8], operands[8:]
+    x = x if batch_first else j.np.swapaxes(x, 0, 1)
+
+    def attended(y):
+        return _attend(j, y, y, attention, heads, mask, padding)[0]
+
+    def fed(y):
+        inner = j.np.matmul(y, w1.T) + b1
+        inner = inner * 0.5 * (1 + j.lax.erf(inner / np.sqrt(2.0)))
+        return j.np.matmul(inner, w2.T) + b2
+
+    if norm_first:
+        x = x + attended(_normalised(j, x, s1, t1))
+        x = x + fed(_normalised(j, x, s2, t2))
+    else:
+        x = _normalised(j, x + attended(x), s1, t1)
+        x = _normalised(j, x + fed(x), s2, t2)
+    return x if batch_first else j.np.swapaxes(x, 0, 1)
+
+
+def _encoder_parameters(settings: Settings, sizes: Sizes) -> Named:
+    e, f = sizes["width"], sizes["feedforward"]
+    shapes = ((3 * e, e), (3 * e,), (e, e), (e,), (f, e), (f,), (e, f), (e,), (e,), (e,), (e,), (e,))
+    return tuple(zip(ENCODER, shapes, strict=True))
+
+
+def _encoder_code(given: Given, settings: Settings) -> str:
+    x = given["x"]
+    layer = made(
+        "TransformerEncoderLayer", f"{x}.shape[-1]", settings["heads"], f"{given['linear1.weight']}.shape[0]",
+        dropout="0.0", activation='"gelu"', batch_first=unless(False, settings["batch_first"]),
+        norm_first=unless(False, settings["norm_first"]), dtype=f"{x}.dtype",
+    )  # fmt: skip
+    return given.call(layer, [x], *_masks(given, settings, "src_mask", "src_key_padding_mask", x))
+
+
+ATTENTION = (
+    module(
+        "nn_attention",
+        _attention_code,
+        _attention,
+        _attention_parameters,
+        ("width", "keys"),
+        _memory,
+        lambda settings: 2 if settings["need_weights"] else 1,
+        unsaved=(4, 5),  # the bias that is added last: where it stands depends on `memory`
+    ),
+    module(
+        "nn_transformer",
+        _encoder_code,
+        _encoder,
+        _encoder_parameters,
+        ("width", "feedforward"),
+        unsaved=(8, 12),  # the last bias that is added, which of the two the order of normalising decides
+        also_saves=(11, 12),  # a normalisation keeps all its operands together
+    ),
+)

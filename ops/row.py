@@ -1,0 +1,161 @@
+"""One row of the op catalogue: everything that the suite knows of an op, in one place.
+
+A row is read by the strategies (which operands, which attributes, which values), by the tape model (whether the
+derivative needs saved values), by the reference (what it computes) and by everyone who prints a program (how it is
+written). The reference is a function of a namespace `j` that is handed in, so that this table can be read where JAX is
+not installed: `j.np` is jax.numpy, `j.nn` jax.nn, `j.lax` jax.lax, `j.sp` jax.scipy.special, `j.linalg`
+jax.numpy.linalg.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+from autograd_conformance.ops.domains import ANY, Domain
+from autograd_conformance.programs.language import Attrs, Shape
+
+
+class Saves(Enum):
+    """Whether an op's derivative needs something kept from the forward pass.
+
+    SURELY: it depends on operands or results. PERHAPS: it depends on constants only (a scalar, indices, a mask), which
+    an implementation may keep with the graph or elsewhere. NEVER: it depends on shapes at most.
+    """
+
+    SURELY = "surely"
+    PERHAPS = "perhaps"
+    NEVER = "never"
+
+
+class Aliases(Enum):
+    """Whether an op's results share memory with its first operand.
+
+    SURELY: PyTorch's documentation calls the results views. PERHAPS: they may be views, copies or the operand itself.
+    NEVER: they have memory of their own.
+    """
+
+    SURELY = "surely"
+    PERHAPS = "perhaps"
+    NEVER = "never"
+
+
+RESULTS = -1
+"""In `Op.also_saves`: the results."""
+
+Choices = Sequence[Mapping[str, Any]]
+"""Attributes to choose from: each maps names to `programs.language.Attr`."""
+
+NO_ATTRIBUTES: Choices = ({},)
+ALONE: tuple[tuple[Shape, ...], ...] = ((),)
+
+POOL: tuple[Shape, ...] = (
+    (3,),
+    (2,),
+    (),
+    (2, 3),
+    (1,),
+    (3, 2),
+    (2, 2),
+    (1, 3),
+    (2, 1),
+    (0,),
+    (3, 3),
+    (2, 2, 3),
+    (2, 1, 3),
+    (0, 3),
+    (1, 2, 1, 2),
+)
+"""The shapes of fresh leaves: few, so that what is computed once per shape is soon known; rank 0 to 4, 0 and 1 among
+the dimensions."""
+
+LARGEST = 24
+"""The most elements that a value of a drawn program has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A differentiable op.
+
+    `torch` is its code as PyTorch's documentation writes it: ``{0}``, ``{1}`` stand for the operands, ``{dim}`` for the
+    attribute of that name. `accepts` says which shapes the first operand may have, `fresh` which of them a leaf made
+    for it takes; `rest` gives, for a first operand's shape, the shapes that the others may have together; `choices`
+    gives, for all operands' shapes, the attributes to choose from. `domains` holds one domain per operand (the last
+    stands for all that follow); `apart` is a condition on all operands together (such as: no ties between them).
+    `unsaved` are the operands of an op that surely saves whose own derivative needs no saved value (the matrix that
+    addmm adds to): where no other operand requires grad, an implementation may save nothing. `dtype` is the results'
+    dtype where the op itself decides it. `aliases` says whether results share the first operand's memory; `multi` marks
+    the functions that return several views at once, to which PyTorch refuses recorded writes; `overlaps` those of whose
+    results several elements may lie in one place of memory, so that writing to them is undefined. `also_saves` are the
+    operands (and `RESULTS`) that PyTorch was seen to save where the derivative does not depend on them, so that writing
+    to them later is an error: for their shapes, because they serve another operand's derivative, or for points that are
+    judged nowhere.
+
+    `draws`, of an op that draws at random, says whether values may have been drawn with some attributes.
+
+    Where the code depends on the attributes in more than their values, `code` writes it from the operands' names and
+    the attributes, in the place of `torch`; `template` is what `printing.dialect.fill` takes.
+    """
+
+    name: str
+    torch: str
+    reference: Callable[..., Any]
+    saves: Saves
+    accepts: Callable[[Shape], bool] = lambda shape: True
+    fresh: tuple[Shape, ...] = POOL
+    rest: Callable[[Shape], Sequence[tuple[Shape, ...]]] = lambda shape: ALONE
+    choices: Callable[..., Choices] = lambda *shapes: NO_ATTRIBUTES
+    domains: tuple[Domain, ...] = (ANY,)
+    apart: Callable[..., bool] | None = None
+    family: str = ""
+    unsaved: tuple[int, ...] = ()
+    dtype: str | None = None
+    aliases: Aliases = Aliases.NEVER
+    multi: bool = False
+    overlaps: bool = False
+    also_saves: tuple[int, ...] = ()
+    code: Callable[[Sequence[str], Mapping[str, Any]], str] | None = None
+    draws: Callable[..., bool] | None = None
+
+    @property
+    def template(self) -> str | Callable[[Sequence[str], Mapping[str, Any]], str]:
+        """How the op is written in PyTorch."""
+        return self.code or self.torch
+
+    def domain(self, operand: int) -> Domain:
+        """The domain of one operand."""
+        return self.domains[min(operand, len(self.domains) - 1)]
+
+    def saving(self, requires_grad: Sequence[bool]) -> Saves:
+        """Whether the derivative needs saved values when only some operands require grad."""
+        if self.saves is Saves.SURELY and all(k in self.unsaved for k, needed in enumerate(requires_grad) if needed):
+            return Saves.PERHAPS
+        return self.saves
+
+
+@lru_cache(maxsize=None)
+def rest_of(op: Op, first: Shape) -> tuple[tuple[Shape, ...], ...]:
+    """`op.rest`, remembered, less the shapes that leave no attributes to choose from."""
+    return tuple(rest for rest in op.rest(first) if op.choices(first, *rest))
+
+
+@lru_cache(maxsize=None)
+def takes(op: Op, first: Shape) -> bool:
+    """Whether an op can be drawn with a first operand of this shape."""
+    return op.accepts(first) and bool(rest_of(op, first))
+
+
+@lru_cache(maxsize=None)
+def choices_of(op: Op, shapes: tuple[Shape, ...]) -> tuple[Attrs, ...]:
+    """`op.choices` as hashable attributes, remembered."""
+    return tuple(tuple(choice.items()) for choice in op.choices(*shapes))
+
+
+def table(family: str, *rows: Op) -> dict[str, Op]:
+    """The rows of one family by name, each marked with the family."""
+    from dataclasses import replace
+
+    return {row.name: replace(row, family=family) for row in rows}

@@ -1,0 +1,106 @@
+"""The pieces that reference functions are made of: static indexing as products with matrices of zeros and ones.
+
+Indices, masks and targets are attributes, known before any value is. So whatever an op selects or scatters is a
+constant matrix applied to the flattened operand; which matrix, NumPy says by doing the same indexing on the positions
+0, 1, 2, ... The reference thus needs no gather, scatter or sort, and stays differentiable to any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from autograd_conformance.programs.language import Attr, Shape
+
+Array = Any
+
+
+def nested(values: np.ndarray) -> Attr:
+    """An array as the nested tuples that an attribute can hold."""
+    return tuple(nested(v) for v in values) if values.ndim else values.item()
+
+
+def positions(shape: Shape) -> np.ndarray:
+    """The row-major position of each element."""
+    return np.arange(np.prod(shape, dtype=int)).reshape(shape)
+
+
+def picked(j: Any, x: Array, choose: Callable[[np.ndarray], np.ndarray]) -> Array:
+    """The elements of `x` at the positions that `choose` selects."""
+    at = choose(positions(x.shape))
+    return j.np.reshape(np.eye(x.size)[at.reshape(-1)] @ j.np.reshape(x, -1), at.shape)
+
+
+def placed(j: Any, x: Array, choose: Callable[[np.ndarray], np.ndarray], shape: Shape) -> Array:
+    """Zeros of `shape`, with the elements of `x` added at the positions that `choose` selects."""
+    at = np.broadcast_to(choose(positions(shape)), x.shape)
+    return j.np.reshape(np.eye(np.prod(shape, dtype=int))[at.reshape(-1)].T @ j.np.reshape(x, -1), shape)
+
+
+def untouched(choose: Callable[[np.ndarray], np.ndarray], shape: Shape) -> np.ndarray:
+    """One where `choose` selects nothing, zero where it does."""
+    keep = np.ones(np.prod(shape, dtype=int))
+    keep[choose(positions(shape)).reshape(-1)] = 0
+    return keep.reshape(shape)
+
+
+def put(j: Any, x: Array, source: Array, choose: Callable[[np.ndarray], np.ndarray]) -> Array:
+    """`x` with the elements of `source` in place of those that `choose` selects."""
+    return x * untouched(choose, x.shape) + placed(j, source, choose, x.shape)
+
+
+def along(dim: int, index: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Selects along one dimension as `gather` does: all dimensions of `index` may be shorter than the operand's."""
+    return lambda at: at[tuple(index if d == dim % at.ndim else i for d, i in enumerate(np.indices(index.shape)))]
+
+
+def slices(j: Any, x: Array, dim: int) -> list[Array]:
+    """The slices of `x` along `dim`, which is kept with one element."""
+    return [j.lax.slice_in_dim(x, i, i + 1, axis=dim % x.ndim) for i in range(x.shape[dim])]
+
+
+def stacked(j: Any, xs: list[Array], dim: int) -> Array:
+    """Arrays of one shape, joined along a new dimension."""
+    return j.np.concatenate([j.np.expand_dims(x, dim) for x in xs], axis=dim)
+
+
+def entry(j: Any, x: Array, *at: int) -> Array:
+    """The elements at `at` in the last dimensions, over all the leading ones."""
+    for i in at:
+        x = j.lax.index_in_dim(x, i, axis=x.ndim - len(at), keepdims=False)
+        at = at[1:]
+    return x
+
+
+def folded(j: Any, step: Callable[[Array, Array], Array], x: Array, dim: int) -> Array:
+    """The slices of `x` along `dim`, combined by `step` from the first to the last."""
+    first, *others = slices(j, x, dim)
+    for other in others:
+        first = step(first, other)
+    return first
+
+
+def scanned(j: Any, step: Callable[[Array, Array], Array], x: Array, dim: int) -> Array:
+    """Every intermediate result of `folded`, joined along `dim`."""
+    if x.shape[dim] == 0:
+        return x
+    made = slices(j, x, dim)
+    for i in range(1, len(made)):
+        made[i] = step(made[i - 1], made[i])
+    return j.np.concatenate(made, axis=dim)
+
+
+def ordered(j: Any, x: Array, dim: int) -> Array:
+    """The elements along `dim` in ascending order, where no two are equal: element `i` goes where its rank says."""
+    x = j.np.moveaxis(x, dim, -1)
+    rank = (x[..., None, :] < x[..., :, None]).sum(-1)
+    here = rank[..., None, :] == np.arange(x.shape[-1])[:, None]
+    return j.np.moveaxis(j.np.where(here, x[..., None, :], 0.0).sum(-1), -1, dim)
+
+
+def logsumexp(j: Any, x: Array, dim: int | tuple[int, ...], keepdims: bool = False) -> Array:
+    """The logarithm of the sum of exponentials, shifted by a constant so that nothing overflows."""
+    shift = j.lax.stop_gradient(j.np.max(x, axis=dim, keepdims=True))
+    out = j.np.log(j.np.sum(j.np.exp(x - shift), axis=dim, keepdims=True)) + shift
+    return out if keepdims else j.np.squeeze(out, axis=dim)

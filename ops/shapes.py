@@ -1,0 +1,125 @@
+"""Shape rules that many ops share: what a second operand may look like, which dimensions may be named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from autograd_conformance.ops.row import LARGEST, POOL, Choices
+from autograd_conformance.programs.language import Attr, Shape
+
+Test = Callable[[Shape], bool]
+
+
+def broadcast(a: Shape, b: Shape) -> Shape | None:
+    """The common shape of two operands, or None where they do not broadcast."""
+    rank = max(len(a), len(b))
+    padded = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
+    out = []
+    for m, n in padded:
+        if m != n and 1 not in (m, n):
+            return None
+        out.append(n if m == 1 else m)
+    return tuple(out)
+
+
+def size(shape: Shape) -> int:
+    """The number of elements."""
+    return prod(shape)
+
+
+def small(shape: Shape) -> bool:
+    """Whether a value of this shape is small enough for a drawn program."""
+    return size(shape) <= LARGEST and len(shape) <= 5
+
+
+def broadcasting(first: Shape) -> Sequence[tuple[Shape, ...]]:
+    """Shapes of one further operand that broadcasts with the first; the same shape comes first."""
+    fitting = [s for s in POOL if s != first and (c := broadcast(first, s)) is not None and small(c)]
+    return [(first,), *((s,) for s in fitting)]
+
+
+def broadcasting_two(first: Shape) -> Sequence[tuple[Shape, ...]]:
+    """Shapes of two further operands that broadcast with the first, none of them larger than it."""
+    narrower = [s for s in POOL if s != first and broadcast(first, s) == first]
+    return [(first, first), *((s, first) for s in narrower), *((first, s) for s in narrower)][:8]
+
+
+def same(first: Shape) -> Sequence[tuple[Shape, ...]]:
+    """One further operand of the first one's shape."""
+    return [(first,)]
+
+
+def same_two(first: Shape) -> Sequence[tuple[Shape, ...]]:
+    """Two further operands of the first one's shape."""
+    return [(first, first)]
+
+
+def dims(shape: Shape, *more: Shape, low: int = 0) -> Choices:
+    """Every dimension of at least `low` elements by its number, and the last also by -1: ``dim``."""
+    named: list[dict[str, int]] = [{"dim": d} for d, n in enumerate(shape) if n >= low]
+    return [*named, *([{"dim": -1}] if shape and shape[-1] >= low else [])]
+
+
+def lines(shape: Shape, low: int = 1) -> Choices:
+    """One dimension of at least `low` elements to reduce: ``dim`` and ``keepdim``."""
+    named = [d["dim"] for d in dims(shape, low=low)]
+    return [{"dim": d, "keepdim": False} for d in named] + [{"dim": d, "keepdim": True} for d in named[-1:]]
+
+
+def reduced(shape: Shape) -> Choices:
+    """The dimensions of a reduction, all or a few: ``dim`` (a tuple) and ``keepdim``."""
+    everything = tuple(range(len(shape)))
+    named: list[Attr] = [(d,) for d in everything] if len(shape) > 1 else []
+    if len(shape) > 2:
+        named.append((0, len(shape) - 1))
+    kept: list[Attr] = [everything, *([(-1,)] if shape else [])]
+    return [{"dim": d, "keepdim": False} for d in [everything, *named]] + [{"dim": d, "keepdim": True} for d in kept]
+
+
+def count(shape: Shape, dim: tuple[int, ...]) -> int:
+    """How many elements a reduction over `dim` puts together."""
+    return prod(shape[d] for d in dim)
+
+
+def offer(**values: Sequence[Attr]) -> Callable[..., Choices]:
+    """The same attributes for every shape: the first of each is the simplest, and one at a time departs from it."""
+    first = {name: options[0] for name, options in values.items()}
+    varied = [{**first, name: other} for name, options in values.items() for other in options[1:]]
+    return lambda *shapes: [first, *varied]
+
+
+def shaped(accepts: Test, *more: Shape) -> dict[str, Any]:
+    """`accepts` and `fresh` of a row: the shapes of the pool, and then `more`, that the op accepts."""
+    return {"accepts": accepts, "fresh": tuple(s for s in (*POOL, *more) if accepts(s))}
+
+
+def every(*tests: Test) -> Test:
+    """A test for shapes that pass all the tests."""
+    return lambda shape: all(test(shape) for test in tests)
+
+
+def ranked(low: int, high: int = 9) -> Test:
+    """A test for shapes whose rank lies between `low` and `high`."""
+    return lambda shape: low <= len(shape) <= high
+
+
+def growing(factor: int) -> Test:
+    """A test for shapes that leave room for a result `factor` times as large."""
+    return lambda shape: size(shape) * factor <= LARGEST
+
+
+def having(low: int, high: int = LARGEST) -> Test:
+    """A test for shapes with some dimension of `low` to `high` elements."""
+    return lambda shape: any(low <= n <= high for n in shape)
+
+
+def nonempty(shape: Shape) -> bool:
+    """Whether a shape has elements."""
+    return 0 not in shape
+
+
+def square(shape: Shape) -> bool:
+    """Whether a shape is one of square matrices of one to three rows, perhaps in a batch."""
+    return len(shape) >= 2 and shape[-1] == shape[-2] <= 3 and nonempty(shape)

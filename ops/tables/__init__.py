@@ -1,0 +1,51 @@
+"""The op catalogue: one table, by name, of every differentiable op that programs may use.
+
+Adding an op is adding a row to the file of its family. Names are the Array API standard's where it has the op, and
+otherwise those of PyTorch's documentation.
+"""
+
+from __future__ import annotations
+
+from autograd_conformance.ops.row import Aliases, Op, Saves
+from autograd_conformance.ops.tables.activations import ACTIVATIONS
+from autograd_conformance.ops.tables.binary import BINARY
+from autograd_conformance.ops.tables.convolution import CONVOLUTION, POOLING
+from autograd_conformance.ops.tables.cumulative import CUMULATIVE
+from autograd_conformance.ops.tables.diagonals import DIAGONALS
+from autograd_conformance.ops.tables.elementwise import ELEMENTWISE
+from autograd_conformance.ops.tables.indexing import INDEXING
+from autograd_conformance.ops.tables.joining import JOINING, SPLITTING
+from autograd_conformance.ops.tables.linalg import LINALG
+from autograd_conformance.ops.tables.losses import LOSSES
+from autograd_conformance.ops.tables.manipulation import MANIPULATION
+from autograd_conformance.ops.tables.normalisation import NORMALISATION
+from autograd_conformance.ops.tables.products import PRODUCTS
+from autograd_conformance.ops.tables.recurrent import RECURRENT
+from autograd_conformance.ops.tables.reductions import REDUCTIONS
+
+FAMILIES: tuple[dict[str, Op], ...] = (
+    ELEMENTWISE,
+    BINARY,
+    ACTIVATIONS,
+    REDUCTIONS,
+    CUMULATIVE,
+    MANIPULATION,
+    JOINING,
+    SPLITTING,
+    INDEXING,
+    DIAGONALS,
+    PRODUCTS,
+    LOSSES,
+    NORMALISATION,
+    CONVOLUTION,
+    POOLING,
+    LINALG,
+    RECURRENT,
+)
+
+OPS: dict[str, Op] = {name: op for family in FAMILIES for name, op in family.items()}
+
+VIEWS = frozenset(name for name, op in OPS.items() if op.aliases is not Aliases.NEVER)
+"""The ops whose results share memory with their first operand, or may."""
+
+__all__ = ["FAMILIES", "OPS", "VIEWS", "Aliases", "Op", "Saves"]

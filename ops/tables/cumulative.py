@@ -1,0 +1,101 @@
+"""Cumulative ops: each result depends on all elements before it, so each gradient on all cotangents after it."""
+
+from __future__ import annotations
+
+from autograd_conformance.ops.domains import ANY, DISTINCT, MODERATE, SMALL
+from autograd_conformance.ops.row import RESULTS, Choices, Op, Saves, table
+from autograd_conformance.ops.selection import scanned
+from autograd_conformance.ops.shapes import dims, every, having, nonempty, ranked, shaped
+
+SURELY, NEVER = Saves.SURELY, Saves.NEVER
+
+LINE = shaped(ranked(1))
+FILLED = shaped(every(ranked(1), nonempty))
+
+
+def _sum(j, x, dim):
+    return j.np.cumsum(x, axis=dim)
+
+
+def _prod(j, x, dim):
+    return scanned(j, lambda a, b: a * b, x, dim)
+
+
+def _logsumexp(j, x, dim):
+    return scanned(j, lambda a, b: b + j.np.log1p(j.np.exp(a - b)), x, dim)
+
+
+def _max(j, x, dim):
+    return scanned(j, lambda a, b: j.np.where(a > b, a, b), x, dim)
+
+
+def _min(j, x, dim):
+    return scanned(j, lambda a, b: j.np.where(a < b, a, b), x, dim)
+
+
+def _differences(shape) -> Choices:
+    return [{"n": 1, **c} for c in dims(shape, low=1)] + [{"n": 2, **c} for c in dims(shape, low=2)][:2]
+
+
+def _diff(j, x, n, dim):
+    for _ in range(n):
+        size = x.shape[dim]
+        later = j.lax.slice_in_dim(x, 1, size, axis=dim % x.ndim)
+        x = later - j.lax.slice_in_dim(x, 0, size - 1, axis=dim % x.ndim)
+    return x
+
+
+# Over one element each of these is the identity, and PyTorch keeps the same as over many.
+CUMULATIVE = table(
+    "cumulative",
+    Op("cumulative_sum", "torch.cumsum({0}, {dim})", _sum, NEVER, choices=dims, **LINE),
+    Op(
+        "cumulative_prod",
+        "torch.cumprod({0}, {dim})",
+        _prod,
+        SURELY,
+        choices=dims,
+        domains=(SMALL,),
+        also_saves=(0, RESULTS),
+        **FILLED,
+    ),
+    Op(
+        "logcumsumexp",
+        "torch.logcumsumexp({0}, {dim})",
+        _logsumexp,
+        SURELY,
+        choices=dims,
+        domains=(MODERATE,),
+        also_saves=(0, RESULTS),
+        **FILLED,
+    ),
+    Op(
+        "cummax",
+        "torch.cummax({0}, {dim}).values",
+        _max,
+        SURELY,
+        choices=dims,
+        domains=(DISTINCT,),
+        also_saves=(0,),
+        **FILLED,
+    ),
+    Op(
+        "cummin",
+        "torch.cummin({0}, {dim}).values",
+        _min,
+        SURELY,
+        choices=dims,
+        domains=(DISTINCT,),
+        also_saves=(0,),
+        **FILLED,
+    ),
+    Op(
+        "diff",
+        "torch.diff({0}, n={n}, dim={dim})",
+        _diff,
+        NEVER,
+        choices=_differences,
+        domains=(ANY,),
+        **shaped(having(1)),
+    ),
+)

@@ -1,0 +1,246 @@
+"""Indexing: elements taken from, put into or masked out of a tensor, at indices that are attributes.
+
+Where an index names an element twice, its gradient is a sum; where it names none, the gradient there is zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from autograd_conformance.ops.domains import ANY
+from autograd_conformance.ops.row import Aliases, Choices, Op, Saves, table
+from autograd_conformance.ops.selection import along, nested, picked, placed, put, untouched
+from autograd_conformance.ops.shapes import every, growing, having, nonempty, ranked, same, shaped
+from autograd_conformance.ops.tables.binary import masks
+from autograd_conformance.programs.language import Shape
+
+PERHAPS, NEVER = Saves.PERHAPS, Saves.NEVER
+
+FILLED = every(nonempty, ranked(1))
+
+
+def _tensor(attribute: str) -> str:
+    return f"torch.tensor({{{attribute}}}, device={{0}}.device)"
+
+
+def _slices(shape: Shape) -> Choices:
+    n = shape[0]
+    options = [(0, n, 1), (1, n, 1), (0, n, 2), (0, n - 1, 1), (1, n, 2), (0, 0, 1)]
+    return [dict(zip(("start", "stop", "step"), c, strict=True)) for c in dict.fromkeys(options)]
+
+
+def _selections(shape: Shape) -> Choices:
+    return [{"dim": d, "index": i} for d, n in enumerate(shape) for i in dict.fromkeys((0, -1)) if n][:8]
+
+
+def _narrowings(shape: Shape) -> Choices:
+    named = [(d, n) for d, n in enumerate(shape) if n]
+    return [{"dim": d, "start": n // 2, "length": n - n // 2} for d, n in named] + [
+        {"dim": d, "start": 0, "length": n - 1} for d, n in named[:3]
+    ]
+
+
+def _takes(shape: Shape) -> Choices:
+    named = [(d, n) for d, n in enumerate(shape) if n]
+    return [{"dim": d, "index": index} for d, n in named for index in dict.fromkeys(((n - 1, 0), (0,)))][:8]
+
+
+def _flat_indices(shape: Shape) -> Choices:
+    n = np.prod(shape, dtype=int).item()
+    return [{"index": (n - 1, 0)}, {"index": (0, 0, n // 2)}, {"index": ((0,), (n - 1,))}]
+
+
+def _rows(shape: Shape) -> Choices:
+    n = shape[0]
+    return [{"index": index} for index in dict.fromkeys(((n - 1, 0), (0, 0), ((0, n - 1),)))]
+
+
+def _indices(*shapes: Shape) -> Choices:
+    """An ``index`` of the last operand's shape along each dimension: reversed, and with repetitions."""
+    shape = shapes[-1]
+    options = [(d, np.indices(shape)[d]) for d in range(len(shape))]
+    backwards = [{"dim": d, "index": nested(shape[d] - 1 - at)} for d, at in options]
+    repeated = [{"dim": d, "index": nested(at // 2)} for d, at in options if shape[d] > 1]
+    return [*backwards, *repeated][:8]
+
+
+def _unique_indices(*shapes: Shape) -> Choices:
+    return _indices(*shapes)[: len(shapes[0])]
+
+
+def _lines(*shapes: Shape) -> Choices:
+    """An ``index`` of one dimension's length: reversed, and with repetitions."""
+    named = list(enumerate(shapes[0]))
+    backwards = [{"dim": d, "index": tuple(range(n))[::-1]} for d, n in named]
+    return [*backwards, *({"dim": d, "index": tuple(i // 2 for i in range(n))} for d, n in named if n > 1)][:8]
+
+
+def _unique_lines(*shapes: Shape) -> Choices:
+    return _lines(*shapes)[: len(shapes[0])]
+
+
+def _row_shapes(first: Shape) -> list[tuple[Shape, ...]]:
+    return [(first[1:],)]
+
+
+def _firsts(*shapes: Shape) -> Choices:
+    return [{"index": i} for i in dict.fromkeys((0, shapes[0][0] - 1, -1))]
+
+
+def _masked(*shapes: Shape) -> Choices:
+    return [{**choice, "value": value} for choice, value in zip(masks(*shapes), (0.0, 2.5, -1.0), strict=False)]
+
+
+def _fills(*shapes: Shape) -> Choices:
+    return [{**choice, "value": value} for choice in _lines(*shapes)[:4] for value in (0.0, 2.5)]
+
+
+def _chosen(shape: Shape) -> Choices:
+    return [choice for choice in masks(shape) if choice["mask"] not in (True, False)][:2] if shape else [{"mask": True}]
+
+
+def _take(j, x, dim, index):
+    return picked(j, x, lambda at: np.take(at, index, axis=dim))
+
+
+def _gather(j, x, dim, index):
+    return picked(j, x, along(dim, np.array(index)))
+
+
+def _line(dim: int, index: Any):
+    return lambda at: np.take(at, index, axis=dim)
+
+
+def _fill(j, x, dim, index, value):
+    keep = untouched(_line(dim, index), x.shape)
+    return x * keep + value * (1 - keep)
+
+
+def _op(name: str, torch: str, reference, choices, accepts, saves: Saves = PERHAPS, **more) -> Op:
+    return Op(name, torch, reference, saves, choices=choices, domains=(ANY,), **more, **shaped(accepts))
+
+
+def _view(name: str, torch: str, reference, choices, accepts) -> Op:
+    return _op(name, torch, reference, choices, accepts, NEVER, aliases=Aliases.SURELY)
+
+
+TAKING = (
+    _view(
+        "slice",
+        "{0}[{start}:{stop}:{step}]",
+        lambda j, x, start, stop, step: x[start:stop:step],
+        _slices,
+        FILLED,
+    ),
+    _view(
+        "select",
+        "torch.select({0}, {dim}, {index})",
+        lambda j, x, dim, index: _take(j, x, dim, index),
+        _selections,
+        having(1),
+    ),
+    _view(
+        "narrow",
+        "torch.narrow({0}, {dim}, {start}, {length})",
+        lambda j, x, dim, start, length: j.lax.slice_in_dim(x, start, start + length, axis=dim),
+        _narrowings,
+        having(1),
+    ),
+    _op("take", f"torch.index_select({{0}}, {{dim}}, {_tensor('index')})", _take, _takes, having(1)),
+    # PyTorch keeps the operand of these three for its shape alone.
+    _op(
+        "take_along_axis",
+        f"torch.take_along_dim({{0}}, {_tensor('index')}, dim={{dim}})",
+        _gather,
+        _indices,
+        FILLED,
+        also_saves=(0,),
+    ),
+    _op("gather", f"torch.gather({{0}}, {{dim}}, {_tensor('index')})", _gather, _indices, FILLED, also_saves=(0,)),
+    _op(
+        "take_flat",
+        f"torch.take({{0}}, {_tensor('index')})",
+        lambda j, x, index: picked(j, x, lambda at: np.take(at, index)),
+        _flat_indices,
+        nonempty,
+        also_saves=(0,),
+    ),
+    _op(
+        "index",
+        f"{{0}}[{_tensor('index')}]",
+        lambda j, x, index: _take(j, x, 0, index),
+        _rows,
+        every(FILLED, growing(2)),
+    ),
+    _op(
+        "embedding",
+        f"F.embedding({_tensor('index')}, {{0}})",
+        lambda j, x, index: _take(j, x, 0, index),
+        _rows,
+        every(nonempty, ranked(2, 2)),
+    ),
+    _op(
+        "masked_select",
+        f"{{0}}[{_tensor('mask')}]",
+        lambda j, x, mask: picked(j, x, lambda at: at[np.array(mask)]),
+        _chosen,
+        nonempty,
+    ),
+)
+
+PUTTING = (
+    _op(
+        "scatter",
+        f"torch.scatter({{0}}, {{dim}}, {_tensor('index')}, {{1}})",
+        lambda j, x, source, dim, index: put(j, x, source, along(dim, np.array(index))),
+        _unique_indices,
+        FILLED,
+        rest=same,
+    ),
+    _op(
+        "scatter_add",
+        f"torch.scatter_add({{0}}, {{dim}}, {_tensor('index')}, {{1}})",
+        lambda j, x, source, dim, index: x + placed(j, source, along(dim, np.array(index)), x.shape),
+        _indices,
+        FILLED,
+        rest=same,
+    ),
+    _op(
+        "index_add",
+        f"torch.index_add({{0}}, {{dim}}, {_tensor('index')}, {{1}})",
+        lambda j, x, source, dim, index: x + placed(j, source, _line(dim, index), x.shape),
+        _lines,
+        FILLED,
+        rest=same,
+        also_saves=(1,),  # for its shape
+    ),
+    _op(
+        "index_copy",
+        f"torch.index_copy({{0}}, {{dim}}, {_tensor('index')}, {{1}})",
+        lambda j, x, source, dim, index: put(j, x, source, _line(dim, index)),
+        _unique_lines,
+        FILLED,
+        rest=same,
+        also_saves=(1,),  # for its shape
+    ),
+    _op("index_fill", f"torch.index_fill({{0}}, {{dim}}, {_tensor('index')}, {{value}})", _fill, _fills, FILLED),
+    _op(
+        "select_scatter",
+        "torch.select_scatter({0}, {1}, 0, {index})",
+        lambda j, x, source, index: put(j, x, source, lambda at: at[index]),
+        _firsts,
+        FILLED,
+        NEVER,
+        rest=_row_shapes,
+    ),
+    _op(
+        "masked_fill",
+        f"torch.masked_fill({{0}}, {_tensor('mask')}, {{value}})",
+        lambda j, x, mask, value: j.np.where(np.array(mask), value, x),
+        _masked,
+        lambda shape: True,
+    ),
+)
+
+INDEXING = table("indexing", *TAKING, *PUTTING)

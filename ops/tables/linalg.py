@@ -1,0 +1,171 @@
+"""Linear algebra on square matrices of up to three rows, whose references are the formulas of the textbook.
+
+A determinant is its expansion by cofactors, an inverse the adjugate over it, and eigenvalues are roots of a cubic: all
+smooth to any order. Ops that read one triangle of a symmetric matrix are given the symmetric part, so that the gradient
+has one meaning.
+"""
+
+from __future__ import annotations
+
+from math import pi
+
+import numpy as np
+from autograd_conformance.ops.domains import (
+    DOMINANT,
+    INVERTIBLE,
+    NONZERO,
+    POSITIVE_DEFINITE,
+    SMALL,
+    SPLIT_SPECTRUM,
+    SQUARABLE,
+)
+from autograd_conformance.ops.row import RESULTS, Op, Saves, table
+from autograd_conformance.ops.selection import entry, stacked
+from autograd_conformance.ops.shapes import every, nonempty, offer, ranked, shaped, square
+from autograd_conformance.programs.language import Shape
+
+SURELY = Saves.SURELY
+
+SYMMETRIC = "({0} + {0}.mT) / 2"
+
+
+def _rows(j, x):
+    """The entries of matrices as nested lists, each over all the leading dimensions."""
+    n = x.shape[-1]
+    return [[entry(j, x, i, k) for k in range(n)] for i in range(n)]
+
+
+def _matrix(j, rows):
+    return stacked(j, [stacked(j, row, -1) for row in rows], -2)
+
+
+def _minor(rows, i, k):
+    return [row[:k] + row[k + 1 :] for at, row in enumerate(rows) if at != i]
+
+
+def _expanded(rows):
+    """The determinant of nested lists, by its first row's cofactors."""
+    if len(rows) == 1:
+        return rows[0][0]
+    return sum((-1) ** k * rows[0][k] * _expanded(_minor(rows, 0, k)) for k in range(len(rows)))
+
+
+def _det(j, x):
+    return _expanded(_rows(j, x))
+
+
+def _slogdet(j, x):
+    det = _det(j, x)
+    return j.np.sign(det), j.np.log(j.np.abs(det))
+
+
+def _inv(j, x):
+    if x.shape[-1] == 1:
+        return 1 / x
+    rows = _rows(j, x)
+    n = range(len(rows))
+    det = _expanded(rows)
+    return _matrix(j, [[(-1) ** (i + k) * _expanded(_minor(rows, k, i)) / det for k in n] for i in n])
+
+
+def _solve(j, a, b):
+    return j.np.matmul(_inv(j, a), b)
+
+
+def _solve_triangular(j, a, b, upper):
+    triangle = np.triu(np.ones(a.shape[-2:], bool)) if upper else np.tril(np.ones(a.shape[-2:], bool))
+    return _solve(j, j.np.where(triangle, a, 0.0), b)
+
+
+def _symmetric(j, x):
+    return (x + j.np.swapaxes(x, -1, -2)) / 2
+
+
+def _cholesky(j, x):
+    a = _rows(j, _symmetric(j, x))
+    n = len(a)
+    lower = [[0.0 * a[0][0]] * n for _ in range(n)]
+    for i in range(n):
+        for k in range(i + 1):
+            rest = a[i][k] - sum(lower[i][m] * lower[k][m] for m in range(k))
+            lower[i][k] = j.np.sqrt(rest) if i == k else rest / lower[k][k]
+    return _matrix(j, lower)
+
+
+def _eigenvalues(j, x):
+    """In ascending order: the roots of the characteristic polynomial, for three rows by Viete's formula."""
+    a = _rows(j, _symmetric(j, x))
+    n = len(a)
+    mean = sum(a[i][i] for i in range(n)) / n
+    if n == 1:
+        return stacked(j, [mean], -1)
+    centred = [[a[i][k] - mean if i == k else a[i][k] for k in range(n)] for i in range(n)]
+    spread = j.np.sqrt(sum(v * v for row in centred for v in row) / (n * (n - 1)))
+    if n == 2:
+        return stacked(j, [mean - spread, mean + spread], -1)
+    angle = (pi / 2 - j.np.arcsin(_expanded(centred) / (2 * spread * spread * spread))) / 3
+    return stacked(j, [mean + 2 * spread * j.np.cos(angle + turn * 2 * pi / 3) for turn in (1, 2, 0)], -1)
+
+
+def _power(j, x, n):
+    base = x if n > 0 else _inv(j, x)
+    out = base
+    for _ in range(abs(n) - 1):
+        out = j.np.matmul(out, base)
+    return out
+
+
+def _exp(j, x):
+    """A Taylor series at a quarter of the matrix, squared twice."""
+    quarter, n = x / 4, 16
+    out = term = np.eye(x.shape[-1])
+    for k in range(1, n + 1):
+        term = j.np.matmul(quarter, term) / k
+        out = out + term
+    out = j.np.matmul(out, out)
+    return j.np.matmul(out, out)
+
+
+def _right_sides(first: Shape) -> list[tuple[Shape, ...]]:
+    n = first[-1]
+    columns: list[tuple[Shape, ...]] = [((*first[:-1], k),) for k in (1, 2, 3)]
+    return [*columns, ((n,),)] if len(first) == 2 else columns
+
+
+def _op(name: str, torch: str, reference, *domains, accepts=square, **more) -> Op:
+    return Op(name, torch, reference, SURELY, domains=domains, **more, **shaped(accepts))
+
+
+LINALG = table(
+    "linalg",
+    _op("det", "torch.linalg.det({0})", _det, INVERTIBLE, also_saves=(0, RESULTS)),  # of one row, it is linear
+    _op("slogdet", "torch.linalg.slogdet({0})", _slogdet, INVERTIBLE),
+    _op("inv", "torch.linalg.inv({0})", _inv, INVERTIBLE),
+    _op("solve", "torch.linalg.solve({0}, {1})", _solve, INVERTIBLE, SQUARABLE, rest=_right_sides),
+    _op(
+        "solve_triangular",
+        "torch.linalg.solve_triangular({0}, {1}, upper={upper})",
+        _solve_triangular,
+        DOMINANT,
+        SQUARABLE,
+        rest=lambda first: _right_sides(first)[:3],
+        choices=offer(upper=(True, False)),
+    ),
+    _op("cholesky", f"torch.linalg.cholesky({SYMMETRIC})", _cholesky, POSITIVE_DEFINITE),
+    _op(
+        "eigvalsh",
+        f"torch.linalg.eigvalsh({SYMMETRIC})",
+        _eigenvalues,
+        SPLIT_SPECTRUM,
+        also_saves=(RESULTS,),  # of one row, it is linear
+    ),
+    _op("matrix_power", "torch.linalg.matrix_power({0}, {n})", _power, INVERTIBLE, choices=offer(n=(2, 3, -1, -2))),
+    _op("matrix_exp", "torch.linalg.matrix_exp({0} / 4)", lambda j, x: _exp(j, x / 4), SMALL),
+    _op(
+        "matrix_norm",
+        "torch.linalg.matrix_norm({0})",
+        lambda j, x: j.np.sqrt(j.np.sum(x * x, axis=(-2, -1))),
+        NONZERO,
+        accepts=every(nonempty, ranked(2)),
+    ),
+)

@@ -1,0 +1,245 @@
+"""Products: matrices, vectors and batches of both, contracted in every rank and order."""
+
+from __future__ import annotations
+
+import numpy as np
+from autograd_conformance.ops.domains import SQUARABLE
+from autograd_conformance.ops.row import LARGEST, POOL, Choices, Op, Saves, table
+from autograd_conformance.ops.shapes import (
+    broadcast,
+    every,
+    growing,
+    nonempty,
+    offer,
+    ranked,
+    same,
+    shaped,
+    size,
+    small,
+)
+from autograd_conformance.programs.language import Shape
+
+SURELY = Saves.SURELY
+
+VECTORS: tuple[Shape, ...] = ((1,), (2,), (3,))
+
+
+def _product_shape(a: Shape, b: Shape) -> Shape | None:
+    """The shape of a matrix product, or None where there is none."""
+    if a[-1] != b[-2 if len(b) > 1 else -1]:
+        return None
+    batch = broadcast(a[:-2], b[:-2])
+    return None if batch is None else (*batch, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+
+
+def _factors(first: Shape) -> list[tuple[Shape, ...]]:
+    """Right factors: a vector, then matrices and batches of the pool and of the right height."""
+    n = first[-1]
+    options = dict.fromkeys([(n,), *(s for s in POOL if s), (n, 2)])
+    return [(s,) for s in options if (c := _product_shape(first, s)) is not None and small(c)]
+
+
+def _matrices(first: Shape) -> list[tuple[Shape, ...]]:
+    return [((first[-1], k),) for k in (2, 1, 3) if size(first[:-1]) * k <= LARGEST]
+
+
+EQUATIONS = (
+    "i,i->",
+    "i,j->ij",
+    "ij,j->i",
+    "ij,jk->ik",
+    "ij,kj->ik",
+    "ij,ij->j",
+    "ij,i->ji",
+    "ij,kl->kjil",
+    "bij,bij->bi",
+    "i,ij->j",
+)
+
+
+def _lengths(equation: str, shapes: tuple[Shape, ...]) -> dict[str, int] | None:
+    """The length of each letter, or None where the equation does not fit the shapes."""
+    lengths: dict[str, int] = {}
+    terms = equation.split("->")[0].split(",")
+    if [len(t) for t in terms] != [len(s) for s in shapes]:
+        return None
+    for letter, n in zip("".join(terms), (n for s in shapes for n in s), strict=True):
+        if lengths.setdefault(letter, n) != n:
+            return None
+    return lengths
+
+
+def _equations(*shapes: Shape) -> Choices:
+    fitting = [(e, found) for e in EQUATIONS if (found := _lengths(e, shapes)) is not None]
+    return [{"equation": e} for e, n in fitting if np.prod([n[c] for c in e.split("->")[1]]) <= LARGEST]
+
+
+def _einsum_partners(first: Shape) -> list[tuple[Shape, ...]]:
+    return [(s,) for s in dict.fromkeys([first, *POOL]) if _equations(first, s)]
+
+
+def _contractions(*shapes: Shape) -> Choices:
+    a, b = shapes
+    counts = [k for k in (1, 0, 2) if k <= min(len(a), len(b)) and a[len(a) - k :] == b[:k]]
+    return [{"dims": k} for k in counts if small((*a[: len(a) - k], *b[k:]))]
+
+
+def _contracted(first: Shape) -> list[tuple[Shape, ...]]:
+    return [(s,) for s in dict.fromkeys([(first[-1],), *POOL]) if _contractions(first, s)]
+
+
+def _same_last(first: Shape) -> list[tuple[Shape, ...]]:
+    return [(s,) for s in dict.fromkeys([first, *POOL]) if s[-1:] == first[-1:] and small(first[:-1] + s[:-1])]
+
+
+def _vectors(first: Shape) -> list[tuple[Shape, ...]]:
+    return [((n,),) for n in (2, 3, 1) if n * size(first) <= LARGEST]
+
+
+def _weights(first: Shape) -> list[tuple[Shape, ...]]:
+    options = [((n, first[-1]),) for n in (2, 1, 3) if size(first[:-1]) * n <= LARGEST]
+    return [*options, ((first[-1],),)]
+
+
+def _biased(first: Shape) -> list[tuple[Shape, ...]]:
+    return [((n, first[-1]), (n,)) for n in (2, 1, 3) if size(first[:-1]) * n <= LARGEST]
+
+
+def _linear(j, x, weight, bias=0.0):
+    return j.np.matmul(x, weight.T) + bias
+
+
+def _dim3(shape: Shape) -> Choices:
+    return [{"dim": d} for d, n in enumerate(shape) if n == 3]
+
+
+def _cross(j, a, b, dim):
+    def turned(x, by):
+        return j.np.roll(x, -by, axis=dim)
+
+    return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
+
+
+def _kron(j, a, b):
+    rank = max(a.ndim, b.ndim)
+    sizes = [(1,) * (rank - x.ndim) + x.shape for x in (a, b)]
+    left = j.np.reshape(a, [n for m in sizes[0] for n in (m, 1)])
+    right = j.np.reshape(b, [n for m in sizes[1] for n in (1, m)])
+    return j.np.reshape(left * right, [m * n for m, n in zip(*sizes, strict=True)])
+
+
+def _kron_partners(first: Shape) -> list[tuple[Shape, ...]]:
+    return [(s,) for s in ((2,), (1, 2), (2, 1), (3,), (2, 2)) if size(s) * size(first) <= LARGEST]
+
+
+def _chains(first: Shape) -> list[tuple[Shape, ...]]:
+    return [((first[1], 2), (2, 3)), ((first[1], 3), (3, 1)), ((first[1], 1), (1, 2))]
+
+
+def _bilinear_rest(first: Shape) -> list[tuple[Shape, ...]]:
+    return [((*first[:-1], 2), (2, first[-1], 2), (2,)), ((*first[:-1], 1), (1, first[-1], 1), (1,))]
+
+
+def _add_product(j, x, a, b, beta, alpha):
+    return beta * x + alpha * j.np.matmul(a, b)
+
+
+def _op(name: str, torch: str, reference, rest, accepts, **more) -> Op:
+    return Op(name, torch, reference, SURELY, rest=rest, domains=(SQUARABLE,), **more, **shaped(accepts))
+
+
+def _added(name: str, factors, accepts, reference=_add_product) -> Op:
+    """A product added to a first operand, with factors for both."""
+    torch = f"torch.{name}({{0}}, {{1}}, {{2}}, beta={{beta}}, alpha={{alpha}})"
+    return _op(name, torch, reference, factors, accepts, choices=offer(beta=(1, 0.5), alpha=(1, -2)), unsaved=(0,))
+
+
+PRODUCTS = table(
+    "products",
+    _op("matmul", "{0} @ {1}", lambda j, a, b: j.np.matmul(a, b), _factors, ranked(1)),
+    _op("mm", "torch.mm({0}, {1})", lambda j, a, b: j.np.matmul(a, b), _matrices, ranked(2, 2)),
+    _op("mv", "torch.mv({0}, {1})", lambda j, a, b: j.np.matmul(a, b), lambda first: [((first[1],),)], ranked(2, 2)),
+    _op("dot", "torch.dot({0}, {1})", lambda j, a, b: j.np.sum(a * b), same, ranked(1, 1)),
+    _op(
+        "bmm",
+        "torch.bmm({0}, {1})",
+        lambda j, a, b: j.np.matmul(a, b),
+        lambda first: [((first[0], first[2], n),) for n in (2, 1)],
+        every(ranked(3, 3), lambda s: s[0] * s[1] * 2 <= LARGEST),
+    ),
+    _op(
+        "vecdot",
+        "torch.linalg.vecdot({0}, {1}, dim={dim})",
+        lambda j, a, b, dim: j.np.sum(a * b, axis=dim),
+        same,
+        ranked(1),
+        choices=lambda *shapes: [{"dim": d} for d in (-1, *range(len(shapes[0]) - 1))],
+    ),
+    _op(
+        "outer",
+        "torch.outer({0}, {1})",
+        lambda j, a, b: a[:, None] * b[None, :],
+        _vectors,
+        every(ranked(1, 1), growing(3)),
+    ),
+    _op("inner", "torch.inner({0}, {1})", lambda j, a, b: j.np.tensordot(a, b, axes=(-1, -1)), _same_last, ranked(1)),
+    _op(
+        "tensordot",
+        "torch.tensordot({0}, {1}, dims={dims})",
+        lambda j, a, b, dims: j.np.tensordot(a, b, axes=dims),
+        _contracted,
+        ranked(1),
+        choices=_contractions,
+    ),
+    _op(
+        "einsum",
+        "torch.einsum({equation}, {0}, {1})",
+        lambda j, a, b, equation: j.np.einsum(equation, a, b),
+        _einsum_partners,
+        ranked(1, 3),
+        choices=_equations,
+    ),
+    _op(
+        "einsum_three",
+        "torch.einsum({equation}, {0}, {1}, {2})",
+        lambda j, a, b, c, equation: j.np.einsum(equation, a, b, c),
+        lambda first: [((first[0],), (first[1],))],
+        ranked(2, 2),
+        choices=offer(equation=("ij,i,j->", "ij,i,j->ij", "ij,i,j->ji")),
+    ),
+    _op("kron", "torch.kron({0}, {1})", _kron, _kron_partners, every(growing(2), ranked(0, 3))),
+    _op(
+        "cross",
+        "torch.linalg.cross({0}, {1}, dim={dim})",
+        _cross,
+        same,
+        every(nonempty, lambda s: 3 in s),
+        choices=lambda *shapes: _dim3(shapes[0]),
+    ),
+    _op("linear", "F.linear({0}, {1})", lambda j, x, weight: j.np.matmul(x, weight.T), _weights, ranked(1)),
+    _op("linear_bias", "F.linear({0}, {1}, {2})", _linear, _biased, ranked(1), unsaved=(2,)),
+    _op(
+        "bilinear",
+        "F.bilinear({0}, {1}, {2}, {3})",
+        lambda j, a, b, weight, bias: j.np.einsum("...i,oik,...k->...o", a, weight, b) + bias,
+        _bilinear_rest,
+        every(ranked(2, 3), lambda s: s[-1] > 0 and size(s[:-1]) * 2 <= LARGEST),
+        unsaved=(3,),
+    ),
+    _op(
+        "multi_dot",
+        "torch.linalg.multi_dot([{0}, {1}, {2}])",
+        lambda j, a, b, c: j.np.matmul(j.np.matmul(a, b), c),
+        _chains,
+        every(ranked(2, 2), lambda s: s[0] <= 8),
+    ),
+    _added("addmm", lambda s: [((s[0], k), (k, s[1])) for k in (2, 1, 3)], ranked(2, 2)),
+    _added("addmv", lambda s: [((s[0], k), (k,)) for k in (2, 1, 3)], ranked(1, 1)),
+    _added(
+        "addr",
+        lambda s: [((s[0],), (s[1],))],
+        ranked(2, 2),
+        lambda j, x, a, b, beta, alpha: beta * x + alpha * a[:, None] * b[None, :],
+    ),
+    _added("baddbmm", lambda s: [((s[0], s[1], k), (s[0], k, s[2])) for k in (2, 1)], ranked(3, 3)),
+)

@@ -1,0 +1,1 @@
+"""Programs as code: in a framework's own words, with the loops that a person would write."""

@@ -1,0 +1,86 @@
+"""A program's lines before anything is rolled, with every optimizer as a value that its steps read."""
+
+from __future__ import annotations
+
+from autograd_conformance.printing.loop_nodes import Line
+from autograd_conformance.programs.language import (
+    AssignGrad,
+    Backward,
+    Grad,
+    Instruction,
+    Leaf,
+    Modes,
+    Optimizer,
+    Program,
+    Ref,
+    RequiresGrad,
+    Step,
+    ZeroGrad,
+)
+from autograd_conformance.programs.operands import made_for, operands, results, same_optimizer
+
+
+def straight(program: Program) -> list[Line]:
+    """A program's lines, an optimizer being made by one of them and read by what it does.
+
+    An optimizer that a step would make is made right behind its leaves, if nothing can happen to them until then.
+    """
+    makers: list[tuple[Optimizer | Step, Ref]] = []
+    found: list[Line] = []
+    early = _early(program)
+
+    def add(step: Instruction, at: int | None, made: tuple[Ref, ...], modes: Modes, owner: Ref | None = None) -> None:
+        reads = operands(step) if owner is None else (owner,)
+        found.append(Line(step, reads, made, modes, {(): len(found)}, at, owner is not None))
+
+    def make(step: Optimizer | Step, at: int | None, modes: Modes) -> None:
+        makers.append((step, Ref(-1 - len(makers))))
+        optimizer = Optimizer(step.leaves, step.optimizer, step.settings, step.groups)
+        add(optimizer, at, (makers[-1][1],), modes)
+
+    def maker(step: Optimizer | Step) -> Ref | None:
+        return next((ref for other, ref in makers if same_optimizer(other, step)), None)
+
+    for at, step in enumerate(program):
+        modes = program.mode(at)
+        match step:
+            case Optimizer():
+                if maker(step) is None:
+                    make(step, at, modes)
+            case Step():
+                if maker(step) is None:
+                    make(step, None, modes)
+                add(step, at, (), modes, maker(step))
+            case ZeroGrad(leaves):
+                explicit = made_for(step, program.instructions[:at])
+                owner = maker(explicit) if explicit else None
+                if explicit is None and (step.set_to_none or not _differentiated(program)):
+                    owner = next((ref for other, ref in makers if other.leaves == leaves), None)
+                add(step, at, (), modes, owner)
+            case _:
+                add(step, at, tuple(Ref(at, k) for k in range(results(step))), modes)
+                for early_step in early.get(at, ()):
+                    make(early_step, None, ())
+    return found
+
+
+def _early(program: Program) -> dict[int, list[Step]]:
+    """The steps that make their optimizer, by the instruction behind which it can be made."""
+    found: dict[int, list[Step]] = {}
+    freed = {step.target for step in program if isinstance(step, RequiresGrad)}
+    seen: list[Optimizer | Step] = []
+    for step in program:
+        if isinstance(step, (Optimizer, Step)) and not any(same_optimizer(step, other) for other in seen):
+            seen.append(step)
+            leaves = [(r, program[r.at]) for r in step.leaves]
+            if isinstance(step, Step) and all(
+                isinstance(leaf, Leaf) and leaf.requires_grad and r not in freed for r, leaf in leaves
+            ):
+                found.setdefault(max(r.at for r in step.leaves), []).append(step)
+    return found
+
+
+def _differentiated(program: Program) -> bool:
+    """Whether a gradient may require grad, which an optimizer ends where it clears to zeros."""
+    creating = (step for step in program if isinstance(step, (Backward, Grad)))
+    return any(step.create_graph for step in creating) or any(isinstance(step, AssignGrad) for step in program)

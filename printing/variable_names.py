@@ -1,0 +1,271 @@
+"""Names that a person would give to the values of a rolled program.
+
+Every value has a name of its own at first. Then what reads better is tried: the carried value and what it becomes are
+one `h`, a detached `h` is still `h`, the lines of a further turn use the names of the loop. `walk` carries the program
+out with the names that were tried, and they stand only if every line then reads what it has to.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from autograd_conformance.ops.tables.activations import ACTIVATIONS
+from autograd_conformance.ops.tables.losses import LOSSES
+from autograd_conformance.printing.loop_nodes import Collect, Copy, Line, Loop, Misread, Node, Rolled, every, walk
+from autograd_conformance.printing.module_objects import Owner
+from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Held, Hook, Leaf, Optimizer, Ref
+
+RESERVED = frozenset(
+    {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "torch", "F", "p", "leaf", "iteration", "parts"}
+)
+"""What no value may be called: a name that the code around it has a meaning for."""
+
+WORDS = {
+    "multiply": "product",
+    "matmul": "product",
+    "subtract": "difference",
+    "divide": "quotient",
+    "add": "total",
+    "sum": "total",
+    "multiply_scalar": "scaled",
+    "clone": "copy",
+    "stack": "stacked",
+    "stack_three": "stacked",
+    "concat": "joined",
+    "concat_three": "joined",
+    "linear": "y",
+    "linear_bias": "y",
+    "softmax": "probabilities",
+} | dict.fromkeys((*ACTIVATIONS, "tanh", "sigmoid"), "hidden")
+"""What the result of an op is called, where its name is not the word for it."""
+
+NO_LOSSES = ("softmax", "log_softmax", "softmin", "cosine_similarity", "dist")
+
+
+def names(rolled: Rolled, modules: Sequence[Owner] = ()) -> dict[Ref, str] | None:
+    """A name for every value, list and module; None where the loops cannot be written as Python.
+
+    What a module owns is called as an attribute of it.
+    """
+    naming = _Naming(rolled, modules)
+    if not naming.holds():
+        return None
+    naming.join()
+    return naming.final()
+
+
+@dataclass(slots=True)
+class _Naming:
+    """Values with one name are one class; `of` maps each value to the first of its class."""
+
+    rolled: Rolled
+    modules: Sequence[Owner]
+    of: dict[Ref, Ref] = field(init=False)
+    maker: dict[Ref, Line] = field(init=False)
+    place: dict[Ref, tuple[int, ...]] = field(init=False)
+    readers: dict[Ref, list[tuple[Line, int]]] = field(init=False)
+    carriers: dict[Ref, Ref] = field(init=False)
+    entries: dict[Ref, Ref] = field(init=False)
+    lists: dict[Ref, Ref] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.maker, self.readers, self.carriers, self.entries, self.lists, self.place = {}, {}, {}, {}, {}, {}
+        self._note(self.rolled.nodes, ())
+        self.of = {ref: ref for ref in (*self.maker, *self.carriers, *self.lists)}
+
+    def _note(self, nodes: Sequence[Node], place: tuple[int, ...]) -> None:
+        """Who makes and reads each value, and in which loops it is made."""
+        for number, node in enumerate(nodes):
+            match node:
+                case Line():
+                    self.maker.update(dict.fromkeys(node.made, node))
+                    self.place.update(dict.fromkeys(node.made, place))
+                    for k, ref in enumerate(node.reads):
+                        self.readers.setdefault(ref, []).append((node, k))
+                case Copy(to, source):
+                    self.entries.setdefault(to, source)  # the first copy is that in front of the loop
+                    self.carriers[to] = source  # the last one is that at its end
+                case Collect(into, value):
+                    self.lists[into] = value
+                case Loop(body):
+                    self._note(body, (*place, number))
+
+    def holds(self) -> bool:
+        """Whether every line reads what it has to."""
+        try:
+            walk(self.rolled, self.of)
+        except Misread:
+            return False
+        return True
+
+    def _merge(self, one: Ref, other: Ref) -> None:
+        """Give two values one name, if that may be."""
+        one, other = self.of[one], self.of[other]
+        if one != other:
+            before = dict(self.of)
+            self.of = {ref: one if first == other else first for ref, first in before.items()}
+            if not self.holds():
+                self.of = before
+
+    def join(self) -> None:
+        """Give one name to what a person would give one."""
+        copies = [node for node in every(self.rolled.nodes) if isinstance(node, Copy)]
+        carried = {node.source for node in copies if self.carriers[node.to] == node.source}
+        detached = [ref for ref, line in self.maker.items() if isinstance(line.step, Detach)]
+        for ref in detached:
+            source = self.maker[ref].reads[0]
+            if source in self.carriers or (ref in carried and source in self.place):
+                self._merge(ref, source)
+        copies.sort(key=lambda node: self.carriers[node.to] != node.source)  # what it becomes before what it was
+        for node in copies:
+            if node.source in self.of and not self._trained(node.source):
+                self._merge(node.source, node.to)
+        for one, other in self.rolled.alike:
+            if one in self.of and other in self.of:  # and not in a loop that was made later
+                self._merge(other, one)
+        self._share()
+
+    def _share(self) -> None:
+        """What has the same word in two loops that are not inside each other, or in and behind one, has one name."""
+        first: dict[str, list[Ref]] = {}
+        owned = self._owned()
+        for ref in (ref for ref in self.place if ref not in owned):
+            word = self.word(self.of[ref])
+            place = self.place[ref]
+            for other in first.setdefault(word, []):
+                theirs = self.place[other]
+                shorter = min(len(place), len(theirs))
+                if theirs and (not place or place[:shorter] != theirs[:shorter]):
+                    self._merge(other, ref)
+            first[word].append(ref)
+
+    def final(self) -> dict[Ref, str]:
+        """The names: each class's word, numbered where several have the same."""
+        own = {self.of[ref] for ref in self._owned()}
+        classes = (first for first in dict.fromkeys(self.of.values()) if first not in self.lists)
+        words = {first: self.word(first) for first in classes if first not in own}
+        words |= {owner.ref: owner.op.removeprefix("nn_") for owner in self.modules}
+        count: dict[str, int] = {}
+        for word in words.values():
+            count[word] = count.get(word, 0) + 1
+        taken = {word for word in count if count[word] == 1}
+        given: dict[Ref, str] = {}
+        for first, word in words.items():
+            given[first] = word if count[word] == 1 else _fresh(word, taken)
+            taken.add(given[first])
+        for owner in self.modules:
+            given |= {self.of[ref]: f"{given[owner.ref]}.{name}" for ref, name in owner.parameters.items()}
+        for into, value in self.lists.items():
+            plural = given[self.of[value]] + "s" if value in self.of and self.of[value] not in own else "values"
+            given[into] = plural if plural not in taken | RESERVED else _fresh(plural, taken)
+            taken.add(given[into])
+        found = {ref: given[first] for ref, first in self.of.items()} | {o.ref: given[o.ref] for o in self.modules}
+        for ref, (into, k) in self.rolled.elements.items():
+            found[ref] = f"{found[into]}[{k}]"
+        return found
+
+    def _owned(self) -> set[Ref]:
+        return {ref for owner in self.modules for ref in owner.parameters}
+
+    # -- words
+
+    def word(self, first: Ref) -> str:
+        """What a class of values is called."""
+        members = [ref for ref in self.of if self.of[ref] == first]
+        made = [ref for ref in members if ref in self.maker]
+        if not made:  # a carried value that must not have the name of what it becomes
+            source = self.carriers.get(first)
+            known = source in self.maker
+            return f"previous_{self._own(source)}" if known and source is not None else "previous"
+        words = [self._own(ref) for ref in made]
+        if "loss" in words:
+            return "loss"
+        if any(ref in self.carriers for ref in members):
+            entries = [self._origin(self.entries[ref]) for ref in members if ref in self.entries]
+            trained = [ref for ref in entries if self._trained(ref)]
+            if trained:
+                return f"fast_{self._own(trained[0])}"
+            total = all(self._totals(ref) for ref in made if isinstance(self.maker[ref].step, Apply))
+            applied = any(isinstance(self.maker[ref].step, Apply) for ref in made)
+            if not applied and words[0] != "data":
+                return words[0]
+            return "total" if applied and total else "c" if any(map(self._cell, made)) else "h"
+        return words[0]
+
+    def _origin(self, ref: Ref) -> Ref:
+        """The value itself, or what it is a copy of."""
+        line = self.maker.get(ref)
+        copied = line is not None and isinstance(line.step, Apply) and line.step.op == "clone"
+        return line.reads[0] if line is not None and copied else ref
+
+    def _trained(self, ref: Ref) -> bool:
+        line = self.maker.get(ref)
+        return line is not None and isinstance(line.step, Leaf) and line.step.requires_grad
+
+    def _totals(self, ref: Ref) -> bool:
+        step, reads = self.maker[ref].step, self.maker[ref].reads
+        return isinstance(step, Apply) and step.op == "add" and any(self.of.get(r) == self.of[ref] for r in reads)
+
+    def _cell(self, ref: Ref) -> bool:
+        """Whether this is the second state of a recurrent module, its memory."""
+        line = self.maker[ref]
+        return isinstance(line.step, Apply) and line.step.op == "nn_lstm" and line.made[2:] == (ref,)
+
+    def _own(self, ref: Ref) -> str:
+        line = self.maker[ref]
+        read = list(self._readings(ref))
+        if any(isinstance(step, Backward) or (isinstance(step, Grad) and k == 0) for step, k in read):
+            return "loss"
+        match line.step:
+            case Leaf(value, True):
+                return self._parameter(ref, len(value.shape))
+            case Leaf():
+                if any(_target(step, k) for step, k in read):
+                    return "target"
+                return "x" if any(isinstance(step, Apply) for step, _ in read) else "data"
+            case Optimizer():
+                return "optimizer"
+            case Hook():
+                return "handle"
+            case Held() | Grad():
+                return "grad"
+            case Detach():
+                return "detached"
+            case Apply(op):
+                first_of_loss = any(isinstance(step, Apply) and _loss(step) and k == 0 for step, k in read)
+                if first_of_loss or op.startswith("nn_"):
+                    return "out"
+                word = WORDS.get(op, op)
+                return word if word.isidentifier() and word not in RESERVED else "y"
+        return "value"
+
+    def _readings(self, ref: Ref) -> Iterator[tuple[object, int]]:
+        return ((line.step, k) for line, k in self.readers.get(ref, ()))
+
+    def _parameter(self, ref: Ref, rank: int) -> str:
+        trained = {r for line in self.maker.values() if isinstance(line.step, Optimizer) for r in line.reads}
+        if self.place[ref] and ref not in trained:
+            return "x"
+        if any(isinstance(step, Apply) and step.op.endswith("bias") and k == 2 for step, k in self._readings(ref)):
+            return "bias"
+        return "weight" if rank >= 2 else "w"
+
+
+def _loss(step: Apply) -> bool:
+    return step.op in LOSSES and step.op not in NO_LOSSES
+
+
+def _target(step: object, k: int) -> bool:
+    return isinstance(step, Apply) and _loss(step) and k == 1
+
+
+def _fresh(word: str, taken: set[str]) -> str:
+    """The word with the first number that is free."""
+    join = "" if len(word) == 1 else "_"
+    number = 1
+    while f"{word}{join}{number}" in taken | RESERVED:
+        number += 1
+    return f"{word}{join}{number}"

@@ -1,0 +1,1 @@
+"""What a program is, and what was seen of one."""

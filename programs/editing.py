@@ -1,0 +1,67 @@
+"""How a program is changed: one instruction less or another one; every instruction stays under its grad modes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autograd_conformance.programs.language import Apply, Instruction, Modes, Program, Ref
+from autograd_conformance.programs.operands import operands, refer, results
+from autograd_conformance.programs.validation import MalformedProgram, validate
+
+
+def sound(program: Program) -> bool:
+    """Whether a program that was changed is still one."""
+    try:
+        validate(program)
+    except MalformedProgram:  # such as a value that is now used after it was dropped
+        return False
+    return True
+
+
+def replaced(program: Program, at: int, step: Instruction) -> Program:
+    """The program with another instruction in the place of one."""
+    return replace(program, instructions=(*program.instructions[:at], step, *program.instructions[at + 1 :]))
+
+
+def under(program: Program, at: int, modes: Modes) -> Program:
+    """The program with an instruction under other grad modes."""
+    return replace(program, modes=(*program.modes[:at], modes, *program.modes[at + 1 :]))
+
+
+def without(program: Program, at: int) -> Program:
+    """The program without an instruction whose results nobody uses."""
+    new: dict[Ref, Ref] = {}
+    steps: list[Instruction] = []
+    for n, step in enumerate(program):
+        if n != at:
+            new.update({Ref(n, k): Ref(len(steps), k) for k in range(results(step))})
+            steps.append(refer(step, new))
+    return Program(tuple(steps), (*program.modes[:at], *program.modes[at + 1 :]))
+
+
+def cloned(program: Program, at: int, target: Ref) -> Program:
+    """The program in which instruction `at` and those after it use a copy of `target`."""
+    new = {Ref(n, k): Ref(n + (n >= at), k) for n, step in enumerate(program) for k in range(results(step))}
+    new[target] = Ref(at)
+    later = tuple(refer(step, new) for step in program.instructions[at:])
+    modes = (*program.modes[:at], (), *program.modes[at:]) if program.modes else ()
+    return Program((*program.instructions[:at], Apply("clone", (target,)), *later), modes)
+
+
+def bypassed(program: Program, at: int, source: Ref) -> Program:
+    """The program in which the users of instruction `at` use `source` instead."""
+    new = {Ref(n, k): Ref(n, k) for n, step in enumerate(program) for k in range(results(step))}
+    new[Ref(at)] = source
+    later = tuple(refer(step, new) for step in program.instructions[at + 1 :])
+    return replace(program, instructions=(*program.instructions[: at + 1], *later))
+
+
+def pruned(program: Program, at: int) -> Program:
+    """The program without an instruction and all that needs its results."""
+    gone = {at}
+    for n, step in enumerate(program):
+        if any(ref.at in gone for ref in operands(step)):
+            gone.add(n)
+    for n in sorted(gone, reverse=True):
+        program = without(program, n)
+    return program

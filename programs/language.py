@@ -1,0 +1,314 @@
+"""The language of programs: a computation and the calls on it, interleaved, in single-assignment form.
+
+A program is a tuple of instructions. The value ``%3`` is the result of instruction 3; an op with several
+results gives ``%3.0``, ``%3.1``, and so on. Instructions that make no value (the actions: backward, clearing a
+gradient) stand in the same sequence, because what autograd does depends on the order of both.
+
+Adding an instruction means: a frozen dataclass here, a line in `programs.text` and `printing.dialect`, a case in the
+reference and in the tape model, and a case in the adapters' runner. What it reads is told from the types of its
+fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+VERSION = 3
+"""The version of the language: written into every program's JSON form."""
+
+DTYPES = ("float32", "float64")
+
+Shape = tuple[int, ...]
+Attr = int | float | bool | str | None | tuple["Attr", ...]
+Attrs = tuple[tuple[str, Attr], ...]
+Groups = tuple[tuple[int, Attrs], ...]
+
+
+class Ref(NamedTuple):
+    """A value: result number `output` of instruction number `at`."""
+
+    at: int
+    output: int = 0
+
+    def __str__(self) -> str:
+        return f"%{self.at}" if self.output == 0 else f"%{self.at}.{self.output}"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A tensor written out: `data` in row-major order, exactly representable in `dtype`."""
+
+    data: tuple[float, ...]
+    shape: Shape
+    dtype: str = "float64"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A tensor made from literal values."""
+
+    value: Literal
+    requires_grad: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An op of the catalogue on earlier values; `results` is how many values it makes."""
+
+    op: str
+    args: tuple[Ref, ...]
+    attrs: Attrs = ()
+    results: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Detach:
+    """The same values without history, in the same memory."""
+
+    source: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """In place: `target` becomes what an op of `ops.catalogue` makes of its old value and `args`."""
+
+    op: str
+    target: Ref
+    args: tuple[Ref, ...] = ()
+    attrs: Attrs = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DetachInPlace:
+    """Cut a value off from its history, in place."""
+
+    target: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class RequiresGrad:
+    """Switch on or off whether a value requires grad."""
+
+    target: Ref
+    on: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """One backward call; a cotangent of None means the framework's implicit one (allowed for one-element roots).
+
+    Where `inputs` are given, gradients are accumulated into them alone.
+    """
+
+    roots: tuple[Ref, ...]
+    cotangents: tuple[Literal | None, ...]
+    retain_graph: bool | None = None
+    create_graph: bool = False
+    inputs: tuple[Ref, ...] | None = None
+
+    @property
+    def retains(self) -> bool:
+        """Whether the graph is kept; left to the framework, it is if and only if one is created."""
+        return self.create_graph if self.retain_graph is None else self.retain_graph
+
+
+@dataclass(frozen=True, slots=True)
+class Grad:
+    """The functional form: the gradients of `roots` with respect to `inputs`, as values, one for each input.
+
+    A result that is None (an input that is not used, where that is allowed) cannot be used by later instructions.
+    """
+
+    roots: tuple[Ref, ...]
+    inputs: tuple[Ref, ...]
+    cotangents: tuple[Literal | None, ...]
+    retain_graph: bool | None = None
+    create_graph: bool = False
+    allow_unused: bool | None = None
+    materialize_grads: bool = False
+
+    @property
+    def retains(self) -> bool:
+        """Whether the graph is kept; left to the framework, it is if and only if one is created."""
+        return self.create_graph if self.retain_graph is None else self.retain_graph
+
+
+@dataclass(frozen=True, slots=True)
+class RetainGrad:
+    """Ask a value that is no leaf to hold its gradient, too."""
+
+    target: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A function to be called with a value's gradient; the instruction's value is the handle that removes it.
+
+    `effect` is what it does: "observe", "scale" (the gradient times `factor`), "replace" (by a constant `factor`),
+    "raise" an exception of its own, or "misshape" (return a gradient of another shape). `accumulated` hooks are called
+    after a leaf's gradient has been accumulated, and only observe.
+    """
+
+    target: Ref
+    effect: str = "observe"
+    factor: float = 1.0
+    accumulated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveHook:
+    """Take a hook away."""
+
+    handle: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroGrad:
+    """Clear the gradients of `leaves`: to None, or to zeros where there is one."""
+
+    leaves: tuple[Ref, ...]
+    set_to_none: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The gradient that a leaf (or a value that retains it) holds, as a value."""
+
+    leaf: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class AssignGrad:
+    """Replace the gradient that a leaf holds, by a value or by none."""
+
+    leaf: Ref
+    value: Ref | None
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """Make an optimizer of leaves; `groups` cuts them, in order, into parameter groups, each so many leaves with
+    settings of their own.
+
+    Equal leaves, settings and groups mean the same optimizer. Where one was made, it clears the gradients of exactly
+    its leaves.
+    """
+
+    leaves: tuple[Ref, ...]
+    optimizer: str
+    settings: Attrs = ()
+    groups: Groups = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of an optimizer, which is made now unless an equal one was made before."""
+
+    leaves: tuple[Ref, ...]
+    optimizer: str
+    settings: Attrs = ()
+    groups: Groups = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """Clip the gradients that leaves hold, in place: all together to a `bound` of their common 2-norm ("norm"), or
+    each element to between minus `bound` and `bound` ("value").
+    """
+
+    leaves: tuple[Ref, ...]
+    kind: str
+    bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Let go of values: the program's last references to them; no later instruction may name them."""
+
+    values: tuple[Ref, ...]
+
+
+Instruction = (
+    Leaf | Apply | Detach | Write | DetachInPlace | RequiresGrad | Backward | Grad | RetainGrad | Hook | RemoveHook
+    | ZeroGrad | Held | AssignGrad | Optimizer | Step | Clip | Drop
+)  # fmt: skip
+Walking = Backward | Grad
+"""The instructions that walk a graph."""
+
+ACTIONS = (Backward, Grad, ZeroGrad, AssignGrad, Step, Clip)
+"""Instructions after which gradients are looked at."""
+
+WRITING = (Write, Step)
+"""Instructions that change values."""
+
+SHOWING = (*WRITING, DetachInPlace)
+"""Instructions after which every value is looked at."""
+
+PURE = (Leaf, Apply, Detach, Backward, ZeroGrad)
+"""Instructions whose effect follows from the program alone, whatever the framework chose to do before."""
+
+RANDOM = ("dropout_mask", "random_normal", "random_uniform")
+"""Ops that draw at random: what follows from them follows from what was seen."""
+
+CLIPS = ("norm", "value")
+MODES = ("no_grad", "enable_grad")
+EFFECTS = ("observe", "scale", "replace", "raise", "misshape")
+
+Modes = tuple[str, ...]
+"""The grad modes that an instruction stands under, the outermost first; the innermost counts."""
+
+
+def records(modes: Modes) -> bool:
+    """Whether operations are recorded under some nested grad modes."""
+    return not modes or modes[-1] == "enable_grad"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An immutable sequence of instructions, each under its grad modes (`modes` is empty where there are none)."""
+
+    instructions: tuple[Instruction, ...]
+    modes: tuple[Modes, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.modes and not any(self.modes):
+            object.__setattr__(self, "modes", ())
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+    def __iter__(self) -> Iterator[Instruction]:
+        return iter(self.instructions)
+
+    def __getitem__(self, at: int) -> Instruction:
+        return self.instructions[at]
+
+    def mode(self, at: int) -> Modes:
+        """The grad modes that instruction `at` stands under."""
+        return self.modes[at] if at < len(self.modes) else ()
+
+    def upto(self, count: int) -> Program:
+        """The first `count` instructions."""
+        return Program(self.instructions[:count], self.modes[:count])
+
+    def extended(self, *steps: Instruction) -> Program:
+        """The program with more instructions, outside of all grad modes."""
+        modes = (*self.modes, *((),) * (len(self) + len(steps) - len(self.modes))) if self.modes else ()
+        return Program((*self.instructions, *steps), modes)
+
+    @property
+    def stateful(self) -> bool:
+        """Whether what is right depends on what the framework was seen to do: writes, gradients as values, modes."""
+        return bool(self.modes) or any(
+            not isinstance(s, PURE)
+            or (isinstance(s, Backward) and (s.create_graph or s.inputs is not None))
+            or (isinstance(s, Apply) and s.op in RANDOM)
+            for s in self
+        )
+
+    @property
+    def leaves(self) -> tuple[Ref, ...]:
+        """Every leaf that the program makes, in order."""
+        return tuple(Ref(at) for at, step in enumerate(self) if isinstance(step, Leaf))

@@ -1,0 +1,107 @@
+"""What instructions read and make, who may hold a gradient after them, and which of them are about one optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import get_args
+
+from autograd_conformance.programs.language import (
+    Apply,
+    AssignGrad,
+    Attrs,
+    Backward,
+    Clip,
+    Detach,
+    DetachInPlace,
+    Grad,
+    Held,
+    Hook,
+    Instruction,
+    Leaf,
+    Optimizer,
+    Program,
+    Ref,
+    RequiresGrad,
+    RetainGrad,
+    Step,
+    ZeroGrad,
+)
+
+_ONE, _MANY = ("Ref", "Ref | None"), ("tuple[Ref, ...]", "tuple[Ref, ...] | None")
+_REFS = {
+    kind: tuple((f.name, f.type in _MANY) for f in fields(kind) if f.type in (*_ONE, *_MANY))
+    for kind in get_args(Instruction)
+}
+
+
+def results(step: Instruction) -> int:
+    """How many values an instruction makes; a hook makes the handle that removes it."""
+    match step:
+        case Leaf() | Detach() | Held() | Hook():
+            return 1
+        case Apply():
+            return step.results
+        case Grad():
+            return len(step.inputs)
+        case _:
+            return 0
+
+
+def operands(step: Instruction) -> tuple[Ref, ...]:
+    """The values that an instruction reads, in the order of its fields, repetitions included."""
+    found: list[Ref] = []
+    for name, many in _REFS[type(step)]:
+        value = getattr(step, name)
+        if many:
+            found.extend(value or ())
+        elif value is not None:
+            found.append(value)
+    return tuple(found)
+
+
+def refer(step: Instruction, new: Mapping[Ref, Ref]) -> Instruction:
+    """The same instruction with its operands renamed through `new`."""
+    changed: dict[str, Ref | tuple[Ref, ...]] = {}
+    for name, many in _REFS[type(step)]:
+        value = getattr(step, name)
+        if value is not None:
+            changed[name] = tuple(new[r] for r in value) if many else new[value]
+    return replace(step, **changed) if changed else step  # type: ignore[arg-type]
+
+
+def holders(program: Program) -> frozenset[Ref]:
+    """The values that may hold a gradient: leaves, and those that some instruction makes hold one."""
+    found: set[Ref] = set()
+    for at, step in enumerate(program):
+        match step:
+            case Leaf():
+                found.add(Ref(at))
+            case RetainGrad(target) | RequiresGrad(target) | DetachInPlace(target) | Held(target) | AssignGrad(target):
+                found.add(target)
+            case Backward(inputs=tuple() as inputs):
+                found.update(inputs)
+            case ZeroGrad(leaves) | Step(leaves) | Clip(leaves) | Optimizer(leaves):
+                found.update(leaves)
+    return frozenset(found)
+
+
+# -- optimizers -------------------------------------------------------------------------------------------------------
+
+
+def same_optimizer(one: Optimizer | Step, other: Optimizer | Step) -> bool:
+    """Whether two instructions are about one optimizer."""
+    return all(getattr(one, f.name) == getattr(other, f.name) for f in fields(Optimizer))
+
+
+def made_for(clearing: ZeroGrad, before: Sequence[Instruction]) -> Optimizer | None:
+    """The optimizer that clears gradients: the latest that was made of exactly their leaves, if there is one."""
+    made = (step for step in reversed(before) if isinstance(step, Optimizer))
+    return next((step for step in made if step.leaves == clearing.leaves), None)
+
+
+def grouped(step: Optimizer | Step) -> Iterator[tuple[Ref, Attrs]]:
+    """Each leaf of an optimizer with the settings that hold for it."""
+    sizes = [(count, {**dict(step.settings), **dict(own)}) for count, own in step.groups]
+    settings = [tuple(own.items()) for count, own in sizes for _ in range(count)]
+    yield from zip(step.leaves, settings or [step.settings] * len(step.leaves), strict=True)

@@ -1,0 +1,150 @@
+"""Which programs are well formed: the language's own rules, checked instruction by instruction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from autograd_conformance.programs.language import (
+    CLIPS,
+    DTYPES,
+    EFFECTS,
+    MODES,
+    Apply,
+    Backward,
+    Clip,
+    Detach,
+    Drop,
+    Grad,
+    Hook,
+    Instruction,
+    Leaf,
+    Literal,
+    Optimizer,
+    Program,
+    Ref,
+    RemoveHook,
+    Step,
+    Write,
+    ZeroGrad,
+)
+from autograd_conformance.programs.operands import operands, results
+
+
+class MalformedProgram(ValueError):
+    """A program that breaks the language's own rules; the message says which instruction and why."""
+
+
+def validate(program: Program, known_ops: frozenset[str] | None = None) -> Program:
+    """The program itself, or `MalformedProgram` that says which instruction breaks the language and how."""
+    if program.modes and len(program.modes) != len(program):
+        raise MalformedProgram(f"{len(program)} instructions, but the grad modes of {len(program.modes)}")
+    made: list[int] = []
+    dropped: set[Ref] = set()
+    for at, step in enumerate(program):
+        problem = _operand_problem(step, made, program, dropped) or _problem(step, program, known_ops)
+        unknown = next((mode for mode in program.mode(at) if mode not in MODES), None)
+        if unknown:
+            problem = problem or f"unknown grad mode {unknown!r}; there are {', '.join(MODES)}"
+        if problem:
+            raise MalformedProgram(f"instruction {at} ({type(step).__name__.lower()}): {problem}")
+        made.append(results(step))
+        if isinstance(step, Drop):
+            dropped.update(step.values)
+    return program
+
+
+def _operand_problem(step: Instruction, made: list[int], program: Program, dropped: set[Ref]) -> str | None:
+    for ref in operands(step):
+        if not 0 <= ref.at < len(made):
+            return f"{ref} is not an earlier instruction"
+        if not 0 <= ref.output < made[ref.at]:
+            return f"{ref} does not exist: instruction {ref.at} makes {made[ref.at]} values"
+        if ref in dropped:
+            return f"{ref} was dropped"
+        is_handle = isinstance(program[ref.at], Hook)
+        if is_handle != isinstance(step, RemoveHook):
+            return f"{ref} is {'the handle of a hook' if is_handle else 'no handle of a hook'}"
+    return None
+
+
+def _problem(step: Instruction, program: Program, known_ops: frozenset[str] | None) -> str | None:
+    match step:
+        case Leaf():
+            return _literal_problem(step.value)
+        case Apply() if known_ops is not None and step.op not in known_ops:
+            return f"unknown op {step.op!r}"
+        case Write() if known_ops is not None and step.op not in _writes():
+            return f"unknown write {step.op!r}"
+        case Apply() if step.results < 1:
+            return "an op makes at least one value"
+        case Backward() | Grad():
+            return _call_problem(step)
+        case ZeroGrad(leaves) | Step(leaves) | Optimizer(leaves) | Clip(leaves) if not leaves:
+            return "it needs at least one leaf"
+        case Step() | Optimizer():
+            return _optimizer_problem(step, program)
+        case Clip() if step.kind not in CLIPS:
+            return f"unknown way to clip {step.kind!r}; there are {', '.join(CLIPS)}"
+        case Clip() if not step.bound > 0:
+            return "the bound of a clipped gradient is positive"
+        case Clip() if len(set(step.leaves)) < len(step.leaves):
+            return "it names a leaf twice"
+        case Hook() if step.effect not in EFFECTS:
+            return f"unknown effect {step.effect!r}; there are {', '.join(EFFECTS)}"
+        case Hook() if step.accumulated and step.effect != "observe":
+            return "a hook that is called after accumulation can only observe"
+        case Drop() if not step.values:
+            return "it needs at least one value"
+        case Drop() if len(set(step.values)) < len(step.values):
+            return "it names a value twice"
+        case _:
+            return None
+
+
+def _optimizer_problem(step: Step | Optimizer, program: Program) -> str | None:
+    if step.optimizer not in _optimizers():
+        return f"unknown optimizer {step.optimizer!r}; there are {', '.join(_optimizers())}"
+    wrong = next((r for r in step.leaves if not isinstance(program[r.at], (Leaf, Detach))), None)
+    if wrong:
+        return f"{wrong} is not a leaf"
+    if step.groups and (
+        sum(count for count, _ in step.groups) != len(step.leaves) or min(count for count, _ in step.groups) < 1
+    ):
+        return f"the groups do not share out the {len(step.leaves)} leaves"
+    return None
+
+
+def _writes() -> Collection[str]:
+    from autograd_conformance.ops.catalogue import (
+        WRITES,  # here, because the table of ops is not needed to read a program
+    )
+
+    return WRITES
+
+
+def _optimizers() -> Collection[str]:
+    from autograd_conformance.ops.optimizers import OPTIMIZERS  # here for the same reason
+
+    return OPTIMIZERS
+
+
+def _call_problem(call: Backward | Grad) -> str | None:
+    if not call.roots:
+        return "backward needs at least one root" if isinstance(call, Backward) else "grad needs at least one root"
+    if isinstance(call, Grad) and not call.inputs:
+        return "grad needs at least one input"
+    if len(call.roots) != len(call.cotangents):
+        return f"{len(call.roots)} roots but {len(call.cotangents)} cotangents"
+    problems = (_literal_problem(c) for c in call.cotangents if c is not None)
+    return next((p for p in problems if p), None)
+
+
+def _literal_problem(value: Literal) -> str | None:
+    if value.dtype not in DTYPES:
+        return f"unknown dtype {value.dtype!r}; it is one of {', '.join(DTYPES)}"
+    if any(d < 0 for d in value.shape):
+        return f"shape {value.shape} has a negative dimension"
+    if len(value.data) != math.prod(value.shape):
+        return f"shape {value.shape} needs {math.prod(value.shape)} values, {len(value.data)} are given"
+    return None

@@ -1,0 +1,129 @@
+"""How far a right answer may lie from the exact one: a bound from the computation itself.
+
+Every op is assumed to be as accurate as its operands and its result rounded to the dtype (a backward-stable op with a
+small constant), and a formula may go through numbers as large as its operands (`x - tanh(x)`) or, for a derivative,
+as the cotangent (`1 - y * y` where y is nearly 1). To first order the error of any number that a program computes is
+then a sum of J_i * delta_i over all those roundings. The weights J_i are measured by stochastic arithmetic (Vignes
+1978, CESTAC): the whole computation, forward and backward, is run with random relative perturbations, and for n
+independent roundings sum |J_i| is at most sqrt(n) times the root of the sum of J_i squared, which is what the spread
+of the results shows. The factor below covers the constant of the ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.programs.language import Apply, Detach, Leaf, Program, Ref, Walking
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.reverse import Record, Slot, evaluate, exact_vjp, pull
+from autograd_conformance.reference.staging.derivatives import Array
+from autograd_conformance.reference.state import is_shadow
+
+SAMPLES = 12
+STEP = 1e-7  # relative size of a perturbation: far above float64's rounding, far below where curvature counts
+FACTOR = 8.0  # units in the last place that an op may lose
+EPSILON = {"float32": float(np.finfo(np.float32).eps), "float64": float(np.finfo(np.float64).eps)}
+TINY = {"float32": float(np.finfo(np.float32).tiny), "float64": float(np.finfo(np.float64).tiny)}
+
+_CHEAP = {"float32": 64 * EPSILON["float32"], "float64": 64 * EPSILON["float64"]}
+
+
+def close(got: Array, want: Array, dtype: str) -> bool:
+    """The cheap strict comparison, a few units in the last place of the largest element; it decides almost every
+    program.
+    """
+    if got.shape != want.shape:
+        return False
+    if not got.size:
+        return True
+    return bool(np.abs(got - want).max() <= _CHEAP[dtype] * np.abs(want).max())
+
+
+def _perturbed(
+    reference: Reference, seed: int
+) -> tuple[list[Record], dict[Slot, Array], Callable[..., tuple[Array, ...]], int]:
+    """Records and values with every rounding perturbed, a VJP that perturbs, and how many roundings there were."""
+    random = np.random.default_rng(seed)
+    count = 0
+
+    def jitter(x: Array, through: list[Array] | None = None) -> Array:
+        nonlocal count
+        count += x.size
+        size = np.abs(x)
+        if through:
+            size = size + max((float(np.abs(t).max()) for t in through if t.size), default=0.0)
+        return x + size * STEP * np.where(random.random(np.shape(x)) < 0.5, -1.0, 1.0)
+
+    detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
+
+    def origin(slot: Slot) -> Slot:
+        while slot in detached and not reference.observing:
+            slot = detached[slot]
+        return slot
+
+    values = dict(reference.values)
+    moved: dict[Slot, Array] = {}
+    records: list[Record] = []
+    for record in reference.records:
+        exact = [(x, moved.get(origin(slot))) for slot, x in zip(record.args, record.operands, strict=True)]
+        operands = tuple([jitter(x if by is None else x + by) for x, by in exact])
+        made = evaluate(record.op, record.attrs, operands)
+        for slot, y in zip(record.outs, made, strict=True):
+            values[slot] = jitter(y, list(operands))
+            if not reference.observing or is_shadow(slot):  # what was seen carries no error into what follows
+                moved[slot] = values[slot] - reference.values[slot]
+        records.append(replace(record, operands=operands))
+    values.update({ref: values[origin(ref)] for ref in detached if origin(ref) in moved})
+
+    def vjp(record: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+        cts = [jitter(c) for c in cotangents]
+        return tuple(jitter(g, cts) for g in exact_vjp(record, [jitter(x) for x in operands], cts))
+
+    return records, values, vjp, count
+
+
+def _spread(reference: Reference, measure: Callable[..., Array], exact: Array) -> Array:
+    squares = np.zeros(np.shape(exact))
+    count = 1
+    for seed in range(SAMPLES):
+        records, values, vjp, forward = _perturbed(reference, seed)
+        shaken = measure(records, values, vjp)
+        squares = squares + (shaken - exact) ** 2
+        count = max(count, 2 * forward)
+    return np.sqrt(squares / SAMPLES) / STEP * np.sqrt(count)
+
+
+def _scale(spread: Array, exact: Array, dtype: str) -> Array:
+    factor = 2 * FACTOR if dtype == "float64" else FACTOR  # the reference itself computes in float64
+    return factor * EPSILON[dtype] * (spread + np.abs(exact)) + TINY[dtype]
+
+
+def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Array:
+    """The largest error, element by element, that rounding explains in a value of a program."""
+    exact = reference.values[ref]
+    return _scale(_spread(reference, lambda records, values, vjp: values[ref], exact), exact, dtype)
+
+
+def gradient_bound(reference: Reference, call: Walking, slot: Slot, dtype: str, until: Ref | None = None) -> Array:
+    """The same for what a call contributes to a slot; or for what the hook `until` on it is called with."""
+    contributed = reference.pullback(call).get(slot)
+    exact = contributed if until is None else dict(reference.firings(call)).get(until)
+    if exact is None:
+        return np.zeros(())
+
+    def measure(records: list[Record], values: dict[Slot, Array], vjp: Callable[..., tuple[Array, ...]]) -> Array:
+        fired: list[tuple[Ref, Array]] = []
+        pulled = pull(records, values, reference.roots(call), vjp, hooked=reference.hooked(fired))
+        return pulled[slot] if until is None else dict(fired)[until]
+
+    return _scale(_spread(reference, measure, exact), exact, dtype)
+
+
+def working_dtype(program: Program) -> str:
+    """The narrowest dtype that a program computes in, on which its bound rests."""
+    wide = all(s.value.dtype == "float64" for s in program if isinstance(s, Leaf))
+    narrow = any(isinstance(s, Apply) and row_of(s.op).dtype == "float32" for s in program)
+    return "float64" if wide and not narrow else "float32"

@@ -1,0 +1,102 @@
+"""What was staged once is kept on disk: a cold start traces nothing that any earlier run traced.
+
+One SQLite file under `.cache` in the checkout, shared by all workers and runs; its rows are keyed by a digest of
+everything that the staged code depends on, so that an edited op or another version of JAX never meets old code.
+Losing the file costs time, nothing else.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import pickle
+import sqlite3
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+import jax
+import numpy as np
+from autograd_conformance.reference.staging.numpy_source import Source, Staged
+
+_ROOT = Path(__file__).resolve().parents[2]
+BATCH = 64
+
+
+@lru_cache(maxsize=1)
+def _digest() -> str:
+    """What staged code depends on: the catalogue, the staging, and the versions below."""
+    hasher = hashlib.sha256(f"{jax.__version__} {np.__version__}".encode())
+    for folder in (_ROOT / "rules" / name for name in ("ops", "modules", "reference")):
+        for path in sorted(folder.glob("*.py")):
+            hasher.update(path.read_bytes())
+    return hasher.hexdigest()[:16]
+
+
+class Store:
+    """Staged sources by key; every failure of the disk is taken as an empty store."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.known: dict[str, bytes] = {}
+        self.fresh: dict[str, bytes] = {}
+        self.process = os.getpid()
+        try:
+            with self._open() as database:
+                rows = database.execute("SELECT key, source FROM staged WHERE digest = ?", (_digest(),))
+                self.known = dict(rows.fetchall())
+        except sqlite3.DatabaseError:  # a damaged file would keep every later run cold
+            path.unlink(missing_ok=True)
+        except (sqlite3.Error, OSError):
+            pass
+        atexit.register(self.flush)
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        database = sqlite3.connect(self.path, timeout=5)
+        database.execute(
+            "CREATE TABLE IF NOT EXISTS staged (digest TEXT, key TEXT, source BLOB, PRIMARY KEY (digest, key))"
+        )
+        return database
+
+    def staged(self, key: object, make: Callable[[], Source]) -> Staged:
+        """The function of the source that is stored under `key`, or that `make` makes."""
+        return self.source(key, make).function()
+
+    def source(self, key: object, make: Callable[[], Source]) -> Source:
+        """The source stored under `key`, or the one that `make` makes, stored for next time."""
+        name = repr(key)
+        if name in self.known:
+            try:
+                code, constants, reads = pickle.loads(self.known[name])
+                source = Source(code, constants, reads)
+                source.function()  # damaged code shows here
+                return source
+            except (pickle.UnpicklingError, EOFError, TypeError, ValueError, SyntaxError):
+                del self.known[name]
+        source = make()
+        if source.portable:
+            self.fresh[name] = pickle.dumps((source.code, source.constants, source.reads))
+            if len(self.fresh) >= BATCH:
+                self.flush()
+        return source
+
+    def flush(self) -> None:
+        """Write what is new."""
+        if not self.fresh or os.getpid() != self.process:
+            return
+        rows = [(_digest(), key, source) for key, source in self.fresh.items()]
+        self.fresh.clear()
+        try:
+            with self._open() as database:
+                database.execute("DELETE FROM staged WHERE digest != ?", (_digest(),))
+                database.executemany("INSERT OR IGNORE INTO staged VALUES (?, ?, ?)", rows)
+        except (sqlite3.Error, OSError):
+            pass
+
+
+@lru_cache(maxsize=1)
+def store() -> Store:
+    """The store of this checkout."""
+    return Store(_ROOT / ".cache" / "staged.sqlite")

@@ -1,0 +1,84 @@
+"""Ops and writes as functions: in JAX and staged to NumPy, with their vector-Jacobian products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import jax
+import numpy as np
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.programs.language import Attrs, Literal, Shape
+from autograd_conformance.reference.staging.cache import store
+from autograd_conformance.reference.staging.namespace import J
+from autograd_conformance.reference.staging.numpy_source import Source, Staged, stage
+
+Array = np.ndarray
+
+np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infinities, NumPy need not warn of them
+
+
+def definition(op: str, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
+    """An op of the catalogue, or a write, as a JAX function that returns a tuple."""
+    if op.startswith(VJP):
+        return _differentiated(op, attrs)
+    reference, keywords = row_of(op).reference, dict(attrs)
+
+    def defined(*operands: jax.Array) -> tuple[jax.Array, ...]:
+        out = reference(J, *operands, **keywords)
+        return tuple(out) if isinstance(out, (tuple, list)) else (out,)
+
+    return defined
+
+
+VJP = "vjp "
+"""Before an op's name: its vector-Jacobian product as an op, of its operands and its results' cotangents."""
+
+
+def _differentiated(op: str, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
+    """The vector-Jacobian product of an op as a function: what a backward call with create_graph records."""
+    arity, _, inner = op.removeprefix(VJP).partition(" ")
+    function, count = definition(inner, attrs), int(arity)
+    return lambda *inputs: jax.vjp(function, *inputs[:count])[1](tuple(inputs[count:]))
+
+
+@lru_cache(maxsize=None)
+def forward_of(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
+    """The results of an op as a NumPy function of its operands."""
+    return _forward_source(op, attrs, shapes).function()
+
+
+def reaching(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> tuple[frozenset[int], ...]:
+    """For each result of an op, the operands that it is computed from."""
+    return _forward_source(op, attrs, shapes).reads
+
+
+@lru_cache(maxsize=None)
+def _forward_source(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
+    return store().source(("forward", op, attrs, shapes), lambda: stage(definition(op, attrs), *shapes))
+
+
+@lru_cache(maxsize=None)
+def vjp_of(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
+    """The vector-Jacobian product of an op as a NumPy function of its operands and its results' cotangents."""
+    return vjp_source(op, attrs, shapes).function()
+
+
+@lru_cache(maxsize=None)
+def vjp_source(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
+    """The source of an op's vector-Jacobian product: what it computes, and which arguments that depends on."""
+    function = definition(op, attrs)
+
+    def pull(*inputs: jax.Array) -> tuple[jax.Array, ...]:
+        return jax.vjp(function, *inputs[: len(shapes)])[1](tuple(inputs[len(shapes) :]))
+
+    def make() -> Source:
+        outs = jax.eval_shape(function, *(jax.ShapeDtypeStruct(s, np.float64) for s in shapes))
+        return stage(pull, *shapes, *(o.shape for o in outs))
+
+    return store().source(("vjp", op, attrs, shapes), make)
+
+
+def array(value: Literal) -> Array:
+    """A literal as a float64 array."""
+    return np.array(value.data, dtype=np.float64).reshape(value.shape)

@@ -1,0 +1,156 @@
+"""Interval arithmetic over a jaxpr: between which two numbers each result lies, whatever rounding did.
+
+Every operation of a framework is taken to round its result, and the terms of it, by a few units in the last place; the
+few leave room for another order of the same terms. Rounding keeps a sign, and zero times anything is exact. What is too
+small for the dtype may be flushed to zero, what is too large is infinite, and what may be no number is unbounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from autograd_conformance.reference.staging.primitives import PRIMITIVES
+from jax.extend.core import ClosedJaxpr, Literal
+
+Array = np.ndarray
+
+UNITS = 4.0
+"""How many units in the last place of its terms an operation may lose."""
+
+_INLINED = ("jit", "pjit")
+_EXACT = {
+    "broadcast_in_dim", "reshape", "squeeze", "expand_dims", "copy", "copy_p", "convert_element_type", "select_n",
+    "max", "min", "stop_gradient",
+}  # fmt: skip
+"""Operations that round nothing and grow with each of their operands that is no choice."""
+
+
+class Interval(NamedTuple):
+    """All numbers from `low` to `high`, for each element."""
+
+    low: Array
+    high: Array
+
+    @staticmethod
+    def exact(value: Any) -> Interval:
+        """A number that is known."""
+        return Interval(np.asarray(value), np.asarray(value))
+
+    @property
+    def size(self) -> Array:
+        """The largest magnitude in it."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+
+def enclosures(closed: ClosedJaxpr, arguments: Sequence[Interval], dtype: str) -> list[Interval]:
+    """The intervals that the results lie in if a framework computes them in `dtype` from anything in `arguments`.
+
+    NotImplementedError names a primitive that has no rule here.
+    """
+    finfo = np.finfo(dtype)
+    with np.errstate(all="ignore"):
+        return _run(closed, arguments, _Rounding(UNITS * float(finfo.eps), float(finfo.tiny), float(finfo.max)))
+
+
+class _Rounding(NamedTuple):
+    unit: float
+    tiny: float
+    huge: float
+
+    def outwards(self, low: Array, high: Array, terms: Array) -> Interval:
+        """An exact result with room for its rounding, which is relative to its `terms`."""
+        room = np.where((low == 0) & (high == 0) & (terms == 0), 0.0, self.unit * terms + self.tiny)
+        below, above = low - room, high + room
+        below, above = np.where((low >= 0) & (below < 0), 0.0, below), np.where((high <= 0) & (above > 0), 0.0, above)
+        below, above = np.where(below < -self.huge, -np.inf, below), np.where(above > self.huge, np.inf, above)
+        unknown = np.isnan(below) | np.isnan(above)
+        return Interval(np.where(unknown, -np.inf, below), np.where(unknown, np.inf, above))
+
+
+def _run(closed: ClosedJaxpr, arguments: Sequence[Interval], rounding: _Rounding) -> list[Interval]:
+    jaxpr = closed.jaxpr
+    known: dict[Any, Interval] = dict(zip(jaxpr.invars, arguments, strict=True))
+    known.update({v: Interval.exact(c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)})
+
+    def read(atom: Any) -> Interval:
+        return Interval.exact(atom.val) if isinstance(atom, Literal) else known[atom]
+
+    for eqn in jaxpr.eqns:
+        operands = [read(a) for a in eqn.invars]
+        if eqn.primitive.name in _INLINED:
+            known.update(zip(eqn.outvars, _run(eqn.params["jaxpr"], operands, rounding), strict=True))
+        else:
+            known[eqn.outvars[0]] = _equation(eqn, operands, rounding)
+    return [read(v) for v in jaxpr.outvars]
+
+
+def _equation(eqn: Any, operands: list[Interval], rounding: _Rounding) -> Interval:
+    name = eqn.primitive.name
+    if name in _EXACT or eqn.outvars[0].aval.dtype.kind != "f":  # counts and choices are never rounded
+        return Interval(_evaluate(eqn, [o.low for o in operands]), _evaluate(eqn, [o.high for o in operands]))
+    if name == "integer_pow":
+        name = {1: "copy", 2: "square"}.get(eqn.params["y"], name)
+    if name not in _RULES:
+        raise NotImplementedError(f"no rule for how {eqn.primitive.name} rounds")
+    return _RULES[name](rounding, *operands)
+
+
+def _evaluate(eqn: Any, operands: list[Array]) -> Array:
+    """The primitive, run by NumPy as staged code runs it."""
+    names = [f"x{i}" for i in range(len(operands))]
+    code = PRIMITIVES[eqn.primitive.name](names, eqn.params, eqn)
+    return np.asarray(eval(code, {"np": np}, dict(zip(names, operands, strict=True))))
+
+
+def _corners(function: Callable[[Array, Array], Array], x: Interval, y: Interval) -> tuple[Array, Array]:
+    """The least and the greatest of what a function makes of the ends; it has to be monotone in both."""
+    found = [function(a, b) for a in x for b in y]
+    return np.minimum.reduce(found), np.maximum.reduce(found)
+
+
+def _add(rounding: _Rounding, x: Interval, y: Interval) -> Interval:
+    return rounding.outwards(x.low + y.low, x.high + y.high, x.size + y.size)
+
+
+def _negative(rounding: _Rounding, x: Interval) -> Interval:
+    return Interval(-x.high, -x.low)
+
+
+def _subtract(rounding: _Rounding, x: Interval, y: Interval) -> Interval:
+    return _add(rounding, x, _negative(rounding, y))
+
+
+def _multiply(rounding: _Rounding, x: Interval, y: Interval) -> Interval:
+    low, high = _corners(np.multiply, x, y)
+    return rounding.outwards(low, high, np.maximum(np.abs(low), np.abs(high)))
+
+
+def _divide(rounding: _Rounding, x: Interval, y: Interval) -> Interval:
+    low, high = _corners(np.divide, x, y)
+    crosses = (y.low <= 0) & (y.high >= 0)
+    low, high = np.where(crosses, np.nan, low), np.where(crosses, np.nan, high)
+    return rounding.outwards(low, high, np.maximum(np.abs(low), np.abs(high)))
+
+
+def _power(rounding: _Rounding, x: Interval, y: Interval) -> Interval:
+    """A base that is not negative, to a known power: the base's own rounding counts as often as it is multiplied."""
+    low, high = _corners(np.power, x, y)
+    return rounding.outwards(low, high, (1 + y.size) * np.maximum(np.abs(low), np.abs(high)))
+
+
+def _square(rounding: _Rounding, x: Interval) -> Interval:
+    low, high = _corners(np.multiply, x, x)
+    return rounding.outwards(np.maximum(low, 0.0), high, high)
+
+
+def _root(rounding: _Rounding, x: Interval) -> Interval:
+    low, high = np.sqrt(x.low), np.sqrt(x.high)  # not a number where rounding may have made it negative
+    return rounding.outwards(low, high, high)
+
+
+_RULES: dict[str, Callable[..., Interval]] = {
+    "add": _add, "add_any": _add, "sub": _subtract, "neg": _negative, "mul": _multiply, "div": _divide, "pow": _power,
+    "square": _square, "sqrt": _root, "copy": lambda rounding, x: x,
+}  # fmt: skip

@@ -1,0 +1,209 @@
+"""From a JAX function to a NumPy function: JAX traces and differentiates, NumPy runs what JAX wrote.
+
+Compiling with XLA costs about 45 ms for each op, shape and attribute, and running un-jitted about 1 ms per op; the
+arrays of a drawn program have six elements. So a function is traced once with `jax.make_jaxpr` (0.5 ms), and its
+jaxpr, which is a flat list of simple equations, becomes straight-line NumPy source; the body of a `lax.scan` becomes a
+function of its own, which a loop calls. Differentiation is JAX's own: what is staged for a gradient is the jaxpr of
+`jax.vjp`. `tests/reference/test_reference.py` holds this against JAX running the
+same functions, and every verdict that is not a plain pass is recomputed by JAX itself (`reference.whole_program`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from autograd_conformance.reference.staging.primitives import HELPERS, PRIMITIVES
+from jax.extend.core import ClosedJaxpr, Literal
+from scipy import special
+
+_INLINED = {
+    "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat": "jaxpr",
+    "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr",
+    "checkpoint": "jaxpr",
+}  # fmt: skip
+
+
+Staged = Callable[..., tuple[np.ndarray, ...]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Straight-line NumPy code and the constants in it; `portable` unless it calls back into JAX.
+
+    `reads` says for each result which of the function's arguments its value depends on.
+    """
+
+    code: str
+    constants: dict[str, Any]
+    reads: tuple[frozenset[int], ...]
+    portable: bool = True
+
+    def function(self) -> Staged:
+        """The function that the source defines."""
+        return self._compiled
+
+    @cached_property
+    def _compiled(self) -> Staged:
+        scope = {**_SCOPE, **self.constants}
+        exec(self.code, scope)
+        return scope["staged"]
+
+
+def stage(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Source:
+    """The source of a NumPy function that computes what `function` does on float64 arrays of the given shapes, as a
+    tuple.
+    """
+    avals = [jax.ShapeDtypeStruct(s, np.float64) for s in shapes]
+    return _Writer().write(jax.make_jaxpr(function)(*avals))
+
+
+_SCOPE = {"np": np, "special": special, **HELPERS}
+
+
+Reads = tuple[frozenset[int], ...]
+
+
+class _Line(NamedTuple):
+    """An assignment: the names that it makes, how it begins, its expression, and the names that this reads.
+
+    `depends` says for each name that is made which of `args` it depends on, by their positions; None means on all.
+    """
+
+    made: list[str]
+    target: str
+    code: str
+    args: list[str]
+    depends: Reads | None = None
+
+
+class _Writer:
+    """Writes functions; names are handed out as variables and constants come up."""
+
+    def __init__(self) -> None:
+        self.constants: dict[str, Any] = {}
+        self.portable = True
+        self.functions: list[str] = []
+        self.body: list[_Line] = []
+        self.names = 0
+
+    def write(self, closed: ClosedJaxpr) -> Source:
+        reads = self._function("staged", closed)
+        return Source("".join(self.functions), self.constants, reads, self.portable)
+
+    def _function(self, name: str, closed: ClosedJaxpr) -> Reads:
+        """Write one function, behind those that it calls; which arguments each of its results depends on."""
+        outer, self.body = self.body, []
+        arguments = [self._fresh("x") for _ in closed.jaxpr.invars]
+        made = self._inline(closed, arguments)
+        results = [f"np.float64{r}" if r.startswith("(") else r for r in made]
+        lines = "".join(f"    {line.target} = {line.code}\n" for line in self._live(results))
+        returned = "".join(f"{r}, " for r in results)
+        self.functions.append(f"def {name}({', '.join(arguments)}):\n{lines}    return ({returned})\n")
+        reads = self._reads(arguments, made)
+        self.body = outer
+        return reads
+
+    def _fresh(self, prefix: str) -> str:
+        self.names += 1
+        return f"{prefix}{self.names}"
+
+    def _constant(self, value: Any) -> str:
+        array = np.asarray(value)
+        if array.ndim == 0 and array.dtype == np.float64 and np.isfinite(array):
+            return f"({float(array)!r})"
+        name = self._fresh("c")
+        self.constants[name] = array[()]
+        return name
+
+    def _inline(self, closed: ClosedJaxpr, arguments: list[str]) -> list[str]:
+        jaxpr = closed.jaxpr
+        name: dict[Any, str] = dict(zip(jaxpr.invars, arguments, strict=True))
+        name.update({v: self._constant(c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)})
+
+        def read(atom: Any) -> str:
+            return self._constant(atom.val) if isinstance(atom, Literal) else name[atom]
+
+        for eqn in jaxpr.eqns:
+            args = [read(a) for a in eqn.invars]
+            made = self._equation(eqn, args)
+            name.update(zip(eqn.outvars, made, strict=True))
+        return [read(v) for v in jaxpr.outvars]
+
+    def _equation(self, eqn: Any, args: list[str]) -> list[str]:
+        primitive = eqn.primitive.name
+        if primitive in _INLINED:
+            inner = eqn.params[_INLINED[primitive]]
+            return self._inline(inner if isinstance(inner, ClosedJaxpr) else ClosedJaxpr(inner, ()), args)
+        if primitive == "iota":
+            return [self._constant(_run(eqn)())]
+        made = [self._fresh("v") for _ in eqn.outvars]
+        if primitive == "scan":
+            self.body.append(self._scan(eqn, args, made))
+            return made
+        target = ", ".join(made) + ("," if eqn.primitive.multiple_results else "")
+        if primitive in PRIMITIVES:
+            self.body.append(_Line(made, target, PRIMITIVES[primitive](args, eqn.params, eqn), args))
+        else:
+            run = self._fresh("jax_")
+            self.constants[run] = _run(eqn)
+            self.portable = False
+            self.body.append(_Line(made, target, f"{run}({', '.join(args)})", args))
+        return made
+
+    def _scan(self, eqn: Any, args: list[str], made: list[str]) -> _Line:
+        """A loop over the first dimension of its last operands, whose body is a function."""
+        consts, carries = eqn.params["num_consts"], eqn.params["num_carry"]
+        body = self._fresh("body")
+        reads = self._function(body, eqn.params["jaxpr"])
+        stacked = tuple((tuple(v.aval.shape), str(v.aval.dtype)) for v in eqn.outvars[carries:])
+        parts = (args[:consts], args[consts : consts + carries], args[consts + carries :])
+        given = ", ".join(f"({''.join(f'{a}, ' for a in part)})" for part in parts)
+        code = f"scan({body}, {given}, {eqn.params['length']}, {eqn.params['reverse']}, {stacked})"
+        return _Line(made, f"{', '.join(made)},", code, args, _looped(reads, consts, carries))
+
+    def _live(self, results: list[str]) -> Iterator[_Line]:
+        """The lines that the results depend on, in order."""
+        needed, kept = set(results), []
+        for line in reversed(self.body):
+            if needed.intersection(line.made):
+                needed.update(line.args)
+                kept.append(line)
+        return reversed(kept)
+
+    def _reads(self, arguments: list[str], results: list[str]) -> Reads:
+        """For each result, the positions of the arguments that it depends on."""
+        nothing: frozenset[int] = frozenset()
+        read = {name: frozenset([at]) for at, name in enumerate(arguments)}
+        for line in self.body:
+            behind = [read.get(a, nothing) for a in line.args]
+            for k, name in enumerate(line.made):
+                on = range(len(behind)) if line.depends is None else line.depends[k]
+                read[name] = nothing.union(*(behind[i] for i in on))
+        return tuple(read.get(r, nothing) for r in results)
+
+
+def _looped(reads: Reads, consts: int, carries: int) -> Reads:
+    """What the results of a loop depend on, from what those of its body do: a carry also on what came in."""
+    found = [read | {consts + k} if k < carries else read for k, read in enumerate(reads)]
+    while True:
+        carried = [frozenset(range(consts, consts + carries)) & read for read in found]
+        wider = [read.union(*(found[i - consts] for i in on)) for read, on in zip(found, carried, strict=True)]
+        if wider == found:
+            return tuple(found)
+        found = wider
+
+
+def _run(eqn: Any) -> Callable[..., Any]:
+    """A primitive that NumPy has no expression for, run by JAX."""
+
+    def run(*args: Any) -> Any:
+        typed = [jax.numpy.asarray(a, dtype=v.aval.dtype) for a, v in zip(args, eqn.invars, strict=True)]
+        out = eqn.primitive.bind(*typed, **eqn.params)
+        return [np.asarray(o) for o in out] if eqn.primitive.multiple_results else np.asarray(out)
+
+    return run

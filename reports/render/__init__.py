@@ -1,0 +1,1 @@
+"""Reports as text, as Markdown, in the terminal."""

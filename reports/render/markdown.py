@@ -1,0 +1,147 @@
+"""A run as a Markdown page, for people who were not there: committed beside the code, or pasted into a discussion.
+
+The template says what the page shows; the filters here keep what a framework said from being taken for Markdown.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+from typing import get_args
+
+from autograd_conformance.reports.claims import by_article, observation, showing, standings
+from autograd_conformance.reports.coverage import meetings
+from autograd_conformance.reports.prose import counted, in_units, in_words, listed, one_line, printable, sentence
+from autograd_conformance.reports.records import WRONG, Failure, Report
+from autograd_conformance.reports.render import parts as shown
+from autograd_conformance.reports.render.text import ballot, listing
+from autograd_conformance.reports.summary import (
+    DIFFERENT,
+    ORDER,
+    THRESHOLD,
+    OpSummary,
+    Verdict,
+    by_attention,
+    complete,
+    cut_short,
+    summarize,
+)
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+
+def render(report: Report) -> str:
+    """The page for a report, in GitHub's Markdown, ending in a line end."""
+    summary = summarize(report)
+    missing = report.header.framework.missing_ops
+    return (
+        environment()
+        .get_template("report.md.j2")
+        .render(
+            header=report.header,
+            framework=report.header.framework,
+            summary=summary,
+            rules=by_attention(summary.rules),
+            claims=report.claims,
+            meetings=meetings(report),
+            articles=by_article(report.claims),
+            failures=[(failure, _parts(failure)) for failure in report.failures],
+            ops=_grouped(each for each in summary.ops if each.verdict in DIFFERENT or each.op not in missing),
+            cut_short=None if complete(report) else cut_short(report),
+            footer=report.footer,
+            threshold=THRESHOLD,
+            wrong=WRONG,
+            different=DIFFERENT,
+        )
+    )
+
+
+def prose(text: str) -> str:
+    """The text on one line, with every character escaped that Markdown would read, a table's bar among them."""
+    return _escaped(one_line(text))
+
+
+def where(text: str) -> str:
+    """A source's place: an address becomes a link, anything else is prose."""
+    return f"<{text}>" if re.fullmatch(r"https?://[^\s<>|]+", text) else prose(text)
+
+
+def code(text: str, cell: bool = False) -> str:
+    """The text on one line as inline code; in a table's cell a bar must be escaped even there."""
+    line = one_line(text)
+    line = line.replace("|", "\\|") if cell else line
+    ticks = "`" * (_longest_run(line) + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}"
+
+
+def marked(text: str) -> str:
+    """Prose for a table's cell in which code is marked: what stands in backticks, and what plainly is code."""
+    return "".join(code(piece, cell=True) if at % 2 else _escaped(piece) for at, piece in enumerate(_pieces(text)))
+
+
+def in_html(text: str) -> str:
+    """The same prose where Markdown is not read, as in a summary."""
+    return "".join(f"<code>{html.escape(p)}</code>" if at % 2 else html.escape(p) for at, p in enumerate(_pieces(text)))
+
+
+def fenced(text: str, language: str = "") -> str:
+    """The text as a block of code, behind a fence longer than any run of backticks in it."""
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}{language}\n{printable(text).rstrip()}\n{fence}"
+
+
+def _pieces(text: str) -> list[str]:
+    """The text in pieces, prose and code by turns; code are names with an underscore, gradients, and all of torch."""
+    names = r"(?:\w+\.)*\w+_\w+(?:=\w+)?(?:\(\))?|\b\w\.grad\b|\btorch(?:\.\w+)+(?:\(\))?|\b(?:\w+\.)*\w+\(\)"
+    return [piece.strip("`") for piece in re.split(f"(`[^`]+`|{names})", one_line(text))]
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>#|~&$])", r"\\\1", text)
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
+def _parts(failure: Failure) -> dict[str, shown.Part | None]:
+    known = {type(part): part for part in shown.parts(failure)}
+    return {kind.__name__.lower(): known.get(kind) for kind in get_args(shown.Part)}
+
+
+def _grouped(ops: Iterable[OpSummary]) -> list[tuple[Verdict, list[OpSummary]]]:
+    ordered = sorted(ops, key=lambda each: ORDER.index(each.verdict))
+    return [(verdict, list(group)) for verdict, group in groupby(ordered, key=lambda each: each.verdict)]
+
+
+def environment() -> Environment:
+    """The templates with their filters."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parents[1] / "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "prose": prose,
+        "code": code,
+        "fenced": fenced,
+        "listing": lambda part: "\n".join(listing(part)),
+        "ballot": ballot,
+        "units": in_units,
+        "listed": listed,
+        "where": where,
+        "counted": counted,
+        "words": in_words,
+        "sentence": sentence,
+        "marked": marked,
+        "html": in_html,
+        "standings": standings,
+        "showing": showing,
+        "observation": observation,
+    }
+    return environment

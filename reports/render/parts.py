@@ -1,0 +1,134 @@
+"""What a failure shows, as data: its parts in the one order in which every rendering shows them.
+
+The order is an argument: which rule, what it allows and what happened, in which program (and against which other one,
+where the rule relates two), why that program forces the expected value, how wrong the value is, what the cause may be,
+what makes it go away, and how to see it oneself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from autograd_conformance.reports.records import Allowed, Error, Failure, Source, Step, Votes
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The rule that is broken, in its own words, and the test that found it."""
+
+    rule: str
+    level: str
+    verdict: str
+    sentence: str
+    sources: tuple[Source, ...]
+    test: str
+    op: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What the rules allow, each with the rule it rests on, against what was observed."""
+
+    allowed: tuple[Allowed, ...]
+    observed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Looped:
+    """The shrunk program as a person would write it: its repetitions as loops."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The shrunk program's lines in the framework's own code; `at` is the failing line, from 1.
+
+    It is `unrolled` where the program is shown with loops, too: then it is there for what refers to its lines.
+    """
+
+    lines: tuple[str, ...]
+    at: int | None
+    unrolled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """The lines of the program that the listed one ought to agree with."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why each step forces the expected value."""
+
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """The error in units of its bound, and the three votes; at least one of them is known."""
+
+    error: Error | None
+    votes: Votes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What the cause may be."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """The nearest variation of the program that passes."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A program for the framework alone that reproduces the failure."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The command that runs the program again under the suite, and the file that holds it; one is known."""
+
+    command: str | None
+    path: str | None
+
+
+Part = Claim | Outcomes | Looped | Listing | Other | Why | Measure | Diagnosis | Variation | Script | Replay
+
+
+def parts(failure: Failure) -> tuple[Part, ...]:
+    """The parts of a failure in their order, without those that are not known."""
+    f = failure
+    lines = tuple(f.code.rstrip("\n").split("\n"))
+    at = None if f.at is None or f.at >= len(lines) else f.at + 1
+    everything: tuple[Part | None, ...] = (
+        Claim(f.rule, f.level, f.verdict, f.sentence, f.sources, f.test, f.op),
+        Outcomes(f.allowed, f.observed),
+        Looped(f.loop) if f.loop.strip() else None,
+        Listing(lines, at, bool(f.loop.strip())) if f.code.strip() and _needed(f) else None,
+        Other(tuple(f.other.rstrip("\n").split("\n"))) if f.other else None,
+        Why(f.why) if f.why else None,
+        Measure(f.error, f.votes) if f.error or f.votes else None,
+        Diagnosis(f.diagnosis) if f.diagnosis else None,
+        Variation(f.variation) if f.variation else None,
+        Script(f.script) if f.script.strip() else None,
+        Replay(f.command, f.replay) if f.command or f.replay else None,
+    )
+    return tuple(part for part in everything if part is not None)
+
+
+def _needed(f: Failure) -> bool:
+    """Whether the program has to be shown line by line: there is no other form of it, or something refers to lines."""
+    told = (f.observed, f.diagnosis or "", f.variation or "", *(each.outcome for each in f.allowed))
+    return not f.loop.strip() or bool(f.why) or any(re.search(r"\blines? \d", text) for text in told)

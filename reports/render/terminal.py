@@ -1,0 +1,171 @@
+"""A run in the terminal: what a person who just ran the suite wants to know, on one screen.
+
+The verdict first, then the families, then every rule that is not a pass, the known differences, the ops, and last how
+to do it again. Nothing rests on colour alone, and nothing that a framework said is taken for markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from autograd_conformance.reports.claims import by_article, showing, standings
+from autograd_conformance.reports.prose import counted, listed, one_line, printable
+from autograd_conformance.reports.records import Report
+from autograd_conformance.reports.summary import (
+    Summary,
+    by_attention,
+    complete,
+    cut_short,
+    differing_ops,
+    summarize,
+    wrong_ops,
+)
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+STYLES = {
+    "conformant": "bold green",
+    "conformant with known differences": "bold green",
+    "not conformant": "bold red",
+    "no verdict": "bold yellow",
+    "fail": "red",
+    "crash": "red",
+    "timeout": "red",
+    "flaky": "red",
+    "error": "yellow",
+    "known difference": "cyan",
+    "vacuous": "yellow",
+    "not applicable": "dim",
+}
+
+REPLAYS = 3
+"""How many failures' replay commands are shown; the report has them all."""
+
+ENTRIES = 5
+"""How many known differences are shown, stale ones first; the report has them all."""
+
+
+def print_summary(report: Report, console: Console, written: str | Path | None = None) -> None:
+    """Print what a run came to; `written` is where its report lies, if it was written anywhere.
+
+    Replay commands and paths are printed on one line each, however wide, so that they can be copied.
+    """
+    summary = summarize(report)
+    console.print()
+    if not complete(report):
+        console.print(Text(cut_short(report), "bold yellow"))
+    console.print(Text.assemble((summary.conclusion.upper(), STYLES[summary.conclusion]), ". ", summary.sentence))
+    console.print()
+    for table in _tables(summary):
+        console.print(table)
+        console.print()
+    for line in (*_ops(report, summary), *_claims(report), *_replays(report), *_run(report, summary, written)):
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def _tables(summary: Summary) -> Iterator[Table]:
+    if summary.families:
+        yield _families(summary)
+    if any(each.verdict not in ("pass", "info") for each in summary.rules):
+        yield _not_passed(summary)
+    if summary.known:
+        yield _known(summary)
+
+
+def _families(summary: Summary) -> Table:
+    table = _table()
+    table.add_column("family", no_wrap=True)
+    table.add_column("passed / applicable / all", justify="right", no_wrap=True)
+    table.add_column("programs", justify="right", no_wrap=True)
+    table.add_column("failures", justify="right", no_wrap=True)
+    for each in summary.families:
+        table.add_row(Text(each.name), str(each.total), f"{each.programs:,}", f"{each.failures:,}")
+    table.add_section()
+    failures = sum(each.failures for each in summary.families)
+    table.add_row("all", str(summary.total), f"{summary.programs:,}", f"{failures:,}")
+    return table
+
+
+def _not_passed(summary: Summary) -> Table:
+    table = _table()
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("rule", no_wrap=True)
+    table.add_column("level", no_wrap=True)
+    table.add_column("reason", overflow="fold", ratio=1)
+    for each in by_attention(summary.rules):
+        if each.verdict not in ("pass", "info"):
+            reason = Text(each.reason or "")
+            table.add_row(Text(each.verdict, STYLES[each.verdict]), Text(each.rule.rule), each.rule.level, reason)
+    return table
+
+
+def _known(summary: Summary) -> Table:
+    rest = len(summary.known) - ENTRIES
+    table = _table()
+    table.title, table.title_style, table.title_justify = "Known differences", "bold", "left"
+    table.caption_justify = "left"
+    table.caption = f"and {rest:,} more; the report has them all" if rest > 0 else None
+    table.add_column("rule", no_wrap=True)
+    table.add_column("op", no_wrap=True)
+    table.add_column("seen and reason", overflow="fold", ratio=1)
+    for each in summary.known[:ENTRIES]:
+        text = Text.assemble((each.standing, "yellow" if each.stale else ""), "\n", one_line(each.known.reason))
+        text.append(f"\n{one_line(each.known.link)}" if each.known.link else "")
+        table.add_row(Text(one_line(each.known.rule)), Text(one_line(each.known.op or "")), text)
+    return table
+
+
+def _table() -> Table:
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+
+
+def _ops(report: Report, summary: Summary) -> Iterator[Text]:
+    framework = report.header.framework
+    wrong = wrong_ops(summary)
+    yield _fact("ops", f"{framework.ops:,} supported, {len(framework.missing_ops):,} not, {len(wrong):,} wrong")
+    if wrong:
+        yield _fact("", f"wrong: {listed((f'{each.op} ({each.verdict})' for each in wrong), 10)}")
+    differing = differing_ops(summary)
+    if differing:
+        yield _fact("", f"known differences: {listed((each.op for each in differing), 10)}")
+    if framework.missing_ops:
+        yield _fact("", f"not supported: {listed(framework.missing_ops, 10)}")
+
+
+def _claims(report: Report) -> Iterator[Text]:
+    if report.claims:
+        articles = counted(len(by_article(report.claims)), "article")
+        yield _fact("claims", f"{len(report.claims):,} in {articles}: {standings(report.claims)}")
+        yield _fact("", f"{report.header.framework.name} showed: {showing(report.claims) or 'nothing of them'}")
+
+
+def _replays(report: Report) -> Iterator[Text]:
+    commands = [(failure.rule, failure.command) for failure in report.failures if failure.command]
+    for index, (rule, command) in enumerate(commands[:REPLAYS]):
+        yield _fact("" if index else "replay", f"{command}  # {rule}")
+    if len(commands) > REPLAYS:
+        yield _fact("", f"and {counted(len(commands) - REPLAYS, 'more failure')}; the report has every command")
+
+
+def _run(report: Report, summary: Summary, written: str | Path | None) -> Iterator[Text]:
+    header = report.header
+    seed = "none" if header.seed is None else str(header.seed)
+    where = f"{listed(header.dtypes)} on {header.device}"
+    yield _fact("run", f"seed {seed}; profile {header.profile}; {where}; {counted(header.workers, 'worker')}")
+    if summary.rate is None or summary.seconds is None:
+        yield _fact("speed", f"{counted(summary.programs, 'program')}; how long they took is not known")
+    else:
+        took = f"{counted(summary.programs, 'program')} in {summary.seconds:,.1f} s"
+        yield _fact("speed", f"{took}, {summary.rate:,.0f} programs/s")
+    if summary.left_open:
+        went_on = f"{counted(summary.left_open, 'program')} went on with what the rules leave open"
+        yield _fact("open", f"{went_on}, and were judged up to there")
+    if written is not None:
+        yield _fact("report", str(written))
+
+
+def _fact(name: str, value: str) -> Text:
+    return Text.assemble((f"{name:8}", "bold"), printable(value))

@@ -1,0 +1,138 @@
+"""A failure as plain text: what a person reads first, and pastes into a bug report as it stands.
+
+Prose and listings keep to 100 columns. The script and the command are verbatim and flush left, whatever their width,
+because they are there to be copied.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from autograd_conformance.reports.prose import in_units, one_line, printable
+from autograd_conformance.reports.records import Failure, Votes
+from autograd_conformance.reports.render.parts import (
+    Claim,
+    Diagnosis,
+    Listing,
+    Looped,
+    Measure,
+    Other,
+    Outcomes,
+    Part,
+    Replay,
+    Script,
+    Variation,
+    Why,
+    parts,
+)
+
+WIDTH = 100
+"""The columns that prose and listings keep to."""
+
+
+def render(failure: Failure) -> str:
+    """The failure in full, its parts in order, ending in a line end; parts that are not known are left out."""
+    return "\n\n".join("\n".join(lines(part)) for part in parts(failure)) + "\n"
+
+
+def lines(part: Part) -> Iterator[str]:
+    """One part of a failure, line by line."""
+    match part:
+        case Claim():
+            yield from _claim(part)
+        case Outcomes():
+            yield from _outcomes(part)
+        case Looped():
+            yield "The shortest program found, as a loop:"
+            for code in part.text.rstrip("\n").split("\n"):
+                yield from _broken("    ", "        ", printable(code))
+        case Listing():
+            yield "Line by line:" if part.unrolled else "The shortest program found:"
+            yield from listing(part)
+        case Other():
+            yield "It has to agree with:"
+            yield from listing(part)
+        case Why():
+            yield "Why:"
+            for step in part.steps:
+                yield from _filled(f"  line {step.line}: ", step.text)
+        case Measure():
+            yield from _measure(part)
+        case Diagnosis():
+            yield from _filled("Diagnosis: ", part.text)
+        case Variation():
+            yield from _filled("Nearest variation: ", part.text)
+        case Script():
+            yield "A script that reproduces it with the framework alone:"
+            yield ""
+            yield from part.text.rstrip("\n").split("\n")
+        case Replay():
+            where = f" (the program is in {part.path})" if part.path else ""
+            yield f"Replay it under the suite{where}{':' if part.command else '.'}"
+            yield from ("", part.command) if part.command else ()
+
+
+def listing(part: Listing | Other) -> Iterator[str]:
+    """The program with line numbers, and an arrow at the failing line; a long line goes on behind an empty number."""
+    digits, at = len(str(len(part.lines))), part.at if isinstance(part, Listing) else None
+    for number, code in enumerate(part.lines, start=1):
+        arrow = "-->" if number == at else "   "
+        head = f"{arrow} {number:>{digits}} | "
+        yield from _broken(head, f"{'':{digits + 4}} |     ", printable(code))
+
+
+def _claim(claim: Claim) -> Iterator[str]:
+    op = f", op {claim.op}" if claim.op else ""
+    yield f"{claim.rule} ({claim.level}){op}: {claim.verdict}"
+    yield from _filled("  ", claim.sentence)
+    for source in claim.sources:
+        yield from _filled("  Source: ", f"{source.title}, {source.where}" if source.where else source.title)
+    yield from _filled("  Found by: ", claim.test)
+
+
+def _outcomes(outcomes: Outcomes) -> Iterator[str]:
+    texts = [one_line(each.outcome) for each in outcomes.allowed]
+    column = max(map(len, texts), default=0)
+    heads = ("   Allowed: ", *["        or: "] * (len(texts) - 1))
+    for head, text, each in zip(heads, texts, outcomes.allowed, strict=False):
+        aligned = f"{head}{text:{column}}  [{each.rule}]"
+        yield from [aligned] if len(aligned) <= WIDTH else _filled(head, f"{text} [{each.rule}]")
+    yield from _filled("  Observed: ", outcomes.observed)
+
+
+def _measure(measure: Measure) -> Iterator[str]:
+    if measure.error:
+        error = measure.error
+        text = f"{in_units(error.units)} (largest error {error.largest:.3g}, bound {error.bound:.3g})"
+        yield from _filled("Error: ", text)
+    if measure.votes:
+        yield "Votes:"
+        for voter, vote in ballot(measure.votes):
+            yield from _filled(f"  {voter + ':':20} ", vote)
+
+
+def ballot(votes: Votes) -> Iterable[tuple[str, str]]:
+    """The voters' names with their votes, the decision last."""
+    return (
+        ("framework", votes.framework),
+        ("reference", votes.reference),
+        ("finite differences", votes.finite_differences),
+        ("decision", votes.decision),
+    )
+
+
+def _filled(head: str, text: str) -> list[str]:
+    """The text behind a head, folded between words at WIDTH, its further lines aligned under its first."""
+    return textwrap.wrap(
+        one_line(text), WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
+    ) or [head.rstrip()]
+
+
+def _broken(head: str, more: str, code: str) -> Iterator[str]:
+    """A line of code behind a head, broken at WIDTH wherever it must be, for white space in code has meaning."""
+    first, rest = code[: WIDTH - len(head)], code[WIDTH - len(head) :]
+    yield (head + first).rstrip()
+    step = WIDTH - len(more)
+    for start in range(0, len(rest), step):
+        yield (more + rest[start : start + step]).rstrip()

@@ -1,0 +1,112 @@
+"""What wrong gradients look like: known mistakes, each computed and compared with what was seen.
+
+A mistake that explains what every leaf holds names the rule that was broken and says how, which "another gradient"
+does not. The first match wins; the simplest mistakes come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from autograd_conformance.programs.language import Grad, Leaf, Ref, Walking
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.staging.derivatives import Array
+from autograd_conformance.rules.diagnosis.graph_faults import mistakes
+
+Holds = Mapping[Ref, Array | None]
+"""What each leaf holds; none stands for zeros."""
+
+Totals = dict[Ref, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A mistake that would give exactly what was seen, and the rule against it."""
+
+    rule: str
+    text: str
+
+
+def diagnose(
+    reference: Reference, call: Walking, leaf: Ref, held: Holds, got: Holds, alone: bool = False
+) -> Diagnosis | None:
+    """The first known mistake by which `leaf` is wrong and that explains, within a thousand roundings, what all
+    leaves hold.
+
+    `held` is what the leaves held before, `got` what they hold after; of the functional form, `got` is what it returned
+    for each input. `alone` says that the call walks a single op:
+    what could be the op's own fault is then taken for it.
+    """
+    pulled = reference.pullback(call)
+    into = call.inputs if isinstance(call, Grad) else reference.receivers(call, dict(pulled))
+    due = {r: pulled[reference.slot(r)] for r in into if r in got and reference.slot(r) in pulled}
+    if leaf not in due:
+        return None
+    before = {r: np.zeros_like(c) if held.get(r) is None else np.asarray(held[r]) for r, c in due.items()}
+    seen = {r: np.zeros_like(c) if got[r] is None else np.asarray(got[r]) for r, c in due.items()}
+    for diagnosis, wrong in _explanations(reference, call, leaf, held, before, due, alone):
+        if _same(before[leaf] + due[leaf], wrong[leaf]):
+            continue
+        if all(wrong[r].shape == seen[r].shape and _same(seen[r], wrong[r]) for r in due):
+            return diagnosis
+    return None
+
+
+def _same(got: Array, want: Array) -> bool:
+    scale = np.abs(want).max() if want.size else 0.0
+    eps = float(np.finfo(got.dtype if got.dtype.kind == "f" else np.float64).eps)
+    return bool((np.abs(got - want) <= 1000 * eps * scale).all())
+
+
+def _explanations(
+    reference: Reference, call: Walking, leaf: Ref, held: Holds, before: Totals, due: Totals, alone: bool
+) -> Iterator[tuple[Diagnosis, Totals]]:
+    def total(contributions: Mapping[Ref, Array]) -> Totals:
+        return {r: before[r] + contributions.get(reference.slot(r), 0.0) for r in due}
+
+    if held.get(leaf) is not None:
+        yield from _old_and_new(held, before, due)
+    for rule, text, contributions in mistakes(reference, call):
+        yield Diagnosis(rule, text), total(contributions)
+    for text, contributions in _equals(reference, due):
+        yield Diagnosis("gradients/equal-leaves", text), {r: before[r] + contributions[r] for r in due}
+    again = "accumulation/adds" if held.get(leaf) is not None else "gradients/op" if alone else "accumulation/first"
+    text = "It is twice the right gradient." if isinstance(call, Grad) else "This call's contribution was added twice."
+    yield Diagnosis(again, text), {r: before[r] + 2 * c for r, c in due.items()}
+    text = "It has the opposite sign." if isinstance(call, Grad) else "This call's contribution was subtracted."
+    yield Diagnosis(again, text), {r: before[r] - c for r, c in due.items()}
+    turned = {r: c.swapaxes(-1, -2) if c.ndim >= 2 and c.shape[-1] == c.shape[-2] else c for r, c in due.items()}
+    rule = "gradients/op" if alone else "gradients/graph"
+    yield Diagnosis(rule, "It is the transpose of the right gradient."), {r: before[r] + turned[r] for r in due}
+
+
+def _old_and_new(held: Holds, before: Totals, due: Totals) -> Iterator[tuple[Diagnosis, Totals]]:
+    """What a leaf that held a gradient may hold instead of the sum; one that held none holds what it should."""
+    adds = "accumulation/adds"
+    had = {r: held.get(r) is not None for r in due}
+    text = "It is what this call contributes: the gradient held before was overwritten."
+    yield Diagnosis(adds, text), dict(due)
+    text = "It is what the leaf held before: this call added nothing."
+    yield Diagnosis(adds, text), {r: before[r] if had[r] else c for r, c in due.items()}
+    text = "It is twice what the leaf held: this call added the old gradient, not its own."
+    yield Diagnosis(adds, text), {r: 2 * before[r] if had[r] else c for r, c in due.items()}
+
+
+def _equals(reference: Reference, due: Totals) -> Iterator[tuple[str, Totals]]:
+    """Leaves of equal values taken for one another: the first gets everything, the last does, or they swap."""
+    for first in due:
+        for second in due:
+            if first < second and isinstance(step := reference.steps[first.at], Leaf):
+                if step != reference.steps[second.at]:
+                    continue
+                both, none = due[first] + due[second], np.zeros_like(due[first])
+                text = "One of two leaves of equal values got the gradients of both."
+                yield text, {**due, first: both, second: none}
+                yield text, {**due, first: none, second: both}
+                yield text, {**due, first: both, second: both}
+                yield (
+                    "Two leaves of equal values got each other's gradient.",
+                    {**due, first: due[second], second: due[first]},
+                )

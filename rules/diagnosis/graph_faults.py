@@ -1,0 +1,131 @@
+"""Known ways to walk a graph wrongly, and the gradients that each of them would give.
+
+Each mistake is the reference's own reverse accumulation with one thing changed: a cotangent ignored, a contribution
+dropped, a detach left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from autograd_conformance.programs.language import Apply, Detach, Literal, Ref, Walking
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.reverse import Record, exact_vjp, pull
+from autograd_conformance.reference.staging.derivatives import Array, array
+from autograd_conformance.rules.diagnosis.state_faults import Contributions, Mistake, slips
+
+
+def mistakes(reference: Reference, call: Walking) -> Iterator[Mistake]:
+    """The mistakes that are possible in a call, those about what went before it first, and then the simplest."""
+    hooked = reference.hooked()
+
+    def walk(changed: Walking = call, **options: Any) -> Contributions:
+        return pull(reference.records, reference.values, reference.roots(changed), hooked=hooked, **options)
+
+    yield from slips(reference, call)
+    if any(c is not None for c in call.cotangents):
+        shapes = [np.shape(reference.values[r]) for r in call.roots]
+        ones = replace(call, cotangents=tuple(_ones(s, c) for s, c in zip(shapes, call.cotangents, strict=True)))
+        yield (
+            "gradients/cotangent",
+            "It is the gradient for a cotangent of ones: the one given was ignored.",
+            walk(ones),
+        )
+        total = replace(call, cotangents=tuple(_total(c) for c in call.cotangents))
+        text = "It is the gradient for the sum of the cotangent's elements in every place."
+        yield "gradients/cotangent", text, walk(total)
+    yield from _roots(call, walk)
+    for first in (True, False):
+        which = "first" if first else "last"
+        text = f"It counts a value that an op takes twice only for its {which} place."
+        yield "gradients/same-argument", text, walk(vjp=_arguments_once(first))
+    for combine, which in ((_first, "first"), (_last, "last")):
+        text = f"It counts only the {which} contribution to a value that is used several times."
+        yield "gradients/fan-out", text, walk(combine=combine)
+        yield "gradients/fan-out", text, walk(combine=combine, joined=False)
+    for kept in range(max((s.results for s in reference.steps if isinstance(s, Apply)), default=0)):
+        text = (
+            f"It is the gradient through result number {kept + 1} of an op that has several: the others were dropped."
+        )
+        yield "gradients/several-results", text, walk(vjp=_results_kept(kept))
+    if any(isinstance(step, Detach) for step in reference.steps) and not reference.slots:
+        text = "It is the gradient with the detach left out: the detached value passed it on."
+        yield "detach/blocks", text, _through(reference, call)
+
+
+def _roots(call: Walking, walk: Callable[..., Contributions]) -> Iterator[Mistake]:
+    if len(set(call.roots)) < len(call.roots):
+        once = dict(zip(call.roots, call.cotangents, strict=True))
+        text = "It counts a root that is listed twice only once."
+        changed = replace(call, roots=tuple(once), cotangents=tuple(once.values()))
+        yield "gradients/several-roots", text, walk(changed)
+    if len(call.roots) > 1:
+        for k in range(len(call.roots)):
+            one = replace(call, roots=(call.roots[k],), cotangents=(call.cotangents[k],))
+            text = f"It is the gradient of root number {k + 1} alone: the other roots were ignored."
+            yield "gradients/several-roots", text, walk(one)
+
+
+def _first(old: Array, new: Array) -> Array:
+    return old
+
+
+def _last(old: Array, new: Array) -> Array:
+    return new
+
+
+def _ones(shape: tuple[int, ...], cotangent: Literal | None) -> Literal | None:
+    return None if cotangent is None else replace(cotangent, data=tuple([1.0] * int(np.prod(shape))))
+
+
+def _total(cotangent: Literal | None) -> Literal | None:
+    return None if cotangent is None else replace(cotangent, data=(sum(cotangent.data),) * len(cotangent.data))
+
+
+def _arguments_once(first: bool) -> Callable[..., tuple[Array, ...]]:
+    def vjp(step: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+        made = list(exact_vjp(step, operands, cotangents))
+        order = range(len(made)) if first else range(len(made) - 1, -1, -1)
+        seen: set[Ref] = set()
+        for k in order:
+            if step.args[k] in seen:
+                made[k] = np.zeros_like(made[k])
+            seen.add(step.args[k])
+        return tuple(made)
+
+    return vjp
+
+
+def _results_kept(kept: int) -> Callable[..., tuple[Array, ...]]:
+    def vjp(step: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+        if len(step.outs) > 1:
+            cotangents = [c if k == kept else np.zeros_like(c) for k, c in enumerate(cotangents)]
+        return exact_vjp(step, operands, cotangents)
+
+    return vjp
+
+
+def _through(reference: Reference, call: Walking) -> Contributions:
+    """The gradients of the program in which every detach is the identity."""
+    renamed: dict[Ref, Ref] = {}
+    requires: dict[Ref, bool] = dict(reference.requires_grad)
+    for at, step in enumerate(reference.steps):
+        if isinstance(step, Detach):
+            renamed[Ref(at)] = renamed.get(step.source, step.source)
+            requires[Ref(at)] = requires[renamed[Ref(at)]]
+    records: list[Record] = []
+    for record in reference.records:
+        args = tuple(renamed.get(r, r) for r in record.args)
+        flows = tuple(requires.get(r, False) for r in args)
+        requires.update({out: any(flows) for out in record.outs})
+        records.append(replace(record, args=args, flows=flows))
+    changed = replace(call, roots=tuple(renamed.get(r, r) for r in call.roots))
+    ones = [
+        np.ones_like(reference.values[r]) if c is None else array(c)
+        for r, c in zip(call.roots, call.cotangents, strict=True)
+    ]
+    roots = zip(changed.roots, ones, strict=True)
+    return pull(records, reference.values, roots, hooked=reference.hooked())

@@ -1,0 +1,180 @@
+"""Where a failure happened: the program, what was observed, and the tape as it stood before the failing line."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from autograd_conformance.ops.catalogue import APPLIED
+from autograd_conformance.ops.tables import Saves
+from autograd_conformance.programs.language import DetachInPlace, Program, Ref, Step, Walking, Write
+from autograd_conformance.programs.observations import NotRun, Observation, Raised
+from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.text import names
+from autograd_conformance.reference.observed import take
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.reverse import MOVE
+from autograd_conformance.reference.saved_tensors import needs
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.tape.graph import Expectation, Node
+from autograd_conformance.rules.tape.model import Tape
+
+LIFETIME = ("lifetime/", "errors/", "memory/", "functional/frees")
+"""The beginnings of rules about what is kept and what is freed."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What remarks are made from; lines count from 1, as in the printed code."""
+
+    program: Program
+    observation: Observation
+    tape: Tape
+    violation: Violation
+    expectation: Expectation
+
+    @property
+    def reference(self) -> Reference:
+        """The reference before the failing line."""
+        return self.tape.reference
+
+    @cached_property
+    def names(self) -> dict[Ref, str]:
+        """Every value's name."""
+        return names(self.program)
+
+    @cached_property
+    def walked(self) -> tuple[Node, ...]:
+        """The nodes that the failing call goes through, surely or perhaps."""
+        return (*self.expectation.walk.nodes, *self.expectation.walk.perhaps)
+
+    @cached_property
+    def lines_walked(self) -> frozenset[int]:
+        """The instructions that recorded them."""
+        return frozenset(node.at for node in self.walked)
+
+    @property
+    def is_call(self) -> bool:
+        """Whether the failing line is a call."""
+        return isinstance(self.program[self.violation.at], Walking)
+
+    @property
+    def lifetime(self) -> bool:
+        """Whether the failure is about what is kept and what is freed."""
+        return self.violation.rule.startswith(LIFETIME)
+
+    def raised(self, at: int) -> Raised | None:
+        """The error that an instruction raised, if it did."""
+        outcome = self.observation[at].outcome
+        return outcome if isinstance(outcome, Raised) else None
+
+    @property
+    def kinds(self) -> str:
+        """The errors that the failing line may raise, in words."""
+        return " or ".join(kind.value for kind in self.expectation.raises)
+
+    def name(self, ref: Ref | None) -> str:
+        """A value's name; gradients that no instruction makes have none."""
+        return self.names.get(ref, "a gradient") if ref is not None else "nothing"
+
+    def named(self, refs: Iterable[Ref]) -> str:
+        """Several values in words."""
+        return joined(self.name(r) for r in dict.fromkeys(refs))
+
+    @cached_property
+    def written(self) -> dict[Ref, list[int]]:
+        """The instructions before the failing one that wrote to memory, by its owner."""
+        found: dict[Ref, list[int]] = {}
+        for at in range(self.violation.at):
+            step = self.program[at]
+            if not isinstance(step, (Write, Step, DetachInPlace)) or self.raised(at) is not None:
+                continue
+            if isinstance(self.observation[at].outcome, NotRun):
+                continue
+            for target in step.leaves if isinstance(step, Step) else (step.target,):
+                found.setdefault(self.reference.memory.owner(target), []).append(at)
+        return found
+
+    def aliases(self, ref: Ref) -> list[Ref]:
+        """The other values of the program that share a value's memory and are there before the failing line."""
+        return [r for r in self.reference.memory.users_of(ref) if r != ref and r in self.names]
+
+    def needs(self, node: Node) -> list[Ref]:
+        """The operands that a node's derivative depends on."""
+        record = node.record
+        refs = operands(self.program[record.at]) if record.at < len(self.program) else ()
+        if record.op == MOVE or node.derivative or len(refs) != len(record.args):
+            return []
+        shapes = tuple([np.shape(x) for x in record.operands])
+        return [refs[k] for k in sorted(needs(record.op, record.attrs, shapes, record.flows))]
+
+    def path(self, ref: Ref) -> list[int]:
+        """The instructions on the failing call's way to a value, or all that it walks where none leads there."""
+        ends, found = {self.reference.slot(ref)}, []
+        for node in sorted(self.expectation.walk.nodes, key=lambda node: node.at):
+            if ends.intersection(s for s, flows in zip(node.record.args, node.record.flows, strict=True) if flows):
+                ends.update(node.record.outs)
+                found.append(node.at)
+        return found or [node.at for node in self.expectation.walk.nodes]
+
+    def keepers(self, owner: Ref, before: int) -> list[Node]:
+        """The walked nodes, recorded before an instruction, that may have kept what some memory held."""
+        found = [node for node in self.walked if node.at < before and node.saves is not Saves.NEVER]
+        return sorted((node for node in found if owner in set(self.tape.kept(node))), key=lambda node: node.at)
+
+
+def retraced(
+    program: Program, observation: Observation, reference: Reference, claims: Collection[Needs], until: int
+) -> tuple[Tape, Expectation]:
+    """The tape before instruction `until`, and what may happen there; `reference` follows where it has to."""
+    if program.stateful:
+        reference = Reference()
+        reference.observing = True
+    tape = Tape(reference, Needs.FREES in claims)
+    expectation = Expectation()
+    for at in range(until + 1):
+        step, seen, modes = program[at], observation[at], program.mode(at)
+        if not isinstance(seen.outcome, NotRun):
+            expectation = tape.expect(at, step, modes)
+        if at == until:
+            break
+        if program.stateful:
+            take(reference, at, step, modes, seen)
+        if not isinstance(seen.outcome, NotRun):
+            tape.advance(at, step, expectation, seen, modes)
+    return tape, expectation
+
+
+# -- words
+
+
+def joined(words: Iterable[str]) -> str:
+    """A list in words."""
+    found = list(words)
+    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}" if found else "nothing"
+
+
+def lines(at: Iterable[int]) -> str:
+    """Some instructions as lines."""
+    numbers = sorted({n + 1 for n in at})
+    return f"line {numbers[0]}" if len(numbers) == 1 else f"lines {joined(map(str, numbers))}"
+
+
+def op_name(node: Node) -> str:
+    """What a node is called: its op, or what it was recorded as."""
+    base = node.op.rpartition(" ")[2]
+    if node.derivative:
+        return f"the derivative of {base}"
+    return "the view" if base == MOVE else base if base in APPLIED else f"the write {base}"
+
+
+def shown(value: np.ndarray | None) -> str:
+    """An array on one line, in as many digits as tell two results apart; `none` where there is none."""
+    if value is None:
+        return "none"
+    with np.printoptions(precision=10, threshold=12, linewidth=10_000):
+        text = np.array2string(np.asarray(value), separator=", ").replace("\n", "")
+    return text if np.ndim(value) else text.removesuffix(".")

@@ -1,0 +1,1 @@
+"""The comparison: what was observed against what the rules allow."""

@@ -1,0 +1,285 @@
+"""What graphs keep alive: how many saved tensors there may be, followed from what each instruction was seen to save.
+
+A framework that counts its saved tensors says after each instruction how many there are; one that two ops saved counts
+twice. What an op saved is seen when it is applied: its `Share`. From then on the model of the tape knows how much of it
+is still alive, at least and at most: a call that does not retain releases what it surely walked, and may release what
+it perhaps did; a value that goes away takes with it what no other value, and no gradient, leads to. What is counted has
+to lie between the sums of both. What the rules leave open widens the bounds, and is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.row import Aliases
+from autograd_conformance.programs.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    DetachInPlace,
+    Drop,
+    Grad,
+    Held,
+    Instruction,
+    Ref,
+    Walking,
+    Write,
+    ZeroGrad,
+)
+from autograd_conformance.programs.observations import Returned, Seen
+from autograd_conformance.rules.catalogue import RULES, Needs
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.tape.graph import Expectation, Node, Walk
+from autograd_conformance.rules.tape.model import Tape
+
+Shares = frozenset[int]
+"""What some instructions saved, by their numbers."""
+
+NONE: Shares = frozenset()
+LETTING_GO = (Drop, ZeroGrad, AssignGrad)
+CREATED = "create_graph"
+
+Kind = tuple[str, tuple[str, ...]]
+"""What is the same whenever something is done again: the instruction, and the ops whose tensors it releases."""
+
+
+@dataclass(slots=True)
+class Share:
+    """What one instruction saved: how many tensors of it are alive, at least and at most.
+
+    It is `derived` where a call with create_graph, or a write, saved it: which of it a later call walks is not known.
+    A call `failed` on it where one that walks it raised.
+    """
+
+    op: str
+    least: int
+    most: int
+    derived: bool = False
+    failed: bool = False
+
+
+class Ledger:
+    """Who keeps what alive.
+
+    `keeps` says of every value that is alive which shares it may keep alive, `leads` which of them it surely does;
+    `held` the same of gradients that are held, for as long as they have not been cleared.
+    """
+
+    def __init__(self) -> None:
+        self.shares: dict[int, Share] = {}
+        self.keeps: dict[Ref, Shares] = {}
+        self.leads: dict[Ref, Shares] = {}
+        self.held: dict[Ref, Shares] = {}
+
+    def bounds(self) -> tuple[int, int]:
+        """How many saved tensors there are, at least and at most."""
+        shares = self.shares.values()
+        return sum(share.least for share in shares), sum(share.most for share in shares)
+
+    def kept(self, values: Iterable[Ref]) -> Shares:
+        """What some values may keep alive."""
+        return NONE.union(*(self.keeps.get(r, NONE) for r in values))
+
+    def doubt(self, numbers: Iterable[int]) -> None:
+        """Some shares may be gone."""
+        for number in numbers:
+            if number in self.shares:
+                self.shares[number].least = 0
+
+    def fail(self, numbers: Iterable[int]) -> None:
+        """A call failed on some shares."""
+        for number in numbers:
+            if number in self.shares:
+                self.shares[number].failed = True
+
+    def gone(self, numbers: Iterable[int]) -> list[Share]:
+        """Some shares are gone; those that there were."""
+        return [self.shares.pop(number) for number in numbers if number in self.shares]
+
+    def forget(self) -> list[Share]:
+        """Let go of what nothing leads to any more; what went."""
+        may = NONE.union(*self.keeps.values(), *self.held.values())
+        sure = NONE.union(*self.leads.values())
+        self.doubt(number for number in self.shares if number not in sure)
+        return self.gone([number for number in self.shares if number not in may])
+
+
+class Keeping:
+    """The judge's side of the ledger; `exercised` counts the rules that are put to the test."""
+
+    def __init__(self, tape: Tape, claims: Collection[Needs], exercised: dict[str, int]) -> None:
+        self.tape, self.reference = tape, tape.reference
+        self.claims, self.exercised = claims, exercised
+        self.ledger = Ledger()
+        self.saved: int | None = 0
+        self.lingering = 0
+        self.done: set[Kind] = set()
+
+    def check(self, at: int, step: Instruction, expectation: Expectation, seen: Seen) -> Violation | None:
+        """Whether as many saved tensors are alive as may be, after an instruction that did what it may; the tape has
+        not yet gone on.
+        """
+        before, self.saved = self.saved, seen.saved
+        if before is None or seen.saved is None:
+            self.saved = None  # it does not count, or what it counts can no longer be told apart
+            return None
+        gone = self._follow(at, step, expectation, seen, seen.saved - before)
+        for ref, gradient in seen.gradients.items():
+            if gradient is None:
+                self.ledger.held.pop(ref, None)
+        if isinstance(step, (*LETTING_GO, Backward, Grad, Write, DetachInPlace)):
+            dropped = self.ledger.forget()
+            gone = dropped if isinstance(step, LETTING_GO) else gone
+            self.lingering += sum(share.most for share in dropped if share.failed)
+        low, high = self.ledger.bounds()
+        recorded = isinstance(step, Write) or (isinstance(step, Walking) and step.create_graph)
+        if recorded and seen.saved >= low:
+            op = step.op if isinstance(step, Write) else CREATED
+            self.ledger.shares[at] = Share(op, max(0, seen.saved - high), seen.saved - low, True)
+        elif not low <= seen.saved <= high:
+            self.saved = None
+            return self._violation(at, step, seen, gone, low, high)
+        self._exercise(step, expectation, seen, gone)
+        return None
+
+    # -- following ----------------------------------------------------------------------------------------------------
+
+    def _follow(self, at: int, step: Instruction, expectation: Expectation, seen: Seen, count: int) -> list[Share]:
+        """Take an instruction, after which there are `count` more, into the ledger; what it surely released."""
+        ledger = self.ledger
+        match step:
+            case Backward() | Grad():
+                return self._walked(at, step, expectation, seen)
+            case Apply() if isinstance(seen.outcome, Returned):
+                self._applied(at, step, count)
+            case Held(leaf) if isinstance(seen.outcome, Returned):
+                ledger.keeps[Ref(at)] = ledger.held.get(leaf, NONE)
+            case AssignGrad(leaf, value) if isinstance(seen.outcome, Returned) and value is not None:
+                ledger.held[leaf] = ledger.keeps.get(value, NONE)
+            case Write() if isinstance(seen.outcome, Returned):
+                self._written(at, step)
+            case DetachInPlace(target) if isinstance(seen.outcome, Returned):
+                ledger.leads.pop(target, None)
+            case Drop(values) if isinstance(seen.outcome, Returned):
+                for ref in values:
+                    ledger.keeps.pop(ref, None)
+                    ledger.leads.pop(ref, None)
+        return []
+
+    def _applied(self, at: int, step: Apply, count: int) -> None:
+        """An op saved as many tensors as there are more than before."""
+        ledger, requires = self.ledger, self.reference.requires_grad
+        if count > 0:
+            ledger.shares[at] = Share(step.op, count, count)
+        own = NONE | {at}
+        for k in range(step.results):
+            ref = Ref(at, k)
+            graph = requires[ref] or row_of(step.op).aliases is not Aliases.NEVER  # a view may keep its base
+            ledger.keeps[ref] = ledger.kept(step.args) | own if graph else own
+            if requires[ref]:
+                flows = (ledger.leads.get(r, NONE) for r in step.args if requires[r])
+                ledger.leads[ref] = NONE.union(own if step.results == 1 else NONE, *flows)
+
+    def _written(self, at: int, step: Write) -> None:
+        """A write becomes part of the history of all that shares memory with its target, and may cut off another."""
+        ledger, memory = self.ledger, self.reference.memory
+        users = {step.target, *memory.users_of(step.target), *memory.relatives(step.target)}
+        history = ledger.kept((*users, *step.args)) | {at}
+        for ref in users:
+            ledger.leads.pop(ref, None)
+            if ref in ledger.keeps or ref == step.target:
+                ledger.keeps[ref] = history
+        for holder in self.reference.objects:  # what is held may be what is written to
+            ledger.held[holder] = ledger.held.get(holder, NONE) | history
+
+    def _walked(self, at: int, call: Walking, expectation: Expectation, seen: Seen) -> list[Share]:
+        """A call releases what it walks, unless it retains it; with create_graph, gradients lead to what it walks."""
+        ledger, walk = self.ledger, expectation.walk
+        returned = isinstance(seen.outcome, Returned)
+        if call.create_graph:
+            history = ledger.kept(call.roots) | {at}
+            for ref in walk.into | walk.maybe:
+                ledger.held[ref] = ledger.held.get(ref, NONE) | history
+            values = seen.outcome.values if isinstance(seen.outcome, Returned) else ()
+            ledger.keeps.update({Ref(at, k): history for k, value in enumerate(values) if value is not None})
+        if not returned:
+            ledger.fail(ledger.kept(call.roots))
+        elif call.retains:
+            return []
+        surely = (
+            [node.at for node in walk.nodes if self._is_whole(node, call, walk)] if returned and self.tape.frees else []
+        )
+        ledger.doubt(node.at for node in (*walk.nodes, *walk.perhaps))
+        return ledger.gone(dict.fromkeys(surely))
+
+    def _is_whole(self, node: Node, call: Walking, walk: Walk) -> bool:
+        """Whether a call walks all that an op recorded: each of several results, and of several operands of which only
+        some lead to inputs that are asked for, may have a part of its own.
+        """
+        share = self.ledger.shares.get(node.at)
+        if share is None or share.derived or not all(out in walk.reached for out in node.record.outs):
+            return False
+        if call.inputs is None:
+            return True
+        ends = {self.reference.slot(r) for r in call.inputs}.union(*(each.record.outs for each in walk.nodes))
+        operands = zip(node.record.args, node.record.flows, strict=True)
+        return all(slot in ends for slot, flows in operands if flows)
+
+    # -- judging ------------------------------------------------------------------------------------------------------
+
+    def _exercise(self, step: Instruction, expectation: Expectation, seen: Seen, gone: list[Share]) -> None:
+        """Count the rules that an instruction put to the test."""
+        rules = []
+        if isinstance(step, Walking) and isinstance(seen.outcome, Returned) and step.retains:
+            shares = (self.ledger.shares.get(node.at) for node in expectation.walk.nodes)
+            rules += ["memory/retained"] if any(share is not None and share.least for share in shares) else []
+        if isinstance(step, LETTING_GO) and any(share.failed for share in gone):
+            rules.append("memory/after-error")
+        if gone:
+            kind = _kind(step, gone)
+            rules += [_released(step, gone)] + (["memory/steady"] if kind in self.done else [])
+            self.done.add(kind)
+        for rule in rules:
+            if self._applies(rule):
+                self.exercised[rule] = self.exercised.get(rule, 0) + 1
+
+    def _violation(
+        self, at: int, step: Instruction, seen: Seen, gone: list[Share], low: int, high: int
+    ) -> Violation | None:
+        """The rule that says how many saved tensors there may be, where there is one."""
+        assert seen.saved is not None
+        if isinstance(step, Walking) and isinstance(seen.outcome, Returned):
+            rule = "memory/retained" if step.retains else "memory/freed"
+        elif isinstance(step, LETTING_GO) and seen.saved > high:
+            rule = _released(step, gone)
+        else:
+            return None
+        if high < seen.saved <= high + self.lingering:
+            rule = "memory/after-error"
+        elif seen.saved > high and _kind(step, gone) in self.done:
+            rule = "memory/steady"
+        if not self._applies(rule):
+            return None
+        bound = "" if low == high else "at least " if seen.saved < low else "at most "
+        due = f"{bound}{_tensors(low if seen.saved < low else high)} alive"
+        return Violation(rule, at, f"{_tensors(seen.saved)} alive", ((due, rule),))
+
+    def _applies(self, rule: str) -> bool:
+        return RULES[rule].needs <= frozenset(self.claims)
+
+
+def _released(step: Instruction, gone: list[Share]) -> str:
+    """The rule by which something is released."""
+    if isinstance(step, Walking):
+        return "memory/freed"
+    return "memory/cycle" if any(share.op == CREATED for share in gone) else "memory/dropped"
+
+
+def _kind(step: Instruction, gone: list[Share]) -> Kind:
+    return type(step).__name__, tuple(share.op for share in gone)
+
+
+def _tensors(count: int) -> str:
+    return "1 saved tensor is" if count == 1 else f"{count} saved tensors are"

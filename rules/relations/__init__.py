@@ -1,0 +1,1 @@
+"""Two programs that must agree, whatever the right answer is."""

@@ -1,0 +1,84 @@
+"""What was seen of one program beside what was seen of another: the same, of one form, or as close as it must be."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from autograd_conformance.programs.language import Backward, Grad, Program, Ref, ZeroGrad
+from autograd_conformance.programs.observations import Gradient, NotRun, Observation, Raised, Returned, Seen, Tensor
+from autograd_conformance.reference.bounds import EPSILON, gradient_bound, working_dtype
+from autograd_conformance.reference.observed import take
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.staging.derivatives import Array
+
+Found = Tensor | Gradient | None
+
+
+def same(left: Found, right: Found) -> bool:
+    """Whether two values are equal bit for bit (but for the sign of zero), and of one form."""
+    if left is None or right is None:
+        return left is right
+    return form(left) == form(right) and np.array_equal(left.value, right.value, equal_nan=True)
+
+
+def form(found: Found) -> str:
+    """The form of a value, in words."""
+    if found is None:
+        return "none"
+    flag = " that requires grad" if found.requires_grad else ""
+    return f"a {found.dtype} of shape {found.value.shape}{flag}"
+
+
+def told(seen: Seen) -> str:
+    """What an instruction did, in words."""
+    match seen.outcome:
+        case Raised(kind, error):
+            return f"raises {error} ({kind.value})"
+        case Returned():
+            return "returns"
+        case _:
+            return "cannot go on"
+
+
+def last(program: Program, observation: Observation, ref: Ref) -> Found:
+    """The gradient that a value holds at the end; of a result of the functional form, what it is."""
+    outcome = observation[ref.at].outcome
+    if isinstance(program[ref.at], Grad):
+        return outcome.values[ref.output] if isinstance(outcome, Returned) else None
+    return next((seen.gradients[ref] for seen in reversed(observation) if ref in seen.gradients), None)
+
+
+def fired(seen: Seen) -> dict[Ref, Found]:
+    """What each hook was called with, the last time."""
+    return {f.hook: None if f.value is None else Tensor(f.value, f.value.dtype.name, None) for f in seen.fired}
+
+
+def share_gradients(observation: Observation) -> bool:
+    """Whether two values held the same gradient object at some time."""
+    for seen in observation:
+        held = [g.identity for g in seen.gradients.values() if g is not None and g.value.size]
+        if any(one == other is not None for one, other in combinations(held, 2)):
+            return True
+    return False
+
+
+def slack(program: Program, observation: Observation, ref: Ref) -> Array:
+    """How far rounding may take the gradient that a value holds at the end, or that the functional form made."""
+    reference, dtype = Reference(), working_dtype(program)
+    reference.observing = True
+    total: Array = np.zeros(())
+    for at, (step, seen) in enumerate(zip(program, observation, strict=False)):
+        if isinstance(seen.outcome, NotRun):
+            reference.skip(step)
+            continue
+        if isinstance(step, Backward) and isinstance(seen.outcome, Returned) and ref in reference.values:
+            held = seen.gradients.get(ref)
+            total = total + gradient_bound(reference, step, reference.slot(ref), dtype)
+            total = total + (0.0 if held is None else 2 * EPSILON[dtype] * np.abs(held.value))
+        elif isinstance(step, Grad) and at == ref.at:
+            return gradient_bound(reference, step, reference.slot(step.inputs[ref.output]), dtype)
+        elif isinstance(step, ZeroGrad) and ref in step.leaves:
+            total = np.zeros(())
+        take(reference, at, step, program.mode(at), seen)
+    return total

@@ -1,0 +1,244 @@
+"""What instructions other than calls may do, and for what reasons a call is refused before it begins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.optimizers import IMPLEMENTATION
+from autograd_conformance.ops.random import CHANCE
+from autograd_conformance.ops.row import Aliases
+from autograd_conformance.programs.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    Clip,
+    Detach,
+    DetachInPlace,
+    Grad,
+    Held,
+    Hook,
+    Instruction,
+    Leaf,
+    Modes,
+    Optimizer,
+    Ref,
+    RequiresGrad,
+    RetainGrad,
+    Step,
+    Walking,
+    Write,
+    ZeroGrad,
+    records,
+)
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.operands import made_for, operands
+from autograd_conformance.reference.storage import Memory
+from autograd_conformance.rules.tape.graph import Expectation
+
+if TYPE_CHECKING:
+    from autograd_conformance.rules.tape.model import Tape
+
+ELEMENTWISE = ("add_", "sub_", "mul_", "div_", "copy_")
+"""Writes that may read their target as an operand: each element depends on its own place alone."""
+
+LEGAL = "errors/legal-returns"
+
+
+def allowed(tape: Tape, step: Instruction, modes: Modes) -> Expectation:
+    """The outcomes that the rules allow for an instruction that is no call."""
+    poisoned = {Kind.VIEW_WRITTEN: "views/restricted"} if any(map(tape.poisoned, operands(step))) else {}
+    match step:
+        case Apply():
+            return Expectation(raises=poisoned, exercises=_applied(tape, step, modes))
+        case Detach():
+            return Expectation(raises=poisoned, exercises=("detach/values", "views/shares", LEGAL))
+        case ZeroGrad(leaves, set_to_none):
+            rule = "accumulation/zero-to-none" if set_to_none else "accumulation/zero-to-zeros"
+            by_optimizer = ("optimizers/clears",) if made_for(step, tape.reference.steps) else ()
+            return Expectation(exercises=(rule, *by_optimizer) if tape.holds_any(leaves) else ())
+        case Held(leaf):
+            free = {} if tape.held.get(leaf) is not None else {Kind.UNKNOWN: LEGAL}
+            return Expectation(raises=free, unclear=tape.reference.objects.get(leaf) in tape.reference.memory.muddled)
+        case AssignGrad():
+            return _assigning(tape, step)
+        case Step() | Optimizer():
+            return _optimizing(tape, step)
+        case Clip(leaves):
+            return Expectation(exercises=("optimizers/clips",) if tape.holds_any(leaves) else ())
+        case Write():
+            return _writing(tape, step, modes)
+        case DetachInPlace(target):
+            return _cutting(tape, target)
+        case RequiresGrad(target, on):
+            if not on and not tape.reference.is_leaf(target):
+                return Expectation(None, {Kind.NOT_A_LEAF: "modes/switch-refused"}, ("modes/switch-refused",))
+            return Expectation(exercises=(LEGAL,))
+        case RetainGrad(target):
+            if not tape.reference.requires_grad[target]:
+                return Expectation(None, {Kind.RETAIN_NO_GRAD: "hooks/retain-refused"}, ("hooks/retain-refused",))
+            return Expectation(raises=poisoned, exercises=(LEGAL,))
+        case Hook():
+            return _hooking(tape, step, poisoned)
+        case _:
+            return Expectation()
+
+
+def _applied(tape: Tape, step: Apply, modes: Modes) -> tuple[str, ...]:
+    rules = ["gradients/forward", "gradients/requires-grad", LEGAL]
+    if step.op in CHANCE:
+        rules.append("networks/random")
+    requires = any(tape.reference.requires_grad.get(r, False) for r in step.args)
+    if modes and requires:
+        rules.append("modes/recorded" if records(modes) else "modes/no-grad-result")
+    elif requires and tape.unrecorded:
+        rules.append("modes/restored")
+    aliases = row_of(step.op).aliases
+    if aliases is not Aliases.PERHAPS:
+        rules.append("views/shares" if aliases is Aliases.SURELY else "views/own-memory")
+    return tuple(rules)
+
+
+def _optimizing(tape: Tape, step: Step | Optimizer) -> Expectation:
+    reference, leaves = tape.reference, step.leaves
+    made = not all(map(reference.is_leaf, leaves))  # by a recorded write: whether it is refused depends on when
+    raises = {Kind.NOT_A_LEAF: LEGAL} if made else {}
+    if isinstance(step, Optimizer) or not tape.holds_any(leaves):
+        return Expectation(raises=raises, exercises=(LEGAL,))
+    rules = ["optimizers/formula", "optimizers/keeps-gradients", "writes/nothing-else"]
+    holding = [leaf for leaf in leaves if tape.held.get(leaf) is not None]
+    if len(holding) < len(leaves):
+        rules.append("optimizers/skips")
+    if step.groups:
+        rules.append("optimizers/groups")
+    if any(key in IMPLEMENTATION for key, _ in step.settings):
+        rules.append("optimizers/variants")
+    if any(any(tape.moved.get((step, leaf), ())) for leaf in holding):
+        rules.append("optimizers/remembers")
+    spread = any(map(reference.memory.overlaps_itself, leaves))
+    if spread:
+        raises[Kind.OVERLAP] = "writes/overlap"
+    return Expectation(raises=raises, exercises=tuple(rules), unclear=spread)
+
+
+def _assigning(tape: Tape, step: AssignGrad) -> Expectation:
+    if step.value is not None:
+        values = tape.reference.values
+        if np.shape(values[step.value]) != np.shape(values[step.leaf]):
+            rule = "accumulation/assigned-form"
+            return Expectation(None, {Kind.GRADIENT_FORM: rule}, (rule,))
+        dtypes = {tape.leaves[r].value.dtype for r in (step.leaf, step.value) if r in tape.leaves}
+        own = step.leaf in tape.reference.one_with([step.value])
+        if own or len(dtypes) > 1:  # refused or not: the documentation speaks of neither
+            refusable = {Kind.GRADIENT_FORM: "accumulation/assigned-form"}
+            return Expectation(raises=refusable, exercises=("accumulation/assigned",))
+    return Expectation(exercises=("accumulation/assigned",))
+
+
+def _writing(tape: Tape, step: Write, modes: Modes) -> Expectation:
+    reference, target = tape.reference, step.target
+    memory = reference.memory
+    recorded = records(modes) and any(reference.requires_grad[r] for r in (target, *step.args))
+    base = memory.base(target)
+    raises: dict[Kind, str] = {}
+    unclear = False
+    if memory.overlaps_itself(target) or any(_reads_itself(memory, step, r) for r in step.args):
+        raises[Kind.OVERLAP] = "writes/overlap"
+        unclear = True
+    unclear = unclear or memory.owner(target) in memory.tangled
+    owner = memory.owner(target)
+    if owner.at < 0 or isinstance(reference.steps[owner.at], Grad):
+        raises[Kind.VIEW_WRITTEN] = "views/restricted"  # a gradient may be a view that was made without recording,
+        if recorded and owner in memory.written:
+            raises[Kind.LEAF_WRITTEN] = "views/restricted"  # whose history PyTorch forgets to make anew,
+        if owner not in memory.seen:
+            raises[Kind.OVERLAP] = "writes/overlap"  # or one element spread over many places
+            unclear = unclear or reference.observing
+    if any(map(tape.poisoned, (target, *step.args))):
+        raises[Kind.VIEW_WRITTEN] = "views/restricted"
+    if recorded and (target in memory.restricted or any(r in memory.restricted for r in memory.relatives(target))):
+        raises[Kind.VIEW_WRITTEN] = "views/restricted"
+        unclear = True
+    if recorded and any(r in tape.unrecorded for r in memory.relatives(target)):
+        raises[Kind.VIEW_WRITTEN] = "views/restricted"  # what an op returned may be a view of something unseen
+    is_leaf = reference.requires_grad[base] and reference.is_leaf(base)
+    if recorded and (is_leaf or (reference.requires_grad[target] and reference.is_leaf(target))):
+        raises = {**raises, Kind.LEAF_WRITTEN: "writes/leaf-raises"}
+        return Expectation(None, raises, ("writes/leaf-raises", "writes/refused-keeps-values"))
+    exercises = ["writes/value", "writes/nothing-else"]
+    if len(memory.users_of(target)) > 1:
+        exercises.append("writes/aliases")
+    if recorded:
+        exercises.append("writes/requires-grad")
+    elif not records(modes) and reference.requires_grad[target]:
+        exercises.append("modes/unrecorded-write")
+    return Expectation(LEGAL, raises, tuple(exercises), unclear=unclear)
+
+
+def _reads_itself(memory: Memory, step: Write, source: Ref) -> bool:
+    """Whether a write reads what it writes, other than element by element from the same place."""
+    if memory.owner(source) != memory.owner(step.target):
+        return False
+    return step.op not in ELEMENTWISE or memory.overlaps_partly(source, step.target)
+
+
+def _cutting(tape: Tape, target: Ref) -> Expectation:
+    memory = tape.reference.memory
+    if target in memory.bases:
+        rule = "detach/view-raises"
+        if target.at in range(len(tape.reference.steps)) and isinstance(tape.reference.steps[target.at], Held):
+            return Expectation(raises={Kind.VIEW_DETACHED: rule}, unclear=True)
+        return Expectation(None, {Kind.VIEW_DETACHED: rule}, (rule,))
+    hidden = {} if _is_plain(tape, target) else {Kind.VIEW_DETACHED: "detach/view-raises"}
+    return Expectation(raises=hidden, exercises=("detach/in-place",))
+
+
+def _is_plain(tape: Tape, target: Ref) -> bool:
+    """Whether a value surely is no view: what an op returns may be a view of something that nobody sees."""
+    return isinstance(tape.reference.steps[target.at], (Leaf, Detach))
+
+
+def _hooking(tape: Tape, step: Hook, poisoned: dict[Kind, str]) -> Expectation:
+    reference, rule = tape.reference, "hooks/refused"
+    if not reference.requires_grad[step.target]:
+        return Expectation(None, {Kind.HOOK_NO_GRAD: rule}, (rule,))
+    if step.accumulated and not reference.is_leaf(step.target):
+        return Expectation(None, {Kind.NOT_A_LEAF: rule, Kind.HOOK_NO_GRAD: rule}, (rule,))
+    return Expectation(raises=poisoned, exercises=(LEGAL,))
+
+
+# -- calls ------------------------------------------------------------------------------------------------------------
+
+
+def refusals(tape: Tape, call: Walking) -> dict[Kind, str]:
+    """The reasons to refuse a call for its arguments alone. Which of several is named first is not specified."""
+    reference, found = tape.reference, {}
+    for root, ct in zip(call.roots, call.cotangents, strict=True):
+        value = reference.values[root]
+        if not reference.requires_grad[root]:
+            found[Kind.NO_GRAD] = _rootless(tape, root)
+        if ct is None and value.size != 1:
+            found[Kind.NON_SCALAR_ROOT] = "errors/non-scalar-root"
+        if ct is not None and ct.shape != np.shape(value):
+            found[Kind.COTANGENT_SHAPE] = "errors/cotangent-shape"
+    match call:
+        case Backward(inputs=()):
+            found[Kind.NO_INPUTS] = "functional/no-inputs"
+        case Backward(inputs=tuple() as inputs) if not all(reference.requires_grad[r] for r in inputs):
+            found[Kind.INPUT_NO_GRAD] = found[Kind.RETAIN_NO_GRAD] = "functional/input-no-grad"
+        case Grad():
+            if not all(reference.requires_grad[r] for r in call.inputs):
+                found[Kind.INPUT_NO_GRAD] = "functional/input-no-grad"
+            if call.materialize_grads and call.allow_unused is False:
+                found[Kind.OPTIONS] = "functional/options"
+    return found
+
+
+def _rootless(tape: Tape, root: Ref) -> str:
+    if root in tape.detached:
+        return "detach/root-raises"
+    made = tape.reference.steps[root.at]
+    if isinstance(made, (Held, Grad)):
+        return "higher/plain-raises"
+    return "modes/constant-root" if root in tape.unrecorded else "errors/no-grad-root"

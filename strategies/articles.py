@@ -1,0 +1,288 @@
+"""The articles' examples, generalised: other shapes, ops, depths and numbers of calls than the documents happened on.
+
+What an example is about is built in: that two networks share nothing, or their parameters, or are chained; that one
+model is run twice; that an optimizer steps between two calls; that a value is carried over to the next round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from autograd_conformance.programs.language import Apply, AssignGrad, Attrs, Backward, Held, Program, Ref, Step
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.optimizers import plain_optimizer
+from autograd_conformance.strategies.situations.base import FREEING, situation
+from hypothesis import strategies as st
+
+Layer = tuple[str, tuple[Ref, ...]]
+"""A linear layer: its op, and its parameters."""
+
+KEEPING = (None, True, False)
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------
+
+
+def _needs(b: Builder, need: Needs) -> None:
+    if not b.can(need):
+        raise Undrawable(f"the framework does not claim: {need.value}")
+
+
+def _layer(b: Builder, inputs: int, outputs: int) -> Layer:
+    name = b.having("linear_bias", "linear", "matmul")[0]
+    shape = (inputs, outputs) if name == "matmul" else (outputs, inputs)
+    bias = (b.leaf((outputs,)),) if name == "linear_bias" else ()
+    return name, (b.leaf(shape), *bias)
+
+
+def _model(b: Builder, inputs: int, depth: int, outputs: int = 0) -> list[Layer]:
+    """Linear layers for inputs of some width; the widths between them are drawn."""
+    widths = [inputs, *(1 + b.below(2) for _ in range(depth - 1)), outputs or 1 + b.below(2)]
+    return [_layer(b, *pair) for pair in pairwise(widths)]
+
+
+def _data(b: Builder, width: int, batch: int = 1) -> Ref:
+    return b.leaf((batch, width), requires_grad=False)
+
+
+def _run(b: Builder, model: Sequence[Layer], value: Ref) -> Ref:
+    """The model's output; between its layers stands an activation."""
+    for n, (name, parameters) in enumerate(model):
+        if n:
+            value = b.apply(b.having("tanh", "sigmoid", "sin")[0], (value,))[0]
+        value = b.apply(name, (value, *parameters))[0]
+    return value
+
+
+def _loss(b: Builder, output: Ref) -> Ref:
+    """One element made from an output: its sum, or the sum of its squares."""
+    squares = b.having("square", "multiply")[0] if b.below(2) else None
+    return b.total(output if squares is None else b.nonlinear(output, squares))
+
+
+def _parameters(*models: Sequence[Layer]) -> tuple[Ref, ...]:
+    return tuple(ref for model in models for _, parameters in model for ref in parameters)
+
+
+def _step(b: Builder, leaves: Sequence[Ref], which: tuple[str, Attrs] | None = None) -> None:
+    b.add(Step(tuple(leaves), *(which or plain_optimizer(b))))
+
+
+def _held(b: Builder, leaf: Ref) -> Ref:
+    """The gradient that a leaf holds, among the values that ops may take."""
+    _needs(b, Needs.ASSIGNS)
+    return Ref(b.add(Held(leaf)))
+
+
+# -- networks ----------------------------------------------------------------------------------------------------------
+
+
+@situation
+def two_networks(b: Builder) -> None:
+    """Two or three networks that share nothing, walked one after the other, their forward passes before or between."""
+    first = bool(b.below(2))
+    losses = []
+    for _ in range(2 + b.below(2)):
+        width = 1 + b.below(3)
+        model = _model(b, width, 1 + b.below(2))
+        losses.append(_loss(b, _run(b, model, _data(b, width, 1 + b.below(2)))))
+        if not first:
+            b.backward(losses[-1], retain=b.pick(KEEPING))
+    for loss in losses if first else ():
+        b.backward(loss, retain=b.pick(KEEPING))
+
+
+@situation
+def shared_parameters(b: Builder) -> None:
+    """Two or three graphs over the same parameters: one model on several inputs, or models with a layer in common."""
+    width = 1 + b.below(3)
+    shared = _model(b, width, 1 + b.below(2), 2)
+    losses = []
+    for _ in range(2 + b.below(2)):
+        own = _model(b, 2, 1) if b.below(2) else []
+        losses.append(_loss(b, _run(b, [*shared, *own], _data(b, width))))
+    for loss in losses:
+        b.backward(loss, retain=b.pick(KEEPING))
+
+
+@situation
+def chained_networks(b: Builder) -> None:
+    """A network fed with the output of another one, perhaps detached; the first is walked, then the second."""
+    first, second = _model(b, 2, 1 + b.below(2), 2), _model(b, 2, 1 + b.below(2))
+    output = _run(b, first, _data(b, 2))
+    b.backward(_loss(b, output), retain=b.pick(KEEPING))
+    between = b.detach(output) if b.can(Needs.DETACH) and b.below(2) else output
+    b.backward(_loss(b, _run(b, second, between)), retain=b.pick((None, True)))
+
+
+@situation
+def two_forwards(b: Builder) -> None:
+    """One model run two or three times on the same input, each run's loss walked by itself."""
+    width = 1 + b.below(3)
+    model, data = _model(b, width, 1 + b.below(3)), _data(b, width, 1 + b.below(2))
+    losses = [_loss(b, _run(b, model, data)) for _ in range(2 + b.below(2))]
+    for loss in losses if b.below(2) else reversed(losses):
+        b.backward(loss, retain=b.pick(KEEPING))
+
+
+# -- graphs walked again -----------------------------------------------------------------------------------------------
+
+
+@situation
+def rebuilt_last_op(b: Builder) -> None:
+    """A freed graph of which only the last op is computed anew, and walked from there."""
+    root = b.beyond(b.root(3)) if b.below(2) else b.root(3)
+    b.backward(root, retain=b.pick(FREEING))
+    step = b.reference.steps[root.at]
+    assert isinstance(step, Apply)
+    again = b.apply(step.op, step.args, step.attrs)[root.output]
+    b.backward(again, retain=b.pick((None, True)))
+
+
+@situation
+def zeroed_then_walked(b: Builder) -> None:
+    """A root walked, the gradients cleared, and the same root walked again."""
+    root = b.root()
+    b.backward(root, retain=b.pick((None, False, True)))
+    b.zero(*(leaf for leaf in b.leaves if b.requires(leaf)), to_none=bool(b.below(2)))
+    b.backward(root, retain=b.pick((None, True)))
+
+
+@situation
+def carried_state(b: Builder) -> None:
+    """Two to four rounds, each computing a state from the last one's, perhaps detached, and walking it."""
+    shape = b.pick(((3,), (), (2, 3)))
+    weight, state = b.leaf(shape), b.leaf(shape, requires_grad=False)
+    (product,) = b.having("multiply")
+    cut = b.can(Needs.DETACH) and bool(b.below(2))
+    for _ in range(2 + b.below(3)):
+        if cut:
+            state = b.detach(state)
+        state = b.nonlinear(b.apply(product, (weight, state))[0], b.having("tanh", "sigmoid", "sin", "multiply")[0])
+        b.backward(state, retain=b.pick(FREEING))
+
+
+@situation
+def recurrent_two_losses(b: Builder) -> None:
+    """A recurrent network over one to four steps, two losses on its last state; retained, detached, stepped, or not."""
+    inputs, again = _model(b, 2, 1, 2), _model(b, 2, 1, 2)
+    parameters = _parameters(inputs, again)
+    state, squash, add = _data(b, 2), b.having("tanh", "sigmoid", "sin")[0], b.having("add", "subtract")[0]
+    for _ in range(1 + b.below(4)):
+        parts = (_run(b, inputs, _data(b, 2)), _run(b, again, state))
+        state = b.apply(squash, b.apply(add, parts))[0]
+    b.backward(_loss(b, state), retain=b.pick(KEEPING))
+    if b.can(Needs.OPTIMIZERS) and b.below(2):
+        _step(b, parameters)
+    if b.can(Needs.DETACH) and b.below(3) == 2:
+        state = b.detach(state)
+    b.backward(_loss(b, state))
+
+
+# -- second derivatives ------------------------------------------------------------------------------------------------
+
+
+@situation
+def gradients_walked(b: Builder) -> None:
+    """A backward call that records itself, or only retains, or neither, and a backward call on the gradient it left."""
+    leaf = b.leaf(b.pick(((3,), (), (2, 3), (1,))))
+    root = b.nonlinear(leaf)
+    for _ in range(b.below(3)):
+        root = b.nonlinear(root)
+    if b.can(Needs.CREATE_GRAPH) and b.below(2):
+        b.add(Backward((root,), (b.cotangent(root),), b.pick((None, True)), create_graph=True))
+    else:
+        b.backward(root, retain=b.pick((True, None)))
+    gradient = _held(b, leaf)
+    if b.below(2):
+        b.zero(leaf)
+    b.backward(gradient, retain=b.pick((None, True)))
+    if b.below(2):
+        b.backward(root)
+
+
+# -- optimizers --------------------------------------------------------------------------------------------------------
+
+
+def _stepping(b: Builder, depth: int) -> None:
+    width = 1 + b.below(3)
+    model = _model(b, width, depth)
+    parameters = _parameters(model)
+    loss = _loss(b, _run(b, model, _data(b, width, 1 + b.below(2))))
+    for _ in range(1 + b.below(2)):
+        b.backward(loss, retain=True)
+        _step(b, parameters[: 1 + b.below(len(parameters))])
+        if b.below(2):
+            b.zero(*parameters)
+    b.backward(loss)
+
+
+@situation
+def steps_between_calls(b: Builder) -> None:
+    """One linear layer on data, its retained graph walked, stepped and walked again."""
+    _stepping(b, 1)
+
+
+@situation
+def deep_steps_between_calls(b: Builder) -> None:
+    """The same with two or three layers, whose weights the graph has saved."""
+    _stepping(b, 2 + b.below(2))
+
+
+@situation
+def accumulating_iterations(b: Builder) -> None:
+    """Two to five rounds of a training loop; gradients are cleared in each, in some or in none, steps taken or not."""
+    width = 1 + b.below(3)
+    model = _model(b, width, 1 + b.below(2))
+    parameters, data = _parameters(model), _data(b, width)
+    optimizer = plain_optimizer(b) if b.can(Needs.OPTIMIZERS) and b.below(3) else None
+    for _ in range(2 + b.below(4)):
+        loss = _loss(b, _run(b, model, data))
+        if b.below(2):
+            b.zero(*parameters, to_none=not b.below(2))
+        b.backward(loss, retain=b.pick(KEEPING))
+        if optimizer is not None:
+            _step(b, parameters, optimizer)
+
+
+@situation
+def reassigned_gradients(b: Builder) -> None:
+    """A model's gradients set aside, cleared and put back, then used by a step, or added to by another call."""
+    width = 1 + b.below(3)
+    model, data = _model(b, width, 1 + b.below(2)), _data(b, width)
+    loss = _loss(b, _run(b, model, data))
+    b.backward(loss, retain=b.pick(KEEPING))
+    parameters = _parameters(model)
+    chosen = parameters[: 1 + b.below(len(parameters))]
+    copies = [b.apply(b.having("clone", "negative")[0], (_held(b, leaf),))[0] for leaf in chosen]
+    b.zero(*chosen, to_none=not b.below(2))
+    for leaf, copy in zip(chosen, copies):
+        b.add(AssignGrad(leaf, b.detach(copy) if b.can(Needs.DETACH) else copy))
+    if b.can(Needs.OPTIMIZERS) and b.below(2):
+        _step(b, chosen)
+    if b.below(2):
+        b.backward(loss if b.below(2) else _loss(b, _run(b, model, data)))
+
+
+DOCUMENTED: dict[str, st.SearchStrategy[Program]] = {
+    make.__name__: make()
+    for make in (
+        two_networks,
+        shared_parameters,
+        chained_networks,
+        two_forwards,
+        rebuilt_last_op,
+        zeroed_then_walked,
+        carried_state,
+        recurrent_two_losses,
+        gradients_walked,
+        steps_between_calls,
+        deep_steps_between_calls,
+        accumulating_iterations,
+        reassigned_gradients,
+    )
+}
+"""Every situation of this module by its name."""

@@ -1,0 +1,1 @@
+"""What strategies write programs with."""

@@ -1,0 +1,219 @@
+"""The actor: draws what is done to values and gradients other than computing them: writes, switches, hooks, calls.
+
+Its drafts follow the model of the tape, so that what they build on is what a framework that keeps the rules would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.row import Aliases, choices_of, rest_of, takes
+from autograd_conformance.ops.tables import OPS, Op
+from autograd_conformance.programs.language import (
+    AssignGrad,
+    Attrs,
+    Backward,
+    Clip,
+    DetachInPlace,
+    Drop,
+    Grad,
+    Groups,
+    Held,
+    Hook,
+    Literal,
+    Optimizer,
+    Ref,
+    RemoveHook,
+    RequiresGrad,
+    RetainGrad,
+    Shape,
+    Step,
+    Write,
+    records,
+)
+from autograd_conformance.reference.reverse import evaluate
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.tape.graph import Walk
+from autograd_conformance.strategies.building.draft import Draw, Undrawable
+from autograd_conformance.strategies.building.op_builder import LIMIT, Builder
+
+USUAL = (
+    "mul_", "add_", "zero_", "copy_", "mul_scalar_", "set_slice_", "set_index_", "exp_", "fill_", "sin_", "tanh_",
+    "sub_", "add_scalar_", "set_columns_", "masked_fill_", "sigmoid_", "neg_", "div_",
+)  # fmt: skip
+"""Writes that most programs are made of, the simplest first."""
+
+
+@lru_cache(maxsize=8)
+def writes_of(ops: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The writes that are no op's in-place form, or that of one of `ops`: the usual ones, and all."""
+    absent = {row.reference for name, row in OPS.items() if name not in ops}
+    known = tuple(name for name, row in WRITES.items() if row.reference not in absent)
+    return tuple(name for name in USUAL if name in known), known
+
+
+class Actor(Builder):
+    """A draft that follows the tape and may do everything that the language has words for.
+
+    While it is `sound`, it keeps to what frameworks agree on.
+    """
+
+    def __init__(self, draw: Draw, dtype: str | None = None) -> None:
+        super().__init__(draw, dtype, tracked=True)
+        self.sound = True
+
+    def claims(self, *needs: Needs) -> None:
+        """Give up unless the framework claims what a program needs."""
+        missing = [need.value for need in needs if need not in self.alphabet.claims]
+        if missing:
+            raise Undrawable(f"the framework does not claim: {', '.join(missing)}")
+
+    def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
+        """Under no_grad, no view of a value that requires grad: what that requires is not the same everywhere."""
+        if self.sound and not records(self.modes) and op.aliases is not Aliases.NEVER and self.requires(args[0]):
+            op, args, attrs = OPS["negative"], args[:1], ()
+        return super().checked(op, args, attrs)
+
+    # -- writes -------------------------------------------------------------------------------------------------------
+
+    def write(self, target: Ref, name: str | None = None, source: Ref | None = None) -> bool:
+        """Write to a value in place, by a drawn write or the one named; whether one fits.
+
+        `source` is written where the write takes an operand of its shape.
+        """
+        row = WRITES[name] if name else self._fitting(target)
+        if row is None or not self._can_write(row, target):
+            return False
+        shapes = self.pick(rest_of(row, self.shape(target)))
+        args = [self._source(row, k, shape, target, source) for k, shape in enumerate(shapes, 1)]
+        attrs = self.pick(choices_of(row, (self.shape(target), *shapes)))
+        operands = [self.reference.values[r] for r in (target, *args)]
+        (made,) = evaluate(row.name, attrs, operands)
+        apart = row.apart is None or bool(row.apart(*operands))
+        if not apart or (made.size and not np.abs(made).max() <= LIMIT):
+            return name is None and self.write(target, "zero_")
+        self.add(Write(row.name, target, tuple(args), attrs))
+        self.totals.clear()
+        return True
+
+    def _fitting(self, target: Ref) -> Op | None:
+        """A write that fits a value: the one that is drawn, or the next; now and then out of the whole table."""
+        usual, known = writes_of(tuple(self.alphabet.ops))
+        names = usual if self.below(3) else known
+        at = self.below(len(names)) if names else 0
+        return next((WRITES[n] for n in (*names[at:], *names[:at]) if self._can_write(WRITES[n], target)), None)
+
+    def _can_write(self, row: Op, target: Ref) -> bool:
+        return takes(row, self.shape(target)) and row.domain(0).holds(self.reference.values[target])
+
+    def _source(self, row: Op, place: int, shape: Shape, target: Ref, source: Ref | None) -> Ref:
+        """An operand of a write: a value in other memory than the target's that fits, or a fresh leaf."""
+        dtype, owner = self.dtypes[target], self.reference.memory.owner
+
+        def fits(ref: Ref) -> bool:
+            return self.shape(ref) == shape and self.dtypes[ref] == dtype and owner(ref) != owner(target)
+
+        if source is not None and fits(source) and row.domain(place).holds(self.reference.values[source]):
+            return source
+        return self._operand(row, place, shape.__eq__, (shape,), False, dtype, fits)
+
+    def cut(self, target: Ref) -> None:
+        """Detach a value in place."""
+        self.add(DetachInPlace(target))
+
+    def switch(self, target: Ref, on: bool) -> None:
+        """Switch whether a value requires grad."""
+        self.add(RequiresGrad(target, on))
+        if on and target not in self.leaves and not self.fails and self.reference.is_leaf(target):
+            self.leaves.append(target)
+
+    # -- gradients ----------------------------------------------------------------------------------------------------
+
+    def call(
+        self,
+        *roots: Ref,
+        retain: bool | None = None,
+        create: bool = False,
+        inputs: Sequence[Ref] | None = None,
+        cotangents: Sequence[Literal | None] | None = None,
+    ) -> None:
+        """A backward call with all its options; cotangents are drawn where none are given."""
+        if self.modest:
+            roots, retain, cotangents = self._within_claims(roots, retain, cotangents)
+        given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
+        self.add(Backward(roots, given, retain, create, None if inputs is None else tuple(inputs)))
+
+    def grad(
+        self,
+        roots: Sequence[Ref],
+        inputs: Sequence[Ref],
+        retain: bool | None = None,
+        create: bool = False,
+        unused: bool | None = None,
+        materialize: bool = False,
+        cotangents: Sequence[Literal | None] | None = None,
+    ) -> list[Ref]:
+        """The functional form; its results that are no none."""
+        if self.modest:
+            roots, retain, cotangents = self._within_claims(tuple(roots), retain, cotangents)
+        given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
+        at = self.add(Grad(tuple(roots), tuple(inputs), given, retain, create, unused, materialize))
+        return [r for r in self.live if r.at == at]
+
+    def held(self, leaf: Ref) -> Ref:
+        """The gradient that a leaf holds, as a value."""
+        return Ref(self.add(Held(leaf)))
+
+    def assign(self, leaf: Ref, value: Ref | None) -> None:
+        """Replace the gradient that a leaf holds."""
+        self.add(AssignGrad(leaf, value))
+
+    def retain(self, target: Ref) -> None:
+        """Let a value that is no leaf hold its gradient."""
+        self.add(RetainGrad(target))
+
+    def hook(self, target: Ref, effect: str = "observe", factor: float = 1.0, accumulated: bool = False) -> Ref:
+        """A hook; the handle that removes it."""
+        return Ref(self.add(Hook(target, effect, factor, accumulated)))
+
+    def unhook(self, handle: Ref) -> None:
+        """Take a hook away."""
+        self.add(RemoveHook(handle))
+
+    def make(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
+        """Make an optimizer before its first step, where that can be done."""
+        if self.can(Needs.MAKES_OPTIMIZERS):
+            self.add(Optimizer(tuple(leaves), optimizer, settings, groups))
+
+    def step(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
+        """One step of an optimizer."""
+        self.add(Step(tuple(leaves), optimizer, settings, groups))
+
+    def clip(self, leaves: Sequence[Ref], kind: str, bound: float) -> None:
+        """Clip the gradients that leaves hold."""
+        self.add(Clip(tuple(leaves), kind, bound))
+
+    def drop(self, *values: Ref) -> None:
+        """Let go of values."""
+        self.add(Drop(values))
+
+    def holds(self, leaf: Ref) -> bool:
+        """Whether a leaf will hold a gradient."""
+        assert self.tape is not None
+        return self.tape.held.get(leaf) is not None
+
+    def walk(self, root: Ref) -> Walk:
+        """What a backward call on a value would go through."""
+        assert self.tape is not None
+        return self.tape.walk(Backward((root,), (None,)))
+
+    def walkable(self, root: Ref) -> bool:
+        """Whether a backward call on a value would surely not meet anything that was freed or written to."""
+        assert self.tape is not None
+        if not self.requires(root):
+            return False
+        walk = self.walk(root)
+        return not any(node.freed or self.tape.stale(node) for node in (*walk.nodes, *walk.perhaps))

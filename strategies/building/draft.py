@@ -1,0 +1,298 @@
+"""A draft: a program under construction, one valid instruction after another, with the reference's values computed as
+it goes.
+
+A draft draws numbers, tensors and calls; which ops and operands to draw is the builder's part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.domains import ANY, Domain
+from autograd_conformance.ops.row import POOL, choices_of
+from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.tables import OPS, Saves
+from autograd_conformance.programs.language import (
+    ACTIONS,
+    Apply,
+    AssignGrad,
+    Attrs,
+    Backward,
+    Detach,
+    DetachInPlace,
+    Drop,
+    Grad,
+    Held,
+    Instruction,
+    Leaf,
+    Literal,
+    Modes,
+    Program,
+    Ref,
+    RequiresGrad,
+    Shape,
+    ZeroGrad,
+)
+from autograd_conformance.programs.observations import Gradient, Kind, Raised, Returned, Seen
+from autograd_conformance.reference.reference import Reference, remember
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.tape.model import Tape
+from autograd_conformance.strategies.building.alphabet import Alphabet, current
+from autograd_conformance.strategies.building.tensors import literal, raw
+from hypothesis import strategies as st
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+RETAIN = st.sampled_from((None, True, False, True))
+COIN = st.booleans()
+
+
+@lru_cache(maxsize=None)
+def _below(n: int) -> st.SearchStrategy[int]:
+    return st.integers(0, n - 1)
+
+
+@lru_cache(maxsize=None)
+def one_of(options: tuple[Any, ...]) -> st.SearchStrategy[Any]:
+    """One of some options, the first being the simplest."""
+    return st.sampled_from(options)
+
+
+SOME = Gradient(np.zeros(()), "float64")
+"""Some gradient."""
+
+
+class Undrawable(Exception):
+    """No program of a kind can be drawn for this framework; the message says what it lacks."""
+
+
+class Draft:
+    """A program under construction. `draw` is Hypothesis's.
+
+    It asks for nothing that the framework does not claim: a call that would is brought within the claims, or left out.
+    A draft that is `tracked` follows the model of the tape, so that it knows which of its instructions will raise.
+    """
+
+    def __init__(self, draw: Draw, dtype: str | None = None, tracked: bool = False) -> None:
+        self.draw = draw
+        self.alphabet: Alphabet = current()
+        self.modest = not {Needs.RETAIN, Needs.COTANGENTS, Needs.MULTIPLE_ROOTS} <= self.alphabet.claims
+        self.reference = Reference()
+        self.dtype = dtype or self.pick(tuple(self.alphabet.dtypes))
+        self.dtypes: dict[Ref, str] = {}
+        self.live: list[Ref] = []
+        self.leaves: list[Ref] = []
+        self.saving: set[Ref] = set()
+        self.totals: dict[Ref, Ref] = {}
+        self.modes: Modes = ()
+        self.under_modes: list[Modes] = []
+        self.tape = Tape(self.reference, Needs.FREES in self.alphabet.claims, counts=False) if tracked else None
+        self.fails = False
+
+    def can(self, *needs: Needs) -> bool:
+        """Whether the framework claims what is needed."""
+        return self.alphabet.claims.issuperset(needs)
+
+    def having(self, *names: str) -> tuple[str, ...]:
+        """Those of some ops that can be drawn; `Undrawable` where there is none."""
+        found = tuple(name for name in names if name in self.alphabet.ops)
+        if not found:
+            raise Undrawable(f"no such program can be drawn: it needs a working {' or '.join(names)}")
+        return found
+
+    # -- drawing ------------------------------------------------------------------------------------------------------
+
+    def below(self, n: int) -> int:
+        """A number from 0 to n - 1; nothing is drawn where there is no choice."""
+        return self.draw(_below(n)) if n > 1 else 0
+
+    def pick(self, options: Sequence[Any]) -> Any:
+        """One of some options, the first being the simplest."""
+        return options[self.below(len(options))]
+
+    def recent(self, options: Sequence[Ref]) -> Ref:
+        """One of some values, half of the time the newest, which is the simplest."""
+        return options[len(options) - 1 - self.back(len(options))]
+
+    def back(self, n: int) -> int:
+        """How many places to go back among `n`: none, half of the time, so that graphs grow deep."""
+        back = self.below(2 * n - 1)  # one number for both choices: what lies beyond is the newest, too
+        return back if back < n else 0
+
+    def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
+        """A literal inside a domain."""
+        data = self.draw(raw(size(shape))) if size(shape) else b""
+        return literal(data, shape, dtype or self.dtype, domain)
+
+    # -- adding instructions ------------------------------------------------------------------------------------------
+
+    def add(self, step: Instruction) -> int:
+        """Append an instruction; its values become operands for later ones."""
+        at = len(self.reference.steps)
+        self.under_modes.append(self.modes)
+        for k, _ in enumerate(self._taken(at, step)):
+            ref = Ref(at, k)
+            self.live.append(ref)
+            self.dtypes[ref] = self._dtype_of(step, k)
+            if isinstance(step, Apply) and self._saves(step, ref):
+                self.saving.add(ref)
+        match step:
+            case Grad():
+                self.live = [r for r in self.live if r.at != at or self._is_used(step, r.output)]
+            case RequiresGrad() | DetachInPlace():
+                self.live = [r for r in self.live if r not in self.reference.memory.muddled]
+            case Drop(values):
+                self.live = [r for r in self.live if r not in values]
+                self.leaves = [r for r in self.leaves if r not in values]
+        return at
+
+    def _taken(self, at: int, step: Instruction) -> tuple[np.ndarray, ...]:
+        """Let the reference take an instruction, unless it will raise; `fails` says whether it will."""
+        if self.tape is None:
+            return self.reference.add(step, self.modes)
+        expectation = self.tape.expect(at, step, self.modes)
+        self.fails = expectation.returns is None or expectation.unclear
+        made: tuple[np.ndarray, ...] = ()
+        if self.fails:
+            self.reference.skip(step)
+            seen = Seen(Raised(next(iter(expectation.raises), Kind.UNKNOWN), "", ""))
+        else:
+            made = self.reference.add(step, self.modes)
+            seen = Seen(Returned())
+        self.tape.advance(at, step, expectation, seen, self.modes)
+        if isinstance(step, ACTIONS):
+            self._hold(step, expectation.walk.into)
+        return made
+
+    def _hold(self, step: Instruction, into: Iterable[Ref]) -> None:
+        """What leaves will hold after an action; only whether they do is followed."""
+        assert self.tape is not None
+        if isinstance(step, ZeroGrad) and step.set_to_none:
+            self.tape.held.update(dict.fromkeys(step.leaves))
+        elif isinstance(step, Backward) and not self.fails:
+            self.tape.held.update(dict.fromkeys(into, SOME))
+        elif isinstance(step, AssignGrad) and not self.fails:
+            self.tape.held[step.leaf] = None if step.value is None else SOME
+        self.tape.actions += 1
+
+    def _is_used(self, step: Grad, number: int) -> bool:
+        """Whether a result of the functional form will be a gradient, not none."""
+        return step.materialize_grads or self.reference.slot(step.inputs[number]) in self.reference.pullback(step)
+
+    @contextmanager
+    def under(self, *modes: str) -> Iterator[None]:
+        """Instructions that are added stand under grad modes."""
+        before, self.modes = self.modes, (*self.modes, *modes)
+        try:
+            yield
+        finally:
+            self.modes = before
+
+    def _dtype_of(self, step: Instruction, number: int = 0) -> str:
+        match step:
+            case Leaf(value):
+                return value.dtype
+            case Detach(source):
+                return self.dtypes[source]
+            case Held(leaf):
+                return self.dtypes[leaf]
+            case Grad():
+                return self.dtypes[step.inputs[number]]
+            case Apply(op, args):
+                return row_of(op).dtype or self.dtypes[args[0]]
+        raise AssertionError(step)
+
+    def _saves(self, step: Apply, ref: Ref) -> bool:
+        """Whether walking back from this value surely needs something saved."""
+        if not self.reference.requires_grad[ref]:
+            return False
+        requires = [self.reference.requires_grad[r] for r in step.args]
+        surely = row_of(step.op).saving(requires) is Saves.SURELY and self.reference.values[ref].size
+        return bool(surely) or any(r in self.saving for r in step.args)
+
+    def leaf(
+        self, shape: Shape | None = None, requires_grad: bool = True, domain: Domain = ANY, value: Literal | None = None
+    ) -> Ref:
+        """A fresh leaf."""
+        if value is None:
+            value = self.tensor(self.pick(POOL) if shape is None else shape, domain=domain)
+        ref = Ref(self.add(Leaf(value, requires_grad or not self.can(Needs.CONSTANTS))))
+        self.leaves.append(ref)
+        return ref
+
+    def apply(self, op: str, args: Iterable[Ref], attrs: Attrs = ()) -> list[Ref]:
+        """An op on given operands; its results."""
+        args = tuple(args)
+        made = self.reference.apply(op, args, attrs)
+        at = self.add(Apply(op, args, attrs, len(made)))
+        return [Ref(at, k) for k in range(len(made))]
+
+    def detach(self, source: Ref) -> Ref:
+        """A detached value."""
+        return Ref(self.add(Detach(source)))
+
+    def backward(
+        self, *roots: Ref, retain: bool | None = None, cotangents: Sequence[Literal | None] | None = None
+    ) -> None:
+        """A backward call; cotangents are drawn where none are given."""
+        if self.modest:
+            roots, retain, cotangents = self._within_claims(roots, retain, cotangents)
+        given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
+        self.add(Backward(roots, given, retain))
+
+    def _within_claims(
+        self, roots: tuple[Ref, ...], retain: bool | None, cotangents: Sequence[Literal | None] | None
+    ) -> tuple[tuple[Ref, ...], bool | None, Sequence[Literal | None] | None]:
+        """The call that comes nearest to what is asked for: one root, its total, nothing said about the graph."""
+        if not self.can(Needs.MULTIPLE_ROOTS):
+            roots, cotangents = roots[-1:], cotangents and cotangents[-1:]
+        if not self.can(Needs.COTANGENTS) and cotangents is None:
+            roots = tuple(self.total(root) for root in roots)
+        return roots, retain if self.can(Needs.RETAIN) else None, cotangents
+
+    def total(self, root: Ref) -> Ref:
+        """One element made from a root, the same one each time."""
+        if size(self.shape(root)) == 1:
+            return root
+        if root not in self.totals:
+            (name,) = self.having("sum")
+            self.totals[root] = self.apply(name, (root,), choices_of(OPS[name], (self.shape(root),))[0])[0]
+        return self.totals[root]
+
+    def cotangent(self, root: Ref) -> Literal | None:
+        """A legal cotangent for a root: None is one where it has one element."""
+        shape = self.shape(root)
+        if size(shape) == 1 and (not self.can(Needs.COTANGENTS) or self.draw(COIN)):
+            return None
+        return self.tensor(shape, self.dtypes[root])
+
+    def zero(self, *leaves: Ref, to_none: bool = True) -> None:
+        """Clear gradients, in the way that is asked for or else in the other; in none where none is claimed."""
+        none, zeros = self.can(Needs.ZERO_TO_NONE), self.can(Needs.ZERO_TO_ZEROS)
+        if not (none or zeros):
+            return
+        to_none = none if to_none else not zeros
+        self.add(ZeroGrad(leaves, to_none))
+
+    def program(self) -> Program:
+        """The program so far, with its reference kept for the judge."""
+        return remember(Program(tuple(self.reference.steps), tuple(self.under_modes)), self.reference)
+
+    # -- looking ------------------------------------------------------------------------------------------------------
+
+    def shape(self, ref: Ref) -> Shape:
+        """The shape of a value."""
+        return np.shape(self.reference.values[ref])
+
+    def requires(self, ref: Ref) -> bool:
+        """Whether a value requires grad."""
+        return self.reference.requires_grad[ref]
+
+    def made(self) -> list[Ref]:
+        """The values that ops made and that require grad."""
+        return [r for r in self.live if self.requires(r) and isinstance(self.reference.steps[r.at], Apply)]

@@ -1,0 +1,164 @@
+"""The builder: draws ops and operands into a draft, every one of them valid when it is drawn.
+
+An op is offered only operands inside its domain; where no value fits, a fresh leaf is made that does. Nothing is
+rejected and drawn again. Choices run from the newest value to the oldest and from the simplest op to the rarest,
+which is the order in which Hypothesis shrinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from autograd_conformance.ops.domains import ANY
+from autograd_conformance.ops.row import LARGEST, POOL, choices_of, rest_of, takes
+from autograd_conformance.ops.tables import OPS, Op
+from autograd_conformance.programs.language import Apply, Attrs, Ref, Shape
+from autograd_conformance.programs.operands import operands
+from autograd_conformance.strategies.building.draft import Draft, Undrawable, one_of
+from hypothesis import strategies as st
+
+LIMIT = 100.0
+"""The largest magnitude of a value: what would exceed it is passed through a calm op instead."""
+
+CALM = ("tanh", "sin", "cos", "sigmoid", "negative")
+"""Ops that take every value and make none larger than it was or than one."""
+
+_NONEMPTY = tuple(s for s in POOL if 0 not in s)
+
+REQUIRES = st.sampled_from((True, True, True, True, False))
+
+
+class Builder(Draft):
+    """A draft that draws its ops."""
+
+    # -- drawing ops --------------------------------------------------------------------------------------------------
+
+    def op(self, name: str | None = None, fresh: bool = False, on: Ref | None = None) -> list[Ref]:
+        """A drawn op on drawn operands; `fresh` makes all operands leaves, `on` is used as the first operand where it
+        can be.
+        """
+        if name is None and not self.alphabet.weighted:
+            raise Undrawable("no program can be drawn: no op of the framework works")
+        op = OPS[name or self.draw(one_of(tuple(self.alphabet.weighted)))]
+        first = (
+            on
+            if on is not None and self._fits(op, 0, on)
+            else self._operand(op, 0, lambda shape: takes(op, shape), op.fresh, fresh)
+        )
+        options = rest_of(op, self.shape(first))
+        others: list[Ref] = []
+        if len(options[0]) == 1 and not fresh:
+            fitting = {shape for (shape,) in options}
+            others.append(
+                self._operand(op, 1, fitting.__contains__, [s for (s,) in options], fresh, self.dtypes[first])
+            )
+        else:
+            for k, shape in enumerate(self.pick(options), 1):
+                others.append(self._operand(op, k, shape.__eq__, (shape,), fresh, self.dtypes[first]))
+        args = (first, *others)
+        attrs = self.pick(choices_of(op, tuple([self.shape(r) for r in args])))
+        return self.checked(op, args, attrs)
+
+    def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
+        """The op itself, or a calm one (or none) of its first operand where its results would be too large or its
+        operands tie.
+        """
+        values = self.reference.values
+        if op.apart is None or op.apart(*(values[r] for r in args)):
+            made = self.reference.apply(op.name, args, attrs)
+            if all(y.size <= 2 * LARGEST and y.ndim <= 5 and (not y.size or np.abs(y).max() <= LIMIT) for y in made):
+                at = self.add(Apply(op.name, args, attrs, len(made)))
+                return [Ref(at, k) for k in range(len(made))]
+        calm = next((name for name in CALM if name in self.alphabet.ops), None)
+        return self.apply(calm, args[:1]) if calm else [args[0]]
+
+    def _fits(self, op: Op, place: int, ref: Ref) -> bool:
+        return takes(op, self.shape(ref)) and op.domain(place).holds(self.reference.values[ref])
+
+    def _operand(
+        self,
+        op: Op,
+        place: int,
+        accepts: Callable[[Shape], bool],
+        shapes: Sequence[Shape],
+        fresh: bool,
+        dtype: str | None = None,
+        where: Callable[[Ref], bool] | None = None,
+    ) -> Ref:
+        """An existing value that fits (the newest first), or a fresh leaf in the op's domain."""
+        domain = op.domain(place)
+        fitting = [] if fresh else [
+            r
+            for r in self.live
+            if accepts(self.shape(r)) and (dtype is None or self.dtypes[r] == dtype) and (where is None or where(r))
+        ]  # fmt: skip
+        if fitting:
+            choice = self.back(len(fitting) + 1)
+            if choice < len(fitting):
+                at = len(fitting) - 1 - choice
+                for ref in (*fitting[at::-1], *fitting[:at:-1]):
+                    if domain is ANY or domain.holds(self.reference.values[ref]):
+                        return ref
+        value = self.tensor(self.pick(shapes), dtype or self.dtype, domain)
+        return self.leaf(value=value, requires_grad=self.draw(REQUIRES))
+
+    def grow(self, least: int, most: int) -> None:
+        """Between `least` and `most` drawn ops."""
+        for _ in range(least + self.below(most - least + 1)):
+            self.op()
+
+    # -- values with a property ---------------------------------------------------------------------------------------
+
+    def required(self) -> Ref:
+        """A non-empty value that requires grad: one that is there, or a fresh leaf."""
+        options = [r for r in self.live if self.requires(r) and self.reference.values[r].size]
+        if options and self.below(4) < 3:
+            return self.recent(options)
+        return self.leaf(self.pick(_NONEMPTY))
+
+    def nonlinear(self, value: Ref, name: str | None = None) -> Ref:
+        """The result of an op on `value` that surely saves."""
+        name = name or self.pick(self._products())
+        unary = "{1}" not in OPS[name].torch
+        return self.apply(name, (value,) if unary else (value, value))[0]
+
+    def _products(self) -> tuple[str, ...]:
+        named = tuple(n for n in ("multiply", "sin", "square", "sigmoid", "tanh") if n in self.alphabet.ops)
+        return named or self.having("cos", "atan", "softplus", "silu", "gelu")
+
+    def root(self, most: int = 5) -> Ref:
+        """A value whose walk surely needs saved values, at the end of up to `most` drawn ops."""
+        if not self.leaves:
+            self.leaf(self.pick(_NONEMPTY))
+        self.grow(0, most)
+        options = [r for r in self.live if r in self.saving]
+        if options and self.below(4) < 3:
+            return self.recent(options)
+        return self.nonlinear(self.required())
+
+    def beyond(self, value: Ref) -> Ref:
+        """A new value made from `value` by one op that can take it."""
+        for _ in range(2):
+            made = self.op(on=value)[0]
+            if value in operands(self.reference.steps[made.at]) and self.requires(made):
+                return made
+        named = tuple(n for n in ("negative", "sin", "tanh") if n in self.alphabet.ops)
+        return self.apply(self.pick(named), (value,))[0] if named else self.nonlinear(value)
+
+    def rebuild(self, value: Ref) -> Ref:
+        """The same value computed anew, by the same ops from the same leaves."""
+        new: dict[Ref, Ref] = {}
+        for at in sorted(self._ancestors(value)):
+            step = self.reference.steps[at]
+            assert isinstance(step, Apply)
+            made = self.apply(step.op, [new.get(r, r) for r in step.args], step.attrs)
+            new.update({Ref(at, k): ref for k, ref in enumerate(made)})
+        return new.get(value, value)
+
+    def _ancestors(self, value: Ref) -> set[int]:
+        """The ops that a value was made by."""
+        step = self.reference.steps[value.at]
+        if not isinstance(step, Apply):
+            return set()
+        return {value.at}.union(*(self._ancestors(r) for r in step.args))

@@ -1,0 +1,86 @@
+"""Drawing optimizers: which one, its settings, how it is implemented, and how it groups its leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autograd_conformance.ops.optimizers import FUSED, OPTIMIZERS
+from autograd_conformance.programs.language import Attrs, Groups, Ref
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.strategies.building.draft import Draft, Undrawable
+
+Drawn = tuple[str, Attrs, Groups]
+"""An optimizer's name, settings and parameter groups."""
+
+PLAIN: tuple[tuple[str, Attrs], ...] = (
+    ("sgd", (("lr", 0.125),)),
+    ("sgd", (("lr", 0.125), ("momentum", 0.5))),
+    ("sgd", (("lr", 0.125), ("momentum", 0.5), ("nesterov", True))),
+    ("sgd", (("lr", 0.125), ("weight_decay", 0.25))),
+    ("adam", (("lr", 0.125),)),
+    ("adam", (("lr", 0.125), ("betas", (0.5, 0.75)), ("weight_decay", 0.25))),
+)
+"""Optimizers for programs that are about something else, with settings large enough that a step shows."""
+
+
+def plain_optimizer(b: Draft) -> tuple[str, Attrs]:
+    """An optimizer of whichever kind, for a program in which it matters only that it steps."""
+    known = b.alphabet.optimizers
+    found = [(row, given) for row, given in PLAIN if row in known and set(known[row]).issuperset(dict(given))]
+    return b.pick(found if found and b.can(Needs.OPTIMIZERS) else choices(b))
+
+
+def choices(b: Draft, name: str | None = None) -> list[tuple[str, Attrs]]:
+    """The optimizers, or those of a name, that the framework has with settings that it knows, the simplest first."""
+    if not b.can(Needs.OPTIMIZERS):
+        raise Undrawable("the framework claims no optimizers")
+    known = {row: set(settings) for row, settings in b.alphabet.optimizers.items() if name in (None, row)}
+    found = [
+        (row, choice)
+        for row, settings in known.items()
+        for choice in OPTIMIZERS[row].choices
+        if settings.issuperset(key for key, _ in choice)
+    ]
+    if not found:
+        raise Undrawable(f"the framework has no optimizer {name or 'at all'}")
+    return found
+
+
+def variants(b: Draft, name: str) -> list[Attrs]:
+    """The implementations that a framework claims to have of an optimizer, as settings."""
+    return [
+        variant for variant in OPTIMIZERS[name].variants if b.can(Needs.FUSED if variant == FUSED else Needs.FOREACH)
+    ]
+
+
+def optimizer(b: Draft, leaves: Sequence[Ref], name: str | None = None, grouped: bool | None = None) -> Drawn:
+    """An optimizer of leaves: mostly a plain one; now and then in a variant, or with parameter groups."""
+    row, settings = b.pick(choices(b, name))
+    others = variants(b, row)
+    if others and b.below(3) == 2:
+        settings = (*settings, *b.pick(others))
+    if not b.can(Needs.GROUPS) or not (b.below(4) == 3 if grouped is None else grouped):
+        return row, settings, ()
+    return row, settings, groups(b, row, settings, len(leaves))
+
+
+def groups(b: Draft, name: str, settings: Attrs, count: int) -> Groups:
+    """Parameter groups of so many leaves, most of them with one setting of their own."""
+    found: list[tuple[int, Attrs]] = []
+    while count:
+        size = 1 + b.below(count)
+        found.append((size, () if b.below(3) == 2 else _own(b, name, settings)))
+        count -= size
+    return tuple(found)
+
+
+def _own(b: Draft, name: str, settings: Attrs) -> Attrs:
+    """A setting that differs from the optimizer's own, and may be a group's."""
+    row, given = OPTIMIZERS[name], dict(settings)
+    others = [
+        (key, value)
+        for choice in row.choices
+        for key, value in choice
+        if key in row.overrides and key in b.alphabet.optimizers[name] and given.get(key) != value
+    ]
+    return (b.pick([("lr", 0.25), *dict.fromkeys(others)]),)

@@ -1,0 +1,270 @@
+"""Pairs of programs that have to give the same gradients, or multiples of each other: a computation, and two ways to
+ask it for its gradients.
+
+What is related is built in; the computation is drawn: ops of every kind, writes, hooks that scale, parts that are
+detached or not recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from autograd_conformance.ops.row import choices_of
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import (
+    Apply,
+    Backward,
+    Grad,
+    Instruction,
+    Leaf,
+    Literal,
+    Program,
+    Ref,
+    RetainGrad,
+)
+from autograd_conformance.programs.operands import refer
+from autograd_conformance.programs.operands import results as results_of
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.relations.relation import Alike, Related
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.draft import Draw
+from hypothesis import strategies as st
+
+Relations = st.SearchStrategy[Related]
+
+FACTORS = (2.0, 0.5, -1.0, 4.0, -0.25, 1024.0)
+"""Powers of two, and the negatives of some: what is multiplied by them is not rounded."""
+
+TURNS = ("op",) * 12 + ("beyond",) * 3 + ("write", "scale", "unrecorded", "detach", "retain")
+"""What a computation is made of."""
+
+Call = Callable[[Sequence[Ref], Sequence[Literal | None], bool | None], Instruction]
+"""How a call is written: its roots, their cotangents, whether it keeps the graph."""
+
+
+def relation(write: Callable[[Actor], Related]) -> Callable[[], Relations]:
+    """The strategy of the pairs that `write` makes of an actor's draft."""
+
+    @st.composite
+    def drawn(draw: Draw) -> Related:
+        return write(Actor(draw))
+
+    drawn.__name__, drawn.__doc__ = write.__name__, write.__doc__
+    return drawn
+
+
+# -- computations ------------------------------------------------------------------------------------------------------
+
+
+def _compute(a: Actor) -> None:
+    """A computation of up to ten turns, from one leaf on."""
+    a.leaf()
+    for _ in range(1 + a.below(10)):
+        value = a.recent(a.live)
+        match a.draw(st.sampled_from(TURNS)):
+            case "op":
+                a.op()
+            case "beyond" if a.requires(value):
+                a.beyond(value)
+            case "write" if a.can(Needs.WRITES):
+                made = [r for r in a.made() if not a.reference.memory.overlaps_itself(r) and a.walkable(r)]
+                if made:
+                    a.write(a.recent(made))
+            case "scale" if a.can(Needs.HOOKS) and a.requires(value):
+                a.hook(value, "scale", a.pick(FACTORS))
+            case "unrecorded" if a.can(Needs.MODES):
+                with a.under("no_grad"):
+                    a.op()
+            case "detach" if a.can(Needs.DETACH):
+                a.detach(value)
+            case "retain" if a.can(Needs.RETAINS_GRAD) and value in a.made():
+                a.retain(value)
+
+
+def _root(a: Actor, dtype: str | None = None) -> Ref:
+    """A value that can be walked."""
+    made = [r for r in a.made() if a.walkable(r) and a.reference.values[r].size]
+    made = [r for r in made if dtype is None or a.dtypes[r] == dtype]
+    root = a.recent(made) if made else a.nonlinear(a.leaf((3,)))
+    return root if a.can(Needs.COTANGENTS) else a.total(root)
+
+
+def _keeping(a: Actor) -> bool | None:
+    """Whether the last call keeps the graph."""
+    return a.pick((None, True)) if a.can(Needs.RETAIN) else None
+
+
+def _holders(a: Actor) -> list[Ref]:
+    """The values that hold gradients: leaves, and values that were asked to."""
+    retained = [step.target for step in a.reference.steps if isinstance(step, RetainGrad)]
+    return [*(r for r in a.leaves if a.requires(r)), *dict.fromkeys(retained)]
+
+
+def _program(a: Actor, *calls: Instruction) -> Program:
+    return Program(tuple(a.reference.steps), tuple(a.under_modes)).extended(*calls)
+
+
+def _form(a: Actor, roots: Iterable[Ref], leaves: bool = False) -> Call:
+    """Backward over everything, or the functional form, or backward into some values; into some `leaves` only."""
+    due = set().union(*(a.reference.pullback(Backward((r,), (_ones(a, r),))) for r in roots))
+    reached = [r for r in (a.leaves if leaves else a.live) if a.requires(r) and a.reference.slot(r) in due]
+    chosen = tuple(dict.fromkeys(a.recent(reached) for _ in range(1 + a.below(3))))
+    forms: list[Call] = [lambda roots, given, retain: Backward(tuple(roots), tuple(given), retain)]
+    if a.can(Needs.FUNCTIONAL):
+        forms.append(lambda roots, given, retain: Grad(tuple(roots), chosen, tuple(given), retain, allow_unused=True))
+    if a.can(Needs.INPUTS):
+        forms.append(lambda roots, given, retain: Backward(tuple(roots), tuple(given), retain, inputs=chosen))
+    return a.pick((forms[0], *forms))
+
+
+def _ones(a: Actor, root: Ref) -> Literal:
+    shape = a.shape(root)
+    return Literal((1.0,) * int(a.reference.values[root].size), shape, a.dtypes[root])
+
+
+def _given(a: Actor, call: Instruction, at: int) -> list[Ref]:
+    """What a call at some place gives: results of the functional form, or what is held."""
+    if isinstance(call, Grad):
+        return [Ref(at, k) for k in range(len(call.inputs))]
+    assert isinstance(call, Backward)
+    return _holders(a) if call.inputs is None else list(call.inputs)
+
+
+# -- sums and multiples ------------------------------------------------------------------------------------------------
+
+
+@relation
+def sums(a: Actor) -> Related:
+    """Two or three roots: one call on their sum, or on all of them, and one call on each."""
+    _compute(a)
+    terms = [_root(a)]
+    terms += [_root(a, a.dtypes[terms[0]]) for _ in range(1 + a.below(2))]
+    together = a.can(Needs.MULTIPLE_ROOTS) and a.below(2)
+    if not together and len({a.shape(r) for r in terms}) > 1:
+        (total,) = a.having("sum")
+        terms = [a.apply(total, (r,), choices_of(OPS[total], (a.shape(r),))[0])[0] for r in terms]
+    cotangents = [a.cotangent(r) for r in terms] if together else [a.cotangent(terms[0])] * len(terms)
+    call, count = _form(a, terms), len(a.reference.steps)
+    calls = [call((r,), (given,), True) for r, given in zip(terms, cotangents)]
+    second = _program(a, *calls)
+    if together:
+        once = call(terms, cotangents, _keeping(a))
+    else:
+        (add,) = a.having("add")
+        whole = terms[0]
+        for term in terms[1:]:
+            (whole,) = a.apply(add, (whole, term))
+        once = call((whole,), (cotangents[0],), _keeping(a))
+    first = _program(a, once)
+    several = [_given(a, each, count + n) for n, each in enumerate(calls)]
+    mine = _given(a, once, len(first) - 1)
+    if isinstance(once, Grad):
+        return Related("relations/sum", first, second, tuple(map(Alike, mine, zip(*several))))
+    return Related("relations/sum", first, second, tuple(Alike(r, (r,)) for r in mine))
+
+
+@relation
+def scalings(a: Actor) -> Related:
+    """One call with a cotangent, and one with a multiple of it."""
+    _compute(a)
+    root, factor = _root(a), a.pick(FACTORS)
+    given = a.cotangent(root)
+    plain = _ones(a, root) if given is None else given
+    scaled = Literal(tuple(factor * x for x in plain.data), plain.shape, plain.dtype)
+    call, retain = _form(a, [root]), _keeping(a)
+    first, second = call((root,), (scaled,), retain), call((root,), (given,), retain)
+    same = _given(a, first, len(a.reference.steps))
+    alike = tuple(Alike(r, (r,), factor) for r in same)
+    return Related("relations/scaling", _program(a, first), _program(a, second), alike)
+
+
+@relation
+def repetitions(a: Actor) -> Related:
+    """Two to five calls that retain the graph, and one call."""
+    _compute(a)
+    root, count = _root(a), len(a.reference.steps)
+    given, times = a.cotangent(root), 2 + a.below(4)
+    call = _form(a, [root])
+    one = call((root,), (given,), _keeping(a))
+    several = [call((root,), (given,), True) for _ in range(times - 1)] + [one]
+    first, second = _program(a, *several), _program(a, one)
+    if isinstance(one, Grad):
+        its = _given(a, one, count)
+        alike = [Alike(Ref(count + n, r.output), (r,)) for n in range(times) for r in its]
+    else:
+        alike = [Alike(r, (r,), float(times)) for r in _given(a, one, count)]
+    return Related("relations/repeated", first, second, tuple(alike))
+
+
+# -- sharing -----------------------------------------------------------------------------------------------------------
+
+
+@relation
+def sharings(a: Actor) -> Related:
+    """A value used several times, and the same value computed anew for one of its uses."""
+    a.leaf()
+    a.grow(0, 6)
+    value = a.nonlinear(a.required()) if a.below(2) else _root(a)
+    uses = [a.beyond(value) for _ in range(1 + a.below(3))]
+    a.grow(0, 2)
+    again = a.pick(("multiply", "add", "subtract", "negative"))
+    if again in a.alphabet.ops and again != "negative":
+        uses.append(a.apply(again, (value, value))[0])
+    else:
+        uses.append(a.nonlinear(value))
+    root = _joined(a, uses)
+    root = root if a.can(Needs.COTANGENTS) else a.total(root)
+    call = _form(a, [root], leaves=True)((root,), (a.cotangent(root),), _keeping(a))
+    first = _program(a, call)
+    places = [(at, k) for at, step in enumerate(first) if isinstance(step, Apply) for k in _places(step, value)]
+    at, place = a.pick(places[::-1])
+    second, new = apart(first, value, at, place, deep=not a.below(2))
+    mine = [r for r in _given(a, call, len(first) - 1) if isinstance(first[r.at], (Leaf, Grad))]
+    return Related("relations/sharing", first, second, tuple(Alike(r, (new[r],)) for r in mine))
+
+
+def _joined(a: Actor, values: Sequence[Ref]) -> Ref:
+    """The sum of values, or of their totals."""
+    if len({(a.shape(v), a.dtypes[v]) for v in values}) > 1:
+        (total,) = a.having("sum")
+        values = [a.apply(total, (v,), choices_of(OPS[total], (a.shape(v),))[0])[0] for v in values]
+    (add,) = a.having("add")
+    made = values[0]
+    for other in values[1:]:
+        if a.dtypes[other] == a.dtypes[made]:
+            (made,) = a.apply(add, (made, other))
+    return made
+
+
+def _places(step: Apply, value: Ref) -> list[int]:
+    return [k for k, ref in enumerate(step.args) if ref == value]
+
+
+def apart(program: Program, value: Ref, at: int, place: int, deep: bool) -> tuple[Program, dict[Ref, Ref]]:
+    """The program in which instruction `at` takes, in one place, the value computed anew: its op alone, or (`deep`)
+    everything from the leaves on; and where each of the program's values is in it. There are no writes.
+    """
+    new: dict[Ref, Ref] = {}
+    steps: list[Instruction] = []
+    for number, step in enumerate(program):
+        made = refer(step, new)
+        if number == at:
+            copies: dict[Ref, Ref] = dict(new)
+            for older in sorted(_makers(program, value) if deep else {value.at}):
+                copied = refer(program[older], copies)
+                copies.update({Ref(older, k): Ref(len(steps), k) for k in range(results_of(copied))})
+                steps.append(copied)
+            assert isinstance(made, Apply)
+            args = (*made.args[:place], copies[value], *made.args[place + 1 :])
+            made = Apply(made.op, args, made.attrs, made.results)
+        new.update({Ref(number, k): Ref(len(steps), k) for k in range(results_of(step))})
+        steps.append(made)
+    return Program(tuple(steps)), new
+
+
+def _makers(program: Program, value: Ref) -> set[int]:
+    """The ops that a value was made by."""
+    step = program[value.at]
+    if not isinstance(step, Apply):
+        return set()
+    return {value.at}.union(*(_makers(program, r) for r in step.args))

@@ -1,0 +1,202 @@
+"""Programs put into another order, and programs put among the instructions of others: neither may change anything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from autograd_conformance.programs.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    Detach,
+    Grad,
+    Held,
+    Hook,
+    Instruction,
+    Leaf,
+    Program,
+    Ref,
+    RetainGrad,
+    Write,
+    ZeroGrad,
+)
+from autograd_conformance.programs.operands import operands, refer, results
+from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.strategies.building.draft import RETAIN, Draw, Undrawable
+from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.random_programs import programs
+from autograd_conformance.strategies.sequences import sequences
+from autograd_conformance.strategies.situations import (
+    accumulation,
+    errors,
+    functional,
+    gradients,
+    higher,
+    hooks,
+    modes,
+    optimizers,
+    views,
+    writes,
+)
+from hypothesis import strategies as st
+
+PURE = (Leaf, Apply, Detach)
+"""Instructions that only read values: each may stand anywhere behind what it reads."""
+
+CALLS = (Backward, Grad, ZeroGrad, RetainGrad, Hook)
+"""Instructions that keep their order among each other; nothing else keeps its place because of them."""
+
+WIDE: tuple[Callable[[], st.SearchStrategy[Program]], ...] = (
+    gradients.whole_graphs,
+    writes.written_values,
+    accumulation.replaced_gradients,
+    hooks.retained_gradients,
+    hooks.changing_hooks,
+    writes.recorded_writes,
+    optimizers.steps,
+    views.view_histories,
+    functional.functional_gradients,
+    functional.inner_inputs,
+    modes.unrecorded_calls,
+    writes.written_saved,
+    errors.failing_walks,
+    hooks.raising_hooks,
+    errors.refused,
+    higher.held_derivatives,
+    accumulation.assigned_objects,
+    higher.penalised_gradients,
+    hooks.accumulated_hooks,
+    modes.restored,
+    modes.frozen_leaves,
+)
+"""Situations of every family, of which some program is drawn."""
+
+
+@st.composite
+def any_program(draw: Draw) -> Program:
+    """A program of any kind, as far as the framework claims what it needs."""
+    make = draw(st.sampled_from((programs, programs, sequences, sequences, *WIDE)))
+    try:
+        return draw(make())
+    except Undrawable:
+        return draw(programs())
+
+
+@st.composite
+def forests(draw: Draw) -> Program:
+    """Two to four chains of ops from leaves of their own, each value used once, and a call for each."""
+    b = Builder(draw)
+    ends: list[Ref] = []
+    for _ in range(2 + b.below(3)):
+        value = b.nonlinear(b.leaf(b.pick(((3,), (2, 3), (), (2, 2)))))
+        for _ in range(b.below(3)):
+            value = next((r for r in b.op(fresh=False, on=value) if b.requires(r)), value)
+        ends.append(value)
+    for end in ends:
+        b.backward(end, retain=b.draw(RETAIN))
+    return b.program()
+
+
+# -- another order -----------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def orders(draw: Draw) -> Related:
+    """A program, and the same with one to six instructions moved as far as nothing depends on it."""
+    program = draw(st.one_of(any_program(), forests()))
+    before = needs(program)
+    order = list(range(len(program)))
+    for _ in range(draw(st.integers(1, 6))):
+        ways = [(at, places) for at in order if (places := _elsewhere(order, at, before))]
+        if ways:
+            at, places = draw(st.sampled_from(ways))
+            order.remove(at)
+            order.insert(draw(st.sampled_from(places)), at)
+    second, new = arranged([(program, at) for at in order])
+    same = tuple((at, new[0][Ref(at)].at) for at in range(len(program)))
+    return Related("relations/order", program, second, same=same, exact=single(program), torn=True)
+
+
+def _elsewhere(order: Sequence[int], at: int, before: Sequence[set[int]]) -> list[int]:
+    """The places where an instruction may be put among all others, but for the one where it is."""
+    rest = [other for other in order if other != at]
+    lowest = max((k + 1 for k, other in enumerate(rest) if other in before[at]), default=0)
+    highest = min((k for k, other in enumerate(rest) if at in before[other]), default=len(rest))
+    return [place for place in range(lowest, highest + 1) if place != order.index(at)]
+
+
+def needs(program: Program) -> list[set[int]]:
+    """For each instruction those that have to stand before it.
+
+    Where gradients are values, too, a call may change values in place, and all others keep their places around it.
+    """
+    values = any(isinstance(step, (Held, AssignGrad)) for step in program)
+    calls = (RetainGrad, Hook) if values else CALLS
+    found: list[set[int]] = []
+    barrier: int | None = None
+    call: int | None = None
+    for at, step in enumerate(program):
+        before = {ref.at for ref in operands(step)}
+        if isinstance(step, calls) and call is not None:
+            before.add(call)
+        if not isinstance(step, (*PURE, *calls)):
+            before = set(range(at))
+        elif barrier is not None and not isinstance(step, Leaf):
+            before.add(barrier)
+        if not isinstance(step, PURE):
+            call = at
+        barrier = at if not isinstance(step, (*PURE, *calls)) else barrier
+        found.append(before)
+    return found
+
+
+def single(program: Program) -> bool:
+    """Whether no value gets contributions from two instructions, which might be added in either order."""
+    uses: Counter[Ref] = Counter()
+    for step in program:
+        match step:
+            case Write() | Backward(create_graph=True) | Grad(create_graph=True):
+                return False
+            case Apply() | Detach():
+                uses.update(set(operands(step)))
+            case Backward(roots) | Grad(roots) if len(roots) > 1:
+                uses.update(roots)
+    return all(count < 2 for count in uses.values())
+
+
+# -- among another program ---------------------------------------------------------------------------------------------
+
+
+@st.composite
+def interleavings(draw: Draw) -> Related:
+    """A program, and the same with the instructions of another one between its own."""
+    program, other = draw(any_program()), draw(any_program())
+    turns = draw(st.integers(0, 2 ** (len(program) + len(other)) - 1))
+    mine, its = list(range(len(program))), list(range(len(other)))
+    steps: list[tuple[Program, int]] = []
+    while mine or its:
+        from_other = not mine or (its and turns & 1)
+        steps.append((other, its.pop(0)) if from_other else (program, mine.pop(0)))
+        turns >>= 1
+    second, new = arranged(steps, (program, other))
+    same = tuple((at, new[0][Ref(at)].at) for at in range(len(program)))
+    return Related("relations/interleaved", program, second, same=same, exact=True)
+
+
+def arranged(
+    steps: Sequence[tuple[Program, int]], of: Sequence[Program] | None = None
+) -> tuple[Program, list[dict[Ref, Ref]]]:
+    """The program of some programs' instructions in a given order, and where the values of each are in it.
+
+    An instruction that makes no value has its place there, too.
+    """
+    programs_of = list(of or (steps[0][0],))
+    places: list[dict[Ref, Ref]] = [{} for _ in programs_of]
+    made: list[Instruction] = []
+    for program, at in steps:
+        new = places[next(n for n, each in enumerate(programs_of) if each is program)]
+        step = program[at]
+        made.append(refer(step, new))
+        new.update({Ref(at, k): Ref(len(made) - 1, k) for k in range(max(1, results(step)))})
+    return Program(tuple(made), tuple(program.mode(at) for program, at in steps)), places

@@ -1,0 +1,148 @@
+"""Pairs of programs around networks: a module and the same op by op, a packed batch and each of its sequences alone.
+
+Every result is multiplied by a leaf of its own before it is walked: that leaf's gradient is the result itself, so that
+values are compared, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from autograd_conformance.programs.language import Backward, Instruction, Leaf, Literal, Program, Ref
+from autograd_conformance.programs.operands import operands, refer
+from autograd_conformance.programs.operands import results as results_of
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.relations.relation import Alike, Related
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.networks.network import WEIGHT, Network, op
+from autograd_conformance.strategies.networks.recurrent import Recurrent, recurrent
+from autograd_conformance.strategies.relations.gradients import relation
+from autograd_conformance.strategies.situations.networks import network
+
+LENGTHS = ((3, 1), (2, 3), (1, 3, 2))
+"""The lengths of a batch's sequences."""
+
+
+def _calls(a: Actor, roots: Sequence[Ref], cotangents: Sequence[Literal]) -> list[Backward]:
+    """One call of all roots, or one call of each where the framework takes one at a time."""
+    given: list[Literal | None] = list(cotangents)
+    if not a.can(Needs.COTANGENTS):
+        roots, given = [a.total(root) for root in roots], [None] * len(roots)
+    if a.can(Needs.MULTIPLE_ROOTS) or len(roots) == 1:
+        return [Backward(tuple(roots), tuple(given))]
+    a.claims(Needs.RETAIN)
+    return [Backward((root,), (ct,), True) for root, ct in zip(roots, given, strict=True)]
+
+
+def only(
+    steps: Sequence[Instruction], kept: Sequence[Ref], calls: Sequence[Backward]
+) -> tuple[Program, dict[Ref, Ref]]:
+    """The program of some calls without what they do not need, but for the leaves `kept`; where values are in it."""
+    needed = {ref.at for ref in kept} | {ref.at for call in calls for ref in call.roots}
+    for at in range(len(steps) - 1, -1, -1):
+        if at in needed:
+            needed.update(ref.at for ref in operands(steps[at]))
+    new: dict[Ref, Ref] = {}
+    made: list[Instruction] = []
+    for at in sorted(needed):
+        new.update({Ref(at, k): Ref(len(made), k) for k in range(results_of(steps[at]))})
+        made.append(refer(steps[at], new))
+    return Program((*made, *(refer(call, new) for call in calls))), new
+
+
+def _related(
+    a: Actor,
+    rule: str,
+    first: tuple[list[Ref], list[Literal]],
+    second: tuple[list[Ref], list[Literal]],
+    kept: list[Ref],
+) -> Related:
+    """Two programs of roots and their cotangents, after which the leaves `kept` hold the same."""
+    calls = _calls(a, *first), _calls(a, *second)
+    steps = a.reference.steps
+    (one, here), (other, there) = (only(steps, kept, each) for each in calls)
+    alike = tuple(Alike(here[ref], (there[ref],)) for ref in kept if a.requires(ref))
+    return Related(rule, one, other, alike)
+
+
+def _kept(a: Actor) -> list[Ref]:
+    """The leaves so far: parameters, inputs, probes."""
+    return [Ref(at) for at, step in enumerate(a.reference.steps) if isinstance(step, Leaf)]
+
+
+def _chosen(a: Actor, results: Sequence[Ref]) -> list[int]:
+    """Which of the results are walked: all of them, or one."""
+    return list(range(len(results))) if a.below(2) else [a.below(len(results))]
+
+
+def _both_ways(a: Actor, rule: str, made: Network) -> Related:
+    """A network by its modules, and the same op by op."""
+    inputs = made.inputs(a, bool(a.below(4)))
+    results = made.module(a, *inputs)
+    chosen = _chosen(a, results)
+    probes = [a.leaf(a.shape(results[k]), True, WEIGHT) for k in chosen]
+    cotangents = [a.tensor(a.shape(probe), a.dtype, WEIGHT) for probe in probes]
+    kept, again = _kept(a), made.composed(a, *inputs)
+    first, second = (
+        [op(a, "multiply", way[k], probe) for k, probe in zip(chosen, probes, strict=True)] for way in (results, again)
+    )
+    return _related(a, rule, (first, cotangents), (second, cotangents), kept)
+
+
+@relation
+def modules(a: Actor) -> Related:
+    """A network of any kind that is not recurrent, both ways."""
+    return _both_ways(a, "networks/module", network(a))
+
+
+@relation
+def recurrent_modules(a: Actor) -> Related:
+    """A recurrent network, both ways."""
+    made = recurrent(a, frozen=True)
+    made.needs_modules(a)
+    return _both_ways(a, "recurrent/module", made)
+
+
+@relation
+def packed(a: Actor) -> Related:
+    """Sequences of several lengths in one padded batch, and each of them alone."""
+    made = recurrent(a, frozen=True)
+    made.needs_modules(a)
+    lengths = a.pick(LENGTHS)
+    x = made.sequence(a, max(lengths), len(lengths), bool(a.below(4)))
+    starts = made.first(a, x, bool(a.below(2))) if made.settings.state else []
+    results = made.packed(a, lengths, x, *starts)
+    chosen = _chosen(a, results)
+    probes = [a.leaf(a.shape(results[k]), True, WEIGHT) for k in chosen]
+    cotangents = [a.tensor(a.shape(probe), a.dtype, WEIGHT) for probe in probes]
+    kept = _kept(a)
+    whole = [op(a, "multiply", results[k], probe) for k, probe in zip(chosen, probes, strict=True)]
+    roots, given = [], []
+    for number, length in enumerate(lengths):
+        alone = made.module(a, _cut(a, made, x, number, length), *(_one(a, s, 1, number) for s in starts))
+        for k, probe, ct in zip(chosen, probes, cotangents, strict=True):
+            part = _one(a, probe, 1, number) if k else _cut(a, made, probe, number, length)
+            roots.append(op(a, "multiply", alone[k], part))
+            given.append(_part(ct, made, number, length if k == 0 else None))
+    return _related(a, "recurrent/packed", (whole, cotangents), (roots, given), kept)
+
+
+def _one(a: Actor, value: Ref, dim: int, number: int) -> Ref:
+    """One of a batch, which stays a batch."""
+    return op(a, "narrow", value, dim=dim, start=number, length=1)
+
+
+def _cut(a: Actor, made: Recurrent, value: Ref, number: int, length: int) -> Ref:
+    """One sequence of a batch, without its padding."""
+    along = made.along(a, value)
+    return op(a, "narrow", _one(a, value, 1 - along, number), dim=along, start=0, length=length)
+
+
+def _part(whole: Literal, made: Recurrent, number: int, length: int | None) -> Literal:
+    """The part of a cotangent that belongs to one of a batch; `length` is that of its sequence, where it is one."""
+    values = np.array(whole.data).reshape(whole.shape)
+    along, dim = (1, 0) if made.settings.batch_first and length is not None else (0, 1)
+    values = np.take(values, [number], axis=dim)
+    values = values if length is None else np.take(values, range(length), axis=along)
+    return Literal(tuple(values.ravel().tolist()), values.shape, whole.dtype)

@@ -1,0 +1,122 @@
+"""Pairs of loops that have to give the same: the parts of a batch and the whole, several calls and one, networks apart
+and side by side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from autograd_conformance.programs.language import Program, Ref
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.relations.relation import Alike, Related
+from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.op_builder import LIMIT
+from autograd_conformance.strategies.relations.gradients import relation
+from autograd_conformance.strategies.relations.interleaving import arranged
+from autograd_conformance.strategies.training.drawing import planned
+from autograd_conformance.strategies.training.loop import Loop
+from autograd_conformance.strategies.training.losses import losses
+from autograd_conformance.strategies.training.nets import SMOOTH
+from autograd_conformance.strategies.training.plan import PATTERNS, Plan
+from hypothesis import reject
+
+
+def _plan(a: Actor, name: str) -> Plan:
+    return planned(a, PATTERNS[name], ())
+
+
+def _again(a: Actor, plan: Plan) -> Actor:
+    """A draft of its own for the other of two programs; nothing is drawn there."""
+    return Actor(a.draw, plan.dtype)
+
+
+def _related(rule: str, first: Loop, second: Loop) -> Related:
+    """Two loops whose parameters end with the same gradients; they are made first, and so have the same names."""
+    a, b = first.a, second.a
+    if any(np.abs(value).max(initial=0) > LIMIT for x in (a, b) for value in x.reference.values.values()):
+        reject()
+    parameters = [p for leaves in first.leaves for p in leaves if a.requires(p)]
+    one, other = (Program(tuple(x.reference.steps), tuple(x.under_modes)) for x in (a, b))
+    return Related(rule, one, other, tuple(Alike(p, (p,)) for p in parameters))
+
+
+def _calm(a: Actor, plan: Plan) -> Plan:
+    """The plan with no more iterations than leave its numbers small: where they grow, an op stands in for another."""
+    loop = Loop(plan, _again(a, plan))
+    for i in range(plan.iterations - 1):
+        loop.turn(0, i, lambda i: losses(loop, i)[:1])
+        if loop.is_wild():
+            return replace(plan, iterations=max(1, i))
+    return plan
+
+
+def _before(loop: Loop) -> int:
+    """Iterations that are the same in both programs, but for the last one; the number of that."""
+    count = loop.plan.iterations - 1
+    for i in range(count):
+        loop.turn(0, i, lambda i: losses(loop, i)[:1])
+    loop.zero(0)
+    return count
+
+
+@relation
+def micro_batches(a: Actor) -> Related:
+    """Some iterations, and then the gradient of a batch: in the second program that of its parts, accumulated."""
+    plan = _plan(a, "micro-batches")
+    plan = replace(plan, clip=None, activation=plan.activation if plan.activation in SMOOTH else "tanh")
+    plan = _calm(a, plan)
+    whole, parted = Loop(plan, a), Loop(plan, _again(a, plan))
+    for loop in (whole, parted):
+        _before(loop)
+    last, rows = plan.iterations - 1, plan.batch * plan.count
+    name = plan.loss if plan.loss in ("mse_loss", "bce_with_logits") else "mse_loss"
+    samples, targets = (whole.numbers(role, last, (rows, n)) for role, n in (("whole", plan.wide), ("aim", plan.out)))
+    targets = abs(targets)
+
+    def lose(loop: Loop, begin: int, end: int) -> Ref:
+        result = loop.call(0, loop.leaf(samples[begin:end], False))
+        return loop.apply(name, result, loop.leaf(targets[begin:end], False), reduction=plan.reduction)
+
+    whole.backward(lose(whole, 0, rows))
+    for part in range(plan.count):
+        loss = lose(parted, part * plan.batch, (part + 1) * plan.batch)
+        if plan.reduction == "mean":
+            loss = parted.apply("multiply_scalar", loss, scalar=1 / plan.count)
+        parted.backward(loss)
+    return _related("training/micro-batches", whole, parted)
+
+
+@relation
+def several_losses(a: Actor) -> Related:
+    """Some iterations, and then several losses of one result: walked one by one, in the second program their sum."""
+    plan = _calm(a, replace(_plan(a, "several losses"), clip=None))
+    each, once = Loop(plan, a), Loop(plan, _again(a, plan))
+    for loop in (each, once):
+        last = _before(loop)
+        found = losses(loop, last)
+        loop.walk(0, found if loop is each else [loop.total(found)])
+    return _related("training/losses", each, once)
+
+
+@relation
+def networks_apart(a: Actor) -> Related:
+    """A loop, and the same loop with the instructions of another one between its own."""
+    a.claims(Needs.OPTIMIZERS)
+    names = [name for name, row in PATTERNS.items() if row.order == 1 and a.can(*row.needs)]
+    made: list[Program] = []
+    for _ in range(2):
+        b = Actor(a.draw, a.dtype)
+        loop = Loop(_plan(b, b.pick(names)), b)
+        loop.pattern.run(loop)
+        made.append(Program(tuple(b.reference.steps), tuple(b.under_modes)))
+    mine, its = (list(range(len(program))) for program in made)
+    order: list[tuple[Program, int]] = []
+    stride = 1 + a.below(8)
+    while mine or its:
+        for program, rest in zip(made, (mine, its), strict=True):
+            order += [(program, at) for at in rest[:stride]]
+            del rest[:stride]
+    second, places = arranged(order, made)
+    same = tuple((at, places[0][Ref(at)].at) for at in range(len(made[0])))
+    return Related("training/apart", made[0], second, same=same, exact=True)

@@ -1,0 +1,287 @@
+"""Directed pairs: an op, one of its operands or results, a way to write to it, and a time, each as a program.
+
+What an op's derivative needs may be an operand or a result; a write to it before the graph is walked is where a
+framework that misses it gives a wrong gradient without a word. So no pair is left to chance: for every row of the
+catalogue there is a program for each value that it reads or makes, each way to change that value in place, and each
+time to do so. The programs are fixed: operands come from a generator whose seed is the row's name.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+from autograd_conformance.ops.catalogue import WRITES, row_of
+from autograd_conformance.ops.row import choices_of, rest_of, takes
+from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.tables import Op
+from autograd_conformance.programs.language import (
+    Apply,
+    Attrs,
+    Backward,
+    Detach,
+    Instruction,
+    Leaf,
+    Literal,
+    Modes,
+    Program,
+    Ref,
+    Shape,
+    Step,
+    Write,
+)
+from autograd_conformance.reference.staging.derivatives import array, forward_of
+from autograd_conformance.strategies.building.tensors import literal
+
+ATTEMPTS = 50
+"""Draws of operands before a choice of those that require grad is given up."""
+
+LARGEST = 1e3
+"""The largest magnitude of a result: beyond it a write would bring infinities about."""
+
+
+class Way(Enum):
+    """How a value is changed in place."""
+
+    DIRECT = "under no_grad"
+    VIEW = "through a view, under no_grad"
+    DETACHED = "through a detached alias"
+    RECORDED = "in grad mode"
+    STEP = "by an optimizer's step"
+
+
+class Time(Enum):
+    """When it is changed."""
+
+    BEFORE = "before the only backward call"
+    BETWEEN = "between two backward calls"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is written to: an operand of a row, or a result, by its number."""
+
+    operand: bool
+    number: int
+
+    def __str__(self) -> str:
+        return f"{'operand' if self.operand else 'result'} {self.number}"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A row on fixed operands: their values, which of them require grad, and what cotangents the results get. Where it
+    is `turned`, operands with several dimensions are transposed views: what is saved may then be a copy.
+    """
+
+    row: Op
+    attrs: Attrs
+    operands: tuple[Literal, ...]
+    requires: tuple[bool, ...]
+    cotangents: tuple[Literal, ...]
+    turned: bool
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What can be written to: a write leaves no old value of its own target behind, and elements of a result that
+        lie in one place may not be written.
+        """
+        first = 1 if self.row.name in WRITES else 0
+        operands = tuple(Target(True, k) for k in range(first, len(self.operands)))
+        results = () if self.row.overlaps else tuple(Target(False, k) for k in range(len(self.cotangents)))
+        return tuple(t for t in (*operands, *results) if size(self._shape(t)))
+
+    def _shape(self, target: Target) -> Shape:
+        return (self.operands if target.operand else self.cotangents)[target.number].shape
+
+    def ways(self, target: Target) -> tuple[Way, ...]:
+        """The ways in which a target can be written to."""
+        ways = [Way.DIRECT, Way.VIEW, Way.DETACHED]
+        if target.operand or not self.row.multi:  # several views of one value may refuse recorded writes
+            ways.append(Way.RECORDED)
+        if target.operand and self.requires[target.number]:
+            ways.append(Way.STEP)
+        return tuple(ways)
+
+    @property
+    def pairs(self) -> tuple[tuple[Target, Way, Time], ...]:
+        """Every target with every way and every time."""
+        return tuple((t, way, time) for t in self.targets for way, time in product(self.ways(t), Time))
+
+    def untouched(self) -> Program:
+        """The program in which nothing is written: one that breaks a rule says nothing of writes."""
+        making = _Making(self, None)
+        making.walk(retain=True)
+        return making.program()
+
+    def program(self, target: Target, way: Way, time: Time) -> Program:
+        """The program of a pair: the row on its operands, the write, and the backward call or calls."""
+        making = _Making(self, target.number if way is Way.STEP else None)
+        if time is Time.BETWEEN:
+            making.walk(retain=True)
+        making.write(target, way, time)
+        making.walk()
+        return making.program()
+
+
+class _Making:
+    """A program in the making; `bare` is the operand that is a leaf itself, where one is."""
+
+    def __init__(self, sample: Sample, bare: int | None) -> None:
+        self.sample, self.bare = sample, bare
+        self.steps: list[Instruction] = []
+        self.modes: list[Modes] = []
+        self.leaves = [self.add(Leaf(self.laid(x), r)) for x, r in zip(sample.operands, sample.requires, strict=True)]
+        self.operands = [self.operand(k, x) for k, x in enumerate(sample.operands)]
+        row, count = sample.row, len(sample.cotangents)
+        if row.name in WRITES:
+            self.add(Write(row.name, self.operands[0], tuple(self.operands[1:]), sample.attrs))
+            self.results = self.operands[:1]
+        else:
+            made = self.add(Apply(row.name, tuple(self.operands), sample.attrs, count))
+            self.results = [Ref(made.at, k) for k in range(count)]
+
+    def add(self, step: Instruction, *modes: str) -> Ref:
+        self.steps.append(step)
+        self.modes.append(modes)
+        return Ref(len(self.steps) - 1)
+
+    def laid(self, value: Literal) -> Literal:
+        """A leaf's value, transposed where its operand is to be a transposed view."""
+        if not self.turns(value):
+            return value
+        return Literal(tuple(array(value).swapaxes(-1, -2).ravel().tolist()), _swapped(value.shape), value.dtype)
+
+    def turns(self, value: Literal) -> bool:
+        return self.sample.turned and len(value.shape) > 1
+
+    def operand(self, k: int, value: Literal) -> Ref:
+        """What the row is applied to: no leaf, unless the leaf is what is written to."""
+        made = self.leaves[k] if k == self.bare else self.add(Apply("clone", (self.leaves[k],)))
+        return self.add(Apply("matrix_transpose", (made,))) if self.turns(value) else made
+
+    def walk(self, retain: bool | None = None) -> None:
+        self.add(Backward(tuple(self.results), self.sample.cotangents, retain))
+
+    def write(self, target: Target, way: Way, time: Time) -> None:
+        value = (self.operands if target.operand else self.results)[target.number]
+        match way:
+            case Way.DIRECT:
+                self.add(_changed(value), "no_grad")
+            case Way.VIEW:
+                self.add(_changed(self.add(Apply("expand_dims", (value,), (("dim", 0),)))), "no_grad")
+            case Way.DETACHED:
+                self.add(_changed(self.add(Detach(value))))
+            case Way.RECORDED:
+                self.add(_changed(value))
+            case Way.STEP:
+                leaf = self.leaves[target.number]
+                if time is Time.BEFORE:
+                    self.add(Backward((leaf,), (_ones(self.laid(self.sample.operands[target.number])),)))
+                self.add(Step((leaf,), "sgd", (("lr", 0.5),)))
+
+    def program(self) -> Program:
+        return Program(tuple(self.steps), tuple(self.modes))
+
+
+def _swapped(shape: Shape) -> Shape:
+    return (*shape[:-2], shape[-1], shape[-2])
+
+
+def _changed(value: Ref) -> Write:
+    """A write that changes sign and size of every element that is not zero."""
+    return Write("mul_scalar_", value, (), (("scalar", -0.5),))
+
+
+def _ones(like: Literal) -> Literal:
+    return Literal((1.0,) * len(like.data), like.shape, like.dtype)
+
+
+# -- samples ----------------------------------------------------------------------------------------------------------
+
+
+def subsets(count: int) -> tuple[tuple[bool, ...], ...]:
+    """Which operands may require grad, all of them first: any of up to two, one or all of more."""
+    if count <= 2:
+        return tuple(r for r in product((True, False), repeat=count) if any(r))
+    return ((True,) * count, *(tuple(i == k for i in range(count)) for k in range(count)))
+
+
+@lru_cache(maxsize=None)
+def samples(name: str, dtypes: tuple[str, ...]) -> tuple[Sample, ...]:
+    """A row's samples: each choice of operands that require grad on operands of its own, laid out plainly and turned;
+    dtypes take turns.
+    """
+    row = row_of(name)
+    shapes = [
+        (first, *rest) for first in row.fresh if size(first) and takes(row, first) for rest in rest_of(row, first)
+    ]
+    found = []
+    for count, turned in product(sorted(set(map(len, shapes))), (False, True)):
+        for k, requires in enumerate(subsets(count)):
+            fitting = [s for s in shapes if len(s) == count and (not turned or any(len(shape) > 1 for shape in s))]
+            rng = np.random.default_rng(zlib.crc32(f"{name} {count} {k} {turned}".encode()))
+            dtype = dtypes[(k + turned) % len(dtypes)]
+            sample = _sample(row, fitting, requires, turned, rng, dtype)
+            if sample is not None:
+                found.append(sample)
+    return tuple(found)
+
+
+def _sample(
+    row: Op,
+    options: list[tuple[Shape, ...]],
+    requires: tuple[bool, ...],
+    turned: bool,
+    rng: np.random.Generator,
+    dtype: str,
+) -> Sample | None:
+    for _ in range(ATTEMPTS if options else 0):
+        shapes = options[int(rng.integers(len(options)))]
+        choices = choices_of(row, shapes)
+        attrs = choices[int(rng.integers(len(choices)))]
+        operands = tuple(literal(rng.bytes(size(s)), s, dtype, row.domain(k)) for k, s in enumerate(shapes))
+        values = [array(x) for x in operands]
+        if row.apart is not None and not row.apart(*values):
+            continue
+        made = forward_of(row.name, attrs, shapes)(*values)
+        if made[0].size and all(np.abs(y).max(initial=0.0) <= LARGEST for y in made):
+            cotangents = tuple(literal(rng.bytes(y.size), np.shape(y), row.dtype or dtype) for y in made)
+            return Sample(row, attrs, operands, requires, cotangents, turned)
+    return None
+
+
+# -- counting ---------------------------------------------------------------------------------------------------------
+
+
+def programs(name: str, dtypes: Sequence[str]) -> Iterator[tuple[Sample, Target, Way, Time]]:
+    """Every pair of every sample of a row."""
+    for sample in samples(name, tuple(dtypes)):
+        for pair in sample.pairs:
+            yield (sample, *pair)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many rows, operands and results, pairs of one with a way and a time, and programs there are."""
+
+    rows: int
+    values: int
+    pairs: int
+    programs: int
+
+
+def coverage(names: Sequence[str], dtypes: Sequence[str] = ("float64",)) -> Coverage:
+    """What the programs of some rows cover."""
+    found = [(name, *rest) for name in names for _, *rest in programs(name, dtypes)]
+    return Coverage(
+        len({name for name, *_ in found}),
+        len({(name, target) for name, target, *_ in found}),
+        len(set(found)),
+        len(found),
+    )

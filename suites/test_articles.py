@@ -1,0 +1,65 @@
+"""Documents: what the articles claim, claim by claim, and the situations that their examples are instances of.
+
+A test passes where the framework behaves as the official semantics say, which may be other than what an article says.
+What the programs of a claim show of the article goes into the report.
+"""
+
+from __future__ import annotations
+
+import pytest
+from autograd_conformance.frameworks.base import Framework
+from autograd_conformance.harness.check import Broken
+from autograd_conformance.harness.pages.claims import observing
+from autograd_conformance.harness.replay import needs
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Apply, Program
+from autograd_conformance.programs.text import parse
+from autograd_conformance.rules.articles import CLAIMS
+from autograd_conformance.rules.articles.claim import Claim
+from autograd_conformance.rules.articles.decide import came_true, verdict
+from autograd_conformance.strategies.articles import DOCUMENTED
+from hypothesis import given
+from hypothesis import strategies as st
+
+rule = pytest.mark.rule
+KNOWN = frozenset(OPS)
+TESTABLE = [claim for claim in CLAIMS if not claim.untestable]
+
+
+@rule("documents/claims")
+@pytest.mark.parametrize("claim", TESTABLE, ids=lambda claim: claim.key)
+def test_claim(check, claim: Claim):
+    found: list[bool | None] = []
+    observe = observing(check.framework)
+    broken, lacking = None, set()
+    for case in (*claim.right, *claim.wrong):
+        program = parse(case.program, KNOWN)
+        missing = _missing(program, check.framework)
+        lacking |= missing
+        if missing:
+            found.append(None)
+            continue
+        try:
+            check(program)
+        except Broken as error:
+            broken = broken or error
+        found.append(came_true(case, observe(case)))
+    check.articles[claim.key] = verdict(claim, found)
+    if broken:
+        raise broken
+    if not check.programs:
+        pytest.skip(f"needs {', '.join(sorted(lacking))}")
+
+
+@rule("documents/claims")
+@pytest.mark.parametrize("name", DOCUMENTED)
+@given(data=st.data())
+def test_situation(check, name: str, data: st.DataObject):
+    check(data.draw(DOCUMENTED[name]))
+
+
+def _missing(program: Program, framework: Framework) -> set[str]:
+    """What a program asks of a framework that the framework does not claim."""
+    asked = needs(program)
+    ops = {step.op for step in program if isinstance(step, Apply)} - set(framework.ops)
+    return {need.value for need in asked - set(framework.claims)} | {f"the op {op}" for op in ops}

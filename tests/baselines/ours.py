@@ -1,0 +1,122 @@
+"""The suite itself as a rival, so that its costs are counted as theirs are: one program per op and two per test, round
+by round, each judged as the suites judge it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.harness.audit import programs as audit
+from autograd_conformance.harness.check import Broken, Check
+from autograd_conformance.harness.session import Session
+from autograd_conformance.programs.language import DTYPES, Apply, Program
+from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.suites.test_higher_ops import sound
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.mutants.hunting import TORCH, tests
+
+EACH = 2
+"""Programs of one test in a round."""
+
+Complaint = tuple[frozenset[str], Callable[[TorchEager], bool]]
+
+
+def cases(number: int, ops: tuple[str, ...]) -> Iterator[Complaint]:
+    """One round, in an order that says nothing of the tests."""
+    made = [*_by_op(number, ops), *_by_test(number)]
+    random.Random(number).shuffle(made)
+    yield from made
+
+
+def _by_op(number: int, ops: tuple[str, ...]) -> Iterator[Complaint]:
+    for op in ops:
+        program = _fixed(op, number) or audit.sample(op, 7000 + number, DTYPES[number % 2])
+        if program is not None:
+            yield frozenset({op}), _judged(program)
+
+
+def _fixed(op: str, number: int) -> Program | None:
+    """One of the programs that each run checks of an op; None past the last."""
+    made, more = _begun(op)
+    made += islice(more, max(0, number + 1 - len(made)))
+    return made[number] if number < len(made) else None
+
+
+@lru_cache(maxsize=None)
+def _begun(op: str) -> tuple[list[Program], Iterator[Program]]:
+    twice = (program for program in audit.curvatures(op, DTYPES[::-1]) if sound(program, op, _session()))
+    return [], chain(audit.programs(op, DTYPES[::-1]), twice)
+
+
+@lru_cache(maxsize=1)
+def _session() -> Session:
+    return Session("torch", Path(), wrong=frozenset())
+
+
+def _judged(program: Program) -> Callable[[TorchEager], bool]:
+    def complains(member: TorchEager) -> bool:
+        check = Check(member, frozenset(member.claims), known=TORCH)
+        return _raises(lambda: check(program))
+
+    return complains
+
+
+def _by_test(number: int) -> Iterator[Complaint]:
+    for rule, probing in tests().values():
+        if not RULES[rule].needs <= frozenset(TorchEager.claims):
+            continue
+        for drawn in _drawn(probing.strategies, number):
+            touched = frozenset[str]().union(*(_ops(value) for value in drawn.values()))
+            yield touched, _tested(probing.body, drawn)
+
+
+def _drawn(strategies: dict[str, Any], number: int) -> list[dict[str, Any]]:
+    """What a round draws for a test; nothing for tests that draw while they run."""
+    found: list[dict[str, Any]] = []
+
+    @hypothesis.seed(number)
+    @settings(
+        max_examples=EACH, deadline=None, database=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(st.fixed_dictionaries(strategies))
+    def draw(values: dict[str, Any]) -> None:
+        if all(isinstance(value, Program | Related) for value in values.values()):
+            found.append(values)
+
+    try:
+        draw()
+    except Undrawable:
+        return []
+    return found
+
+
+def _ops(drawn: Program | Related) -> frozenset[str]:
+    programs = (drawn.first, drawn.second) if isinstance(drawn, Related) else (drawn,)
+    return frozenset(step.op for program in programs for step in program if isinstance(step, Apply))
+
+
+def _tested(body: Callable[..., None], drawn: dict[str, Any]) -> Callable[[TorchEager], bool]:
+    def complains(member: TorchEager) -> bool:
+        return _raises(lambda: body(Check(member, frozenset(member.claims), known=TORCH), **drawn))
+
+    return complains
+
+
+def _raises(check: Callable[[], None]) -> bool:
+    try:
+        check()
+    except Broken:
+        return True
+    return False

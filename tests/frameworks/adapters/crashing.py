@@ -1,0 +1,17 @@
+"""A suite of one program that ends PyTorch 2.13's process with a segmentation fault: a hook on a view whose base was
+written to. Run by `tests/harness/test_crashing_program.py`, beside the suites.
+"""
+
+from __future__ import annotations
+
+import pytest
+from autograd_conformance.harness.check import Check
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.text import parse
+
+PROGRAM = "a = leaf [1, 2]; b = expand_dims a dim=0; no_grad: write a mul_scalar_ scalar=2; k = hook b observe"
+
+
+@pytest.mark.rule("hooks/called")
+def test_hook_on_a_view(check: Check):
+    check(parse(PROGRAM, frozenset(OPS)))

@@ -1,0 +1,47 @@
+"""An adapter whose framework does not come back from some ops: it ends the process, or hangs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from autograd_conformance.programs.language import Attrs
+
+from examples.tiny import Tensor
+from examples.tiny_adapter import Tiny
+from tests.frameworks.adapters.wrong import WrongSine
+
+
+class Dying(Tiny):
+    """`exp` dies of SIGSEGV, `negative` ends the process without a word, `mm` never comes back."""
+
+    name = "dying"
+
+    def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
+        match op:
+            case "exp":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "negative":
+                os._exit(0)
+            case "mm":
+                time.sleep(1e6)
+        return super().apply(op, operands, attrs)
+
+
+class DyingLater(WrongSine):
+    """It takes `sin` for its own derivative, and dies of a leaf that finite differences have moved."""
+
+    name = "dying later"
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.last = np.zeros(0)
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
+        if data.shape == self.last.shape and 0 < np.abs(data - self.last).max(initial=0) < 1e-4:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        self.last = data
+        return super().leaf(data, requires_grad)

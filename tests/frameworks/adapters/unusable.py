@@ -1,0 +1,80 @@
+"""Adapters that cannot be used, whatever their framework is like: the run ends before any verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from autograd_conformance.programs.observations import Kind
+
+from examples.tiny import Tensor
+from examples.tiny_adapter import Tiny
+
+
+class Incomplete(Tiny):
+    """It lacks `backward` and `classify`."""
+
+    backward = None  # type: ignore[assignment]
+    classify = None  # type: ignore[assignment]
+
+
+class Raising(Tiny):
+    """Its constructor raises."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        raise OSError("no such device")
+
+
+class Leafless(Tiny):
+    """It cannot make a leaf."""
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
+        raise NotImplementedError("to be written")
+
+
+class Rounding(Tiny):
+    """It computes in float32 and says float64."""
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
+        return super().leaf(data.astype(np.float32), requires_grad)
+
+
+class Unreadable(Tiny):
+    """It cannot read a gradient, which shows after the smoke test only."""
+
+    def read(self, value: Tensor | np.ndarray) -> np.ndarray:
+        if isinstance(value, np.ndarray):
+            raise NotImplementedError("to be written")
+        return super().read(value)
+
+
+class Lonely(Tiny):
+    """`apply` gives a tensor, not a sequence of results."""
+
+    def apply(self, op, operands, attrs):  # type: ignore[no-untyped-def]
+        return super().apply(op, operands, attrs)[0]
+
+
+class Guessing(Tiny):
+    """`classify` takes every exception for a freed graph."""
+
+    def classify(self, error: Exception) -> Kind:
+        return Kind.GRAPH_FREED
+
+
+class Misspelt(Tiny):
+    """It names an op that the catalogue does not have."""
+
+    ops = Tiny.ops | {"mul"}
+
+
+class Speechless(Tiny):
+    """Its dialect has no code for an op that it claims."""
+
+    dialect = replace(Tiny.dialect, ops={name: code for name, code in Tiny.dialect.ops.items() if name != "exp"})
+
+
+class Halved(Tiny):
+    """It computes in a dtype that no program uses."""
+
+    dtypes = ("float16",)

@@ -1,0 +1,41 @@
+"""The guide to adapters quotes the worked example, and the worked example is conformant."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+import pytest
+from autograd_conformance.frameworks.base import ATTRIBUTES, METHODS
+from autograd_conformance.harness.known import known
+
+from tests.harness.test_cli import ROOT, run
+
+GUIDE = (ROOT / "docs" / "adapter.md").read_text()
+ADAPTER = (ROOT / "examples" / "tiny_adapter.py").read_text()
+QUOTES = re.findall(r"^```python\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("quote", QUOTES, ids=lambda quote: quote.strip().splitlines()[0])
+def test_the_guide_quotes_the_adapter(quote):
+    assert quote in ADAPTER or textwrap.indent(quote, "    ") in ADAPTER
+
+
+def test_the_guide_speaks_of_all_that_an_adapter_has():
+    assert len(QUOTES) >= 5
+    assert [name for name in (*METHODS, *ATTRIBUTES) if f"`{name}`" not in GUIDE] == []
+
+
+def test_the_known_difference_in_the_guide_can_be_read(tmp_path):
+    (block,) = re.findall(r"^```toml\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
+    (tmp_path / "tiny.toml").write_text(block)
+    (entry,) = known("tiny", tmp_path)
+    assert (entry.rule, entry.op) == ("gradients/op", "hardsigmoid")
+
+
+def test_the_worked_example_is_conformant(tmp_path):
+    seen = run(tmp_path)
+    assert seen.code == 0, seen.output
+    assert "CONFORMANT. tiny 1.0 keeps all" in seen.output
+    assert "NOT CONFORMANT" not in seen.output
+    assert seen.report.header.framework.ops == 7

@@ -1,0 +1,88 @@
+"""What has no part in a failure goes: lines, detours, options, modes; what has one stays, and so does the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.harness.check import Broken, judged
+from autograd_conformance.harness.failures.reduce import reduced
+from autograd_conformance.harness.known import Known
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.text import parse, render
+
+
+class Forgets(TorchEager):
+    """The second backward call of a program does nothing."""
+
+    def reset(self) -> None:
+        super().reset()
+        self.walked = 0
+
+    def backward(
+        self, roots: Sequence[torch.Tensor], cotangents: Sequence[np.ndarray | None], keep: bool | None, **more: Any
+    ) -> None:
+        self.walked += 1
+        if self.walked == 2:
+            return
+        super().backward(roots, cotangents, keep, **more)
+
+
+FRAMEWORK = Forgets()
+CORE = "a = leaf [1, 2]\nbackward a with [1, 1]\nbackward a with [1, 1]"
+
+
+def broken(text: str) -> Broken:
+    program = parse(text, frozenset(OPS))
+    observation = run(program, FRAMEWORK)
+    violation = judged(program, observation, FRAMEWORK.claims)
+    assert violation is not None
+    return Broken(program, observation, violation, FRAMEWORK)
+
+
+LONG = """a = leaf [1, 2]
+u = leaf [3, 4]
+v = sin u
+no_grad: w = add v u
+b = sin a
+c = negative b
+d = detach u
+backward c with [1, 1] retain=True
+no_grad: backward c with [1, 1] retain=True
+x = multiply u u
+backward x with [1, 1]"""
+
+
+def test_what_has_no_part_goes() -> None:
+    found = reduced(broken(LONG))
+    assert render(found.program) == CORE
+    assert found.violation.rule == "accumulation/adds"
+    assert found.violation.at == 2
+    assert len(found.observation) == 3
+
+
+def test_nothing_that_fails_otherwise_takes_its_place() -> None:
+    failure = broken(LONG)
+    entry = Known("accumulation/adds", None, "a reason", failure.program, elements=2)
+    assert reduced(failure, [entry]).program == failure.program
+
+
+def test_the_work_is_bounded() -> None:
+    runs: list[object] = []
+
+    def counted(*given: Any) -> Any:
+        runs.append(given)
+        return run(*given)
+
+    reduced(broken(LONG), tries=5, run=counted)
+    assert len(runs) <= 5 + 3
+
+
+def test_two_related_programs_stay_as_they_are() -> None:
+    failure = broken(LONG)
+    failure.related = object()  # type: ignore[assignment]
+    assert reduced(failure) is failure

@@ -1,0 +1,178 @@
+"""The hunts behind the matrix: a member of the zoo against every family of rules, a generated one against its op's.
+
+The own family gets what the quick profile would give it, and its failure is shrunk; the others get a few programs per
+test, and stop at the first failure.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from autograd_conformance.harness.audit import programs as audit
+from autograd_conformance.harness.check import Broken
+from autograd_conformance.harness.session import Session
+from autograd_conformance.programs.language import Leaf, Program
+from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.alphabet import CORE
+from autograd_conformance.strategies.higher_order import curvatures
+from autograd_conformance.strategies.situations import gradients
+from hypothesis import Phase
+
+from tests.kill_matrix.rows import Cell, Row
+from tests.kill_matrix.settings import OTHERS, STANDARD
+from tests.mutants import ZOO
+from tests.mutants.generated import GENERATED, Generated, candidates
+from tests.mutants.hunting import FIRST_OPS, QUICK, TORCH, Counting, Probe, failure, prepared, probes, tests
+from tests.mutants.kit import Member
+
+NEAR = ("multiply", "sum", "add", "negative")
+"""What programs about one op are made of besides it."""
+
+SHARE = 8
+"""How often the op stands among these, so that every other op drawn is it."""
+
+BEYOND = {"gradients": "accumulation", "higher": "functional"}
+"""The family that a generated member is shown to after its own."""
+
+
+def row(name: str) -> Row:
+    """The row of a member, by its name."""
+    return generated(name) if name in candidates() else by_hand(ZOO[name])
+
+
+def families() -> tuple[str, ...]:
+    """Every family of rules that has tests, in the catalogue's order."""
+    tested = {RULES[rule].family for rule, _ in tests().values()}
+    return tuple(dict.fromkeys(rule.family for rule in RULES.values() if rule.family in tested))
+
+
+def by_hand(member: type[Member]) -> Row:
+    """A member that was made by hand, against every family."""
+    own = RULES[member.caught_by[0]].family
+    with _alphabet(), tempfile.TemporaryDirectory() as folder:
+        session = prepared(member, Path(folder))
+        by_itself = ("gradients/op",) * ("gradients/forward" in member.caught_by)
+        first = tuple(dict.fromkeys(by_itself + member.caught_by))
+        found = list(probes(first, tuple(sorted(session.broken)) or CORE[:FIRST_OPS], QUICK))
+        cells = {
+            family: _family([p for p in found if RULES[p.rule].family == family], session, family == own)
+            for family in families()
+        }
+    return Row(member.name, False, member.__module__.rpartition(".")[2], None, own, member.caught_by, cells)
+
+
+def _family(found: Sequence[Probe], session: Session, own: bool) -> Cell:
+    """A family's tests, one after the other until one fails, which is shrunk if it is the own family's; that family's
+    other tests get a few programs, too, so that it is known which of them fail.
+    """
+    began, before = time.process_time(), 0
+    killed, failed = None, []
+    for probe in found:
+        if not RULES[probe.rule].needs <= session.claims:
+            continue
+        check = Counting(session.framework, session.claims, known=TORCH)
+        whole = own and killed is None
+        few = probe if whole else replace(probe, examples=min(probe.examples, OTHERS))
+        phases = (Phase.generate, Phase.shrink) if whole else (Phase.generate,)
+        caught = failure(few, check, 0, phases)
+        if caught:
+            failed.append(probe.rule)
+        if caught and killed is None:
+            count = before + (check.until or check.programs)
+            killed = _killed(caught[0], probe.name, count, time.process_time() - began, own)
+        if killed is not None and not own:
+            return killed
+        before += check.programs
+    if killed is not None:
+        return replace(killed, tests=tuple(dict.fromkeys(failed)))
+    return Cell(False, before, _rounded(time.process_time() - began))
+
+
+def generated(name: str) -> Row:
+    """A generated member, against the tests of its op and one family beyond."""
+    member = GENERATED[name]
+    own = RULES[member.caught_by[0]].family
+    with _alphabet(), tempfile.TemporaryDirectory() as folder:
+        session = Session(f"{member.__module__}:{name}", Path(folder), wrong=frozenset())
+        session.prepare()
+        cells = {own: by_itself(member, session)}
+        near = tuple(op for op in NEAR if op in member.ops and op != member.op)
+        alphabet.use(replace(alphabet.current(), ops=(*near, *(member.op,) * SHARE)))
+        about = [
+            Probe(rule, test, probing.body, probing.strategies, OTHERS)
+            for test, (rule, probing) in tests().items()
+            if RULES[rule].family == BEYOND[own]
+        ]
+        cells[BEYOND[own]] = _family(about, session, False)
+    return Row(member.name, True, candidates()[name][1], member.op, own, member.caught_by, cells)
+
+
+def by_itself(member: type[Generated], session: Session) -> Cell:
+    """The tests that a quick run has for one op, the fixed programs first; and what drawn ones shrink to."""
+    began = time.process_time()
+    op, twice = member.op, member.caught_by[0] == "higher/op"
+    fixed = audit.curvatures(op, session.drawable) if twice else audit.programs(op, session.drawable)
+    strategy = curvatures(op) if twice else gradients.single_ops(op)
+    probe = Probe(member.caught_by[0], f"op[{op}]", _alone, {"program": strategy}, QUICK // 6)
+    check = Counting(session.framework, session.claims, known=TORCH)
+    broken = _first(fixed, check)
+    count = check.until or check.programs
+    drawn = Counting(session.framework, session.claims, known=TORCH)
+    caught = failure(probe, drawn, 0)
+    if broken is None and (caught is None or twice):  # a quick run draws no second derivatives
+        tried = count if twice else count + drawn.programs
+        spent = _rounded(time.process_time() - began)
+        return Cell(False, tried, spent, later=_later(member, probe, session))
+    count += 0 if broken else drawn.until or drawn.programs
+    shrunk = caught[0] if caught else broken
+    assert shrunk is not None
+    made = _killed(broken or shrunk, f"op_samples[{op}]" if broken else probe.name, count, 0.0, False)
+    return replace(made, size=len(shrunk.program), seconds=_rounded(time.process_time() - began))
+
+
+def _later(member: type[Generated], probe: Probe, session: Session) -> bool:
+    """Whether what a standard run adds for an op kills a member: the op in all its forms, and more random programs."""
+    forms = audit.forms(member.op, session.drawable[0]) if probe.rule == "gradients/op" else ()
+    check = Counting(session.framework, session.claims, known=TORCH)
+    return bool(_first(forms, check) or failure(replace(probe, examples=STANDARD // 10), check, 0, (Phase.generate,)))
+
+
+def _first(programs: Iterable[Program], check: Callable[[Program], None]) -> Broken | None:
+    for program in programs:
+        try:
+            check(program)
+        except Broken as error:
+            return error
+    return None
+
+
+def _alone(check: Counting, program: Program) -> None:
+    check(program)
+
+
+def _killed(broken: Broken, test: str, programs: int, seconds: float, shrunk: bool) -> Cell:
+    leaves = (step for step in broken.program if isinstance(step, Leaf))
+    dtype = next((leaf.value.dtype for leaf in leaves), None)
+    size = len(broken.program) if shrunk else None
+    found = broken.violation
+    return Cell(True, programs, _rounded(seconds), test, found.rule, found.op, dtype, size)
+
+
+@contextmanager
+def _alphabet() -> Iterator[None]:
+    """The alphabet in use is what it was, whatever a hunt makes of it."""
+    before = alphabet.current()
+    try:
+        yield
+    finally:
+        alphabet.use(before)
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds, 3)

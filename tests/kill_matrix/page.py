@@ -1,0 +1,100 @@
+"""The pages about the matrix: `docs/results/matrix.md`, and the short table of the README."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autograd_conformance.harness.known import known
+from autograd_conformance.reports.render.markdown import environment
+from jinja2 import Environment, FileSystemLoader
+
+from tests.kill_matrix import summary
+from tests.kill_matrix.rows import ROOT, Row
+from tests.kill_matrix.settings import BELOW, OTHERS, RACED, RACED_BY_HAND
+from tests.kill_matrix.summary import Results
+
+PAGE, README = ROOT / "docs" / "results" / "matrix.md", ROOT / "README.md"
+BEGIN, END = "<!-- matrix -->", "<!-- /matrix -->"
+
+
+def pages(results: Results, revision: str) -> dict[Path, str]:
+    """Each file that is made from results, with its text; the README only where it has the markers."""
+    found = {PAGE: _template("matrix.md.j2", results, revision)}
+    readme = README.read_text(encoding="utf-8")
+    if BEGIN in readme:
+        found[README] = inserted(readme, short(results))
+    return found
+
+
+def short(results: Results) -> str:
+    """The short table."""
+    return _template("short.md.j2", results, "").strip()
+
+
+def inserted(text: str, table: str) -> str:
+    """The text with the table between its markers."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"there has to be one {BEGIN} and one {END} behind it")
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+def _template(name: str, results: Results, revision: str) -> str:
+    families, kinds = summary.families(results.by_hand), summary.kinds(results.generated, _kind_order)
+    text = _environment().get_template(name).render(
+        revision=revision,
+        rows=results.by_hand,
+        families=families,
+        kinds=kinds,
+        lies={kind: row.lie.format(op="the op") for kind, row in _kinds().items()},
+        idle=_idle(),
+        all_families=summary.total(families, results.by_hand),
+        all_kinds=summary.total(kinds, results.generated),
+        killers=summary.killers(results.rows),
+        excused={entry.rule for entry in known("torch")},
+        long=summary.long(results.rows, _why_long),
+        lost=[row for row in results.rows if not row.killed],
+        misnamed=[row for row in results.rows if row.mine.killed and not row.right],
+        elsewhere=[row for row in results.rows if row.killed and not row.mine.killed],
+        entrants=summary.entrants(results),
+        whole=results.whole,
+        others=OTHERS,
+        below=BELOW,
+        raced=(RACED, RACED_BY_HAND),
+    )  # fmt: skip
+    return text.rstrip() + "\n"
+
+
+def _kinds():  # type: ignore[no-untyped-def]
+    from tests.mutants.generated import KINDS
+
+    return KINDS
+
+
+def _kind_order(kind: str) -> int:
+    return list(_kinds()).index(kind)
+
+
+def _why_long(row: Row) -> str:
+    from tests.mutants import ZOO
+
+    if not row.generated:
+        return ZOO[row.member].why_long
+    if row.group == "bent":
+        return "a second derivative takes a leaf, its gradient and a second call for each operand"
+    return "each operand of the op is a line"
+
+
+def _idle() -> dict[str, int]:
+    from tests.mutants.generated import candidates
+    from tests.mutants.idle import OPS_OF
+
+    return {"tried": len(candidates()), "idle": sum(len(ops.split()) for ops in OPS_OF.values())}
+
+
+def _environment() -> Environment:
+    made = environment()
+    made.loader = FileSystemLoader(Path(__file__).with_name("templates"))
+    made.filters |= {"number": lambda value, digits=0: "" if value is None else f"{value:,.{digits}f}"}
+    return made

@@ -1,5 +1,0 @@
-"""The kill matrix: which family of rules catches which faulty framework, and what that takes.
-
-`python -m tests.matrix` hunts every member of the zoo, made by hand or generated, runs what people use today beside it
-(`tests.rivals`), and writes `docs/matrix.md` and the README's short table.
-"""

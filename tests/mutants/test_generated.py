@@ -1,0 +1,103 @@
+"""Generated members: their classes come when asked for, each tells its lie alone, and its op's tests catch it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zlib
+
+import pytest
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.registry import load
+from autograd_conformance.harness.audit import programs as audit
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.rules.catalogue import RULES
+
+from tests.kill_matrix.hunts import generated
+from tests.mutants import trying
+from tests.mutants.generated import GENERATED, IDLE, KINDS, candidates
+from tests.mutants.kit import Member
+
+IMPORT = """
+import time, tests.mutants.kit, harness.known
+began = time.process_time()
+from tests.mutants.generated import GENERATED
+print(time.process_time() - began)
+"""
+
+
+CAUGHT = (
+    "sin_sign", "exp_slight", "divide_first_lost", "matmul_last_lost", "tanh_element", "matmul_transposed",
+    "add_averaged", "multiply_first_copy", "sin_at_zero", "sigmoid_at_large", "sum_size_one", "concat_size_zero",
+    "conv2d_rank_four", "tanh_single", "exp_bent",
+)  # fmt: skip
+"""A member of each kind that a quick run's programs catch; `python -m tests.kill_matrix` counts how many of all they
+do.
+"""
+
+
+def one_of_each_kind() -> list[str]:
+    """The member of each kind whose name has the smallest checksum."""
+    names = sorted(GENERATED, key=lambda name: zlib.crc32(name.encode()))
+    return [next(name for name in names if candidates()[name][1] == kind) for kind in KINDS]
+
+
+def test_import_is_fast() -> None:
+    done = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 0.3
+
+
+def test_is_a_framework_by_its_name() -> None:
+    framework = load("tests.mutants.generated:sin_sign")
+    assert isinstance(framework, Member)
+    assert framework.name == "zoo/sin_sign"
+    assert type(framework) is GENERATED["sin_sign"]
+    assert framework.lie == "The gradient of sin has the wrong sign."
+
+
+def test_knows_what_it_does_not_have() -> None:
+    assert "sin_frobnicated" not in GENERATED
+    with pytest.raises(KeyError):
+        GENERATED["sin_frobnicated"]
+
+
+def test_idle_pairs_are_left_out() -> None:
+    assert "floor_sign" in IDLE  # its gradient is zero
+    assert "floor_sign" not in GENERATED
+    assert not trying.lies("floor_sign")
+    assert set(candidates()) >= IDLE
+    assert len(GENERATED) == len(list(GENERATED)) == len(candidates()) - len(IDLE)
+
+
+def test_every_op_has_members_but_those_that_torch_gets_wrong_and_those_without_gradients() -> None:
+    having = {candidates()[name][0] for name in GENERATED}
+    assert len(having) > 0.9 * len(OPS)
+    assert {"sign", "floor", "ceil", "round"}.isdisjoint(having)
+
+
+@pytest.mark.parametrize("name", one_of_each_kind())
+def test_tells_its_lie_and_computes_what_torch_computes(name: str) -> None:
+    op, kind = candidates()[name]
+    program = trying.witness(name, trying.programs(op, kind == "bent"))
+    assert program is not None
+    others = [other for other in ("sin", "multiply", "matmul") if other != op]
+    for other in others:
+        sample = audit.sample(other, 1, "float64")
+        assert sample is not None
+        assert not trying.differ(sample, GENERATED[name](), TorchEager())
+
+
+@pytest.mark.parametrize("name", CAUGHT)
+def test_caught_by_the_tests_of_its_op(name: str) -> None:
+    row = generated(name)
+    assert row.mine.killed
+    assert row.right, (row.mine.rule, row.mine.op)
+    assert row.mine.size is not None and row.mine.size <= 14
+    assert row.group != "single" or row.mine.dtype == "float32"
+    assert row.group != "slight" or row.mine.dtype == "float64"
+
+
+def test_kinds_name_rules() -> None:
+    assert {candidates()[name][1] for name in CAUGHT} == set(KINDS)
+    assert {rule for kind in KINDS.values() for rule in kind.caught_by} <= set(RULES)
+    assert all(kind.lie.endswith(".") and "{op}" in kind.lie for kind in KINDS.values())

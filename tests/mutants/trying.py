@@ -1,0 +1,108 @@
+"""Which generated members tell a lie at all: each pair of op and kind is tried beside PyTorch on sample programs.
+
+A pair whose gradients never differ is idle. The programs are drawn as the audit draws its own, with other seeds, so
+that what is kept was not chosen by what the audit will find.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.harness.audit import programs as audit
+from autograd_conformance.programs.language import DTYPES, Program, Ref
+from autograd_conformance.programs.observations import Gradient
+
+from tests.mutants import generated
+
+TRIES = range(1000, 1120)
+"""Seeds of the programs; the audit's begin at zero."""
+
+AGAIN = range(1000, 1006)
+"""Seeds of those that differentiate twice, which take longer."""
+
+APART = {"float64": 1e-8, "float32": 2e-5}
+"""Relative differences that are no rounding."""
+
+HEAD = '''"""Generated members whose lie changes nothing; from `python -m tests.mutants.generated`; not edited by
+hand."""
+
+OPS_OF: dict[str, str] = {'''
+
+
+@lru_cache(maxsize=2)
+def programs(op: str, twice: bool) -> tuple[Program, ...]:
+    """The programs that an op is tried on."""
+    return tuple(_drawn(op, twice))
+
+
+def _drawn(op: str, twice: bool) -> Iterator[Program]:
+    for dtype in DTYPES[::-1]:
+        for seed in AGAIN if twice else TRIES:
+            program = audit.curvature(op, seed, dtype, bool(seed % 2)) if twice else audit.sample(op, seed, dtype)
+            if program is not None:
+                yield program
+
+
+def lies(name: str) -> bool:
+    """Whether some program's gradients are other ones in a member than in PyTorch."""
+    op, kind = generated.candidates()[name]
+    return witness(name, programs(op, kind == "bent")) is not None
+
+
+def witness(name: str, tried: tuple[Program, ...]) -> Program | None:
+    """The first program on which a member's gradients are not PyTorch's."""
+    member, torch = generated.GENERATED[name](), TorchEager()
+    return next((program for program in tried if differ(program, member, torch)), None)
+
+
+def differ(program: Program, one: TorchEager, other: TorchEager) -> bool:
+    """Whether two frameworks end a program with gradients that differ by more than rounding."""
+    seen, right = run(program, one)[-1], run(program, other)[-1]
+    assert type(seen.outcome) is type(right.outcome), f"{one.name} was to lie about gradients alone: {seen.outcome}"
+    mine, theirs = seen.gradients, right.gradients
+    return any(_apart(mine[ref], theirs[ref]) for ref in theirs if _is_leaf(program, ref))
+
+
+def _is_leaf(program: Program, ref: Ref) -> bool:
+    return ref in program.leaves
+
+
+def _apart(mine: Gradient | None, theirs: Gradient | None) -> bool:
+    if mine is None or theirs is None:
+        return mine is not theirs
+    if not np.isfinite(theirs.value).all():
+        return False
+    scale = np.abs(theirs.value).max(initial=0.0)
+    return mine.value.shape != theirs.value.shape or bool(
+        not np.allclose(mine.value, theirs.value, rtol=0, atol=APART[theirs.dtype] * max(scale, 1e-3))
+    )
+
+
+def main() -> int:
+    """Try every pair and write the idle ones down; 0."""
+    idle: dict[str, list[str]] = {}
+    tried = Counter(kind for _, kind in generated.candidates().values())
+    for name, (op, kind) in generated.candidates().items():
+        if not lies(name):
+            idle.setdefault(kind, []).append(op)
+    Path(__file__).with_name("idle.py").write_text(written(idle), encoding="utf-8")
+    for kind, count in tried.items():
+        print(f"{kind}: {count} tried, {len(idle.get(kind, ()))} idle")
+    print(f"{sum(tried.values())} tried, {sum(map(len, idle.values()))} idle")
+    return 0
+
+
+def written(idle: dict[str, list[str]]) -> str:
+    """The module that holds the idle pairs."""
+    lines = [HEAD]
+    for kind, ops in idle.items():
+        wrapped = textwrap.wrap(" ".join(ops), 110)
+        lines += [f'    "{kind}": """', *(f"        {line}" for line in wrapped), '    """,']
+    return "\n".join([*lines, "}", '"""Op names by kind."""', ""])

@@ -1,0 +1,180 @@
+"""The table of writes against PyTorch: every row's statement, reference, domains and its word on what it saves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.row import POOL, choices_of, rest_of
+from autograd_conformance.ops.tables import OPS, Op, Saves
+from autograd_conformance.programs.language import Attrs
+from autograd_conformance.reference.staging.derivatives import forward_of, vjp_of
+
+from tests.ops.test_ops import (
+    BACKWARD,
+    FORWARD,
+    INEXACT,
+    Arrays,
+    assert_close,
+    cases,
+    derived_shapes,
+    describe,
+    draws,
+    fitted,
+    run_reference,
+    sampled,
+    spelled,
+)
+
+each_write = pytest.mark.parametrize("row", WRITES.values(), ids=WRITES.keys())
+
+INEXACT_WRITES = {f"{name}_": bound for name, bound in INEXACT.items()}
+
+
+def write(op: Op, attrs: Attrs, operands: list[torch.Tensor]) -> torch.Tensor:
+    """Run a row's statement on the first operand, and give that operand back."""
+    names = dict(zip("abcdefghi", operands, strict=False))
+    exec(spelled(op, attrs), {"torch": torch, "F": F, **names})
+    return operands[0]
+
+
+def written(op: Op, attrs: Attrs, operands: Arrays, needed: tuple[int, ...] | None = None) -> tuple[Any, torch.Tensor]:
+    """The leaves and the target after a recorded write to a copy of the first leaf."""
+    leaves = [torch.tensor(x, requires_grad=needed is None or i in needed) for i, x in enumerate(operands)]
+    return leaves, write(op, attrs, [leaves[0].clone(), *leaves[1:]])
+
+
+@each_write
+def test_torch_and_the_reference_agree(row):
+    for at, (shapes, attrs) in enumerate(sampled(row, 5)):
+        dtypes = ("float64", "float32") if at == 0 else (("float32", "float64")[at % 2],)
+        for dtype in dtypes:
+            label = describe(row, attrs, shapes, dtype)
+            operands = fitted(row, shapes, dtype, seed=at)
+            (value,), (cotangent,), gradients = run_reference(row, attrs, operands, seed=at)
+            assert value.shape == shapes[0], f"{label}: the new value has the shape {value.shape}"
+            leaves, target = written(row, attrs, operands)
+            assert target.requires_grad
+            assert str(target.dtype) == f"torch.{dtype}", f"{label}: the target is now {target.dtype}"
+            assert_close(target.detach().numpy(), value, FORWARD[dtype], label)
+            found = torch.autograd.grad(target, leaves, torch.tensor(cotangent).to(target.dtype), allow_unused=True)
+            bound = max(BACKWARD[dtype], INEXACT_WRITES.get(row.name, 0))
+            for i, (gradient, expected) in enumerate(zip(found, gradients, strict=True)):
+                got = np.zeros(shapes[i]) if gradient is None else gradient.numpy()
+                assert_close(got, expected, bound, f"gradient {i} of {label}")
+
+
+@each_write
+def test_a_target_that_did_not_require_grad_does_when_its_source_does(row):
+    shapes, attrs = next(cases(row))
+    operands = fitted(row, shapes, "float64", seed=0)
+    for i in range(1, len(shapes)):
+        leaves, target = written(row, attrs, operands, needed=(i,))
+        assert target.requires_grad
+        ones = np.ones(shapes[0])
+        _, _, gradients = run_reference(row, attrs, operands, seed=0)
+        expected = vjp_of(row.name, attrs, shapes)(*operands, ones)
+        (found,) = torch.autograd.grad(target, [leaves[i]], torch.tensor(ones))
+        assert len(gradients) == len(expected)
+        assert_close(found.numpy(), np.asarray(expected[i]), BACKWARD["float64"], describe(row, attrs, shapes, ""))
+
+
+@each_write
+def test_writes_are_staged_like_ops(row):
+    shapes, attrs = next(cases(row))
+    operands = fitted(row, shapes, "float64", seed=0)
+    (expected,), (cotangent,), gradients = run_reference(row, attrs, operands, seed=0)
+    assert_close(np.asarray(forward_of(row.name, attrs, shapes)(*operands)[0]), expected, 1e-12, row.name)
+    for found, wanted in zip(vjp_of(row.name, attrs, shapes)(*operands, cotangent), gradients, strict=True):
+        assert_close(np.asarray(found), wanted, 1e-10, row.name)
+    every = (*shapes, shapes[0])
+    again = forward_of(f"vjp {len(shapes)} {row.name}", attrs, every)(*operands, cotangent)
+    for found, wanted in zip(again, gradients, strict=True):
+        assert_close(np.asarray(found), wanted, 1e-10, row.name)
+
+
+def raises_freed(op: Op, attrs: Attrs, operands: Arrays, needed: tuple[int, ...] | None = None) -> bool:
+    """Whether a second backward through a write raises the error that says so."""
+    _, target = written(op, attrs, operands, needed)
+    ones = torch.ones_like(target)
+    target.backward(ones)
+    try:
+        target.backward(ones)
+    except RuntimeError as error:
+        assert "Trying to backward through the graph a second time" in str(error)
+        return True
+    return False
+
+
+@each_write
+def test_what_a_write_saves(row):
+    for at, (shapes, attrs) in enumerate(sampled(row, 12)):
+        if any(0 in shape for shape in shapes):
+            continue
+        operands = fitted(row, shapes, "float64", seed=at)
+        label = describe(row, attrs, shapes, "float64")
+        if row.saves is not Saves.PERHAPS:
+            raised = raises_freed(row, attrs, operands)
+            assert raised == (row.saves is Saves.SURELY), f"{label}: a second backward raises: {raised}"
+        if row.saves is Saves.SURELY:
+            for i in range(len(shapes)):
+                raised = raises_freed(row, attrs, operands, needed=(i,))
+                assert raised or i in row.unsaved, f"{label}: only operand {i} requires grad; a second backward passes"
+
+
+@each_write
+def test_fresh_shapes_have_few_choices(row):
+    for first in row.fresh:
+        assert row.accepts(first)
+        assert 1 <= len(rest_of(row, first)) <= len(POOL), f"{row.name}{first}: {rest_of(row, first)}"
+        for others in rest_of(row, first):
+            choices = choices_of(row, (first, *others))
+            assert 1 <= len(choices) <= 9, f"{row.name}{(first, *others)}: {len(choices)} choices"
+            assert len(set(choices)) == len(choices), f"{row.name}{(first, *others)}: {choices} repeat"
+
+
+@each_write
+def test_accepted_intermediates_have_choices_too(row):
+    for first in filter(row.accepts, derived_shapes()):
+        assert rest_of(row, first), f"{row.name} accepts {first} but names no other operand for it"
+
+
+@each_write
+def test_domains_hold_what_they_fit(row):
+    rng = np.random.default_rng(0)
+    for shapes, _ in sampled(row, 8):
+        for i, shape in enumerate(shapes):
+            assert row.domain(i).holds(row.domain(i).fit(draws(rng, shape)))
+
+
+RESHAPING = {"transpose", "squeeze", "unsqueeze"}
+"""In place, these change the target's shape."""
+
+UNDIFFERENTIATED = {"asinh", "acosh", "atanh"}
+"""PyTorch has no derivative of these in place, only of the ops themselves."""
+
+
+@pytest.mark.parametrize("name", sorted(UNDIFFERENTIATED))
+def test_torch_refuses_what_is_left_out(name):
+    target = torch.tensor(1.5, requires_grad=True).clone()
+    getattr(target, f"{name}_")()
+    with pytest.raises(NotImplementedError, match="the derivative for 'inplace version of"):
+        target.backward()
+
+
+def test_the_table_is_wide():
+    assert len(WRITES) >= 100
+    assert not set(OPS) & set(WRITES)
+    assert all(name == row.name and name.endswith("_") and row.family == "writes" for name, row in WRITES.items())
+
+
+def test_every_op_that_torch_has_in_place_is_there():
+    covered = {row.torch.split("(")[0].removeprefix("{0}.") for row in WRITES.values()}
+    for op in OPS.values():
+        name = op.torch.removeprefix("torch.").split("(")[0]
+        if op.torch.startswith("torch.") and hasattr(torch.Tensor, f"{name}_") and op.dtype is None:
+            assert f"{name}_" in covered or name in RESHAPING | UNDIFFERENTIATED, f"torch has {name} in place"

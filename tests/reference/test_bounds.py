@@ -1,0 +1,177 @@
+"""The bound: right answers are inside it, wrong ones outside, however well or badly a computation is conditioned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.harness.audit.programs import sample
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Apply, Backward, Leaf, Program, Ref
+from autograd_conformance.programs.observations import Returned
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reference.bounds import close, forward_bound, gradient_bound, working_dtype
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.random_programs import programs
+from autograd_conformance.strategies.situations import gradients
+from hypothesis import HealthCheck, Phase, given, settings
+
+INEXACT = frozenset({"hardsigmoid", "digamma", "matrix_exp"})
+"""Ops whose gradients PyTorch is known to compute less exactly than their dtype allows."""
+
+TORCH = TorchEager()
+
+some = settings(
+    max_examples=40, deadline=None, database=None, phases=[Phase.generate], derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True, scope="module")
+def exact_ops() -> Iterator[None]:
+    """Draw without the ops that torch is known to get wrong."""
+    before = alphabet.current()
+    alphabet.use(before.without(INEXACT))
+    yield
+    alphabet.use(before)
+
+
+def errors(program: Program) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """For every value and every first gradient: what torch gives, the exact number, and the bound."""
+    reference, dtype = Reference(program), working_dtype(program)
+    held: set[Ref] = set()
+    for at, (step, seen) in enumerate(zip(program, run(program, TORCH), strict=True)):
+        if not isinstance(seen.outcome, Returned):
+            continue
+        if isinstance(step, Apply):
+            for k, tensor in enumerate(seen.outcome.values):
+                yield tensor.value, reference.values[Ref(at, k)], forward_bound(reference, Ref(at, k), dtype)
+        if isinstance(step, Backward):
+            for leaf, gradient in seen.gradients.items():
+                if gradient is not None and leaf not in held:
+                    held.add(leaf)
+                    yield gradient.value, reference.pullback(step)[leaf], gradient_bound(reference, step, leaf, dtype)
+
+
+@some
+@given(program=programs(8))
+def test_right_answers_are_inside(program: Program):
+    for got, want, bound in errors(program):
+        assert (np.abs(got - want) <= bound).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_right_answers_of_single_ops_are_inside(dtype: str):
+    for name in sorted(set(OPS) - INEXACT)[::4]:
+        for got, want, bound in errors(sample(name, 7, dtype)):
+            assert (np.abs(got - want) <= bound).all(), name
+
+
+WELL_CONDITIONED = [
+    "a = leaf [1, 2, -3]; b = multiply a a; backward b with [1, -1, 2]",
+    "a = leaf [0.5, 1, 2]; b = sin a; c = exp b; backward c with [1, 1, 1]",
+    "a = leaf [[1, 2], [3, 4]]; b = matmul a a; c = matmul b a; backward c with [[1, 2], [0, -1]]",
+    "a = leaf [3, 2]; b = tanh a; c = sigmoid b; d = multiply c a; backward d with [1, 1]",
+    "a = leaf 2; b = multiply a a; c = multiply b b; d = multiply c c; e = multiply d d; backward e",
+    "a = leaf [1, 2, 4]; b = softmax a dim=0; backward b with [1, 2, -1]",
+]
+
+
+@pytest.mark.parametrize("text", WELL_CONDITIONED)
+def test_a_small_error_is_outside_where_the_computation_is_well_conditioned(text: str):
+    for dtype, relative in (("float64", 1e-6), ("float64", 1e-12), ("float32", 1e-3)):
+        program = retyped(parse(text, frozenset(OPS)), dtype)
+        reference, call = Reference(program), program[-1]
+        assert isinstance(call, Backward)
+        want = reference.pullback(call)[Ref(0)]
+        bound = gradient_bound(reference, call, Ref(0), dtype)
+        assert (np.abs(want * relative) > bound).any(), f"{dtype}: {bound} hides {relative}"
+        last = Ref(len(program) - 2)
+        assert (np.abs(reference.values[last] * relative) > forward_bound(reference, last, dtype)).any()
+
+
+@some
+@given(program=gradients.whole_graphs())
+def test_a_small_error_is_outside_in_drawn_graphs(program: Program):
+    if working_dtype(program) == "float32":
+        return
+    reference, call = Reference(program), program[-1]
+    assert isinstance(call, Backward)
+    for leaf, want in reference.pullback(call).items():
+        if isinstance(program[leaf.at], Leaf) and want.any():
+            wrong = want + 1e-6 * np.abs(want).max()
+            assert not close(wrong, want, "float64")
+            assert (np.abs(wrong - want) > gradient_bound(reference, call, leaf, "float64")).any()
+
+
+def retyped(program: Program, dtype: str) -> Program:
+    """The program with all its tensors in one dtype."""
+    steps = []
+    for step in program:
+        match step:
+            case Leaf(value):
+                step = replace(step, value=replace(value, dtype=dtype))
+            case Backward(_, cotangents):
+                step = replace(step, cotangents=tuple(c and replace(c, dtype=dtype) for c in cotangents))
+        steps.append(step)
+    return Program(tuple(steps))
+
+
+ILL_CONDITIONED = [
+    "a = leaf f32 [0.125, 0.75]; b = add_scalar a scalar=1e8; c = subtract_scalar b scalar=1e8;"
+    "d = multiply c c; backward d with f32 [1, 1]",
+    "a = leaf f32 [0.375, 1.625]; b = multiply_scalar a scalar=123456.7; c = sin b; backward c with f32 [1, 1]",
+    "a = leaf f32 [7, 8]; b = tanh a; backward b with f32 [1, 1]",
+]
+
+
+@pytest.mark.parametrize("text", ILL_CONDITIONED)
+def test_what_cancellation_loses_is_inside(text: str):
+    """Where a fixed relative tolerance would cry wolf."""
+    program = parse(text, frozenset(OPS))
+    wolves = 0
+    for got, want, bound in errors(program):
+        wolves += not np.allclose(got, want, rtol=1e-4, atol=0)
+        assert (np.abs(got - want) <= bound).all()
+    assert wolves
+    assert judge(program, run(program, TORCH), Reference(program), TORCH.claims).violation is None
+
+
+@pytest.mark.parametrize(("text", "likely", "absurd"), [(0, 1.0, 1e4), (1, 1e2, 1e6), (2, 1e-8, 1e-4)])
+def test_a_large_error_is_outside_even_there(text: int, likely: float, absurd: float):
+    program = parse(ILL_CONDITIONED[text], frozenset(OPS))
+    reference, call = Reference(program), program[-1]
+    assert isinstance(call, Backward)
+    bound = gradient_bound(reference, call, Ref(0), working_dtype(program))
+    assert (bound > likely).all()
+    assert (bound < absurd).all()
+
+
+def test_the_cheap_comparison_looks_at_shape_and_scale():
+    want = np.array([1.0, 100.0])
+    assert close(want + 1e-13, want, "float64")
+    assert not close(want + 1e-11, want, "float64")
+    assert close(want + 1e-5, want, "float32")
+    assert not close(want[:1], want, "float32")
+    assert not close(np.array([np.nan]), np.array([1.0]), "float32")
+    assert close(np.zeros((0, 3)), np.zeros((0, 3)), "float64")
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype"),
+    [
+        ("a = leaf 1; b = exp a", "float64"),
+        ("a = leaf f32 1; b = exp a", "float32"),
+        ("a = leaf 1; c = leaf f32 1 const", "float32"),
+        ("a = leaf 1; b = astype_float32 a", "float32"),
+        ("a = leaf f32 1; b = astype_float64 a", "float32"),
+    ],
+)
+def test_the_narrowest_dtype_counts(text: str, dtype: str):
+    assert working_dtype(parse(text)) == dtype

@@ -1,0 +1,286 @@
+"""The reference against JAX itself, finite differences and the store on disk: three ways in which it could be wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from autograd_conformance.harness.audit.programs import sample
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Apply, Backward, Leaf, Program, Ref
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reference import whole_program as whole
+from autograd_conformance.reference.reference import Reference, reference_of, remember
+from autograd_conformance.reference.staging import cache as store_module
+from autograd_conformance.reference.staging.cache import Store
+from autograd_conformance.reference.staging.derivatives import array, definition, forward_of, vjp_of
+from autograd_conformance.reference.staging.numpy_source import Source, stage
+from autograd_conformance.strategies.random_programs import programs
+from autograd_conformance.strategies.situations import detach, gradients
+from hypothesis import HealthCheck, Phase, given, settings
+
+SAMPLES = 1
+ROOT = Path(__file__).parents[2]
+
+few = settings(
+    max_examples=20, deadline=None, database=None, phases=[Phase.generate], derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+
+
+def near(got: np.ndarray, want: np.ndarray, rtol: float) -> bool:
+    """Whether two arrays have one shape and are `rtol` of the largest element apart at most, or of one: sums cancel."""
+    scale = max(np.abs(want).max(), 1.0) if np.size(want) else 0.0
+    return np.shape(got) == np.shape(want) and bool((np.abs(got - want) <= rtol * scale).all())
+
+
+def legal_calls(program: Program) -> Iterator[Backward]:
+    """The backward calls of a program that are not refused for their arguments."""
+    reference = Reference(program)
+    for step in program:
+        if isinstance(step, Backward) and all(
+            reference.requires_grad[r] and np.shape(reference.values[r]) == (() if c is None else c.shape)
+            for r, c in zip(step.roots, step.cotangents, strict=True)
+        ):
+            yield step
+
+
+# -- what is staged computes what JAX computes ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(SAMPLES))
+@pytest.mark.parametrize("name", OPS)
+def test_staged_ops_equal_jax(name: str, seed: int):
+    program = sample(name, seed, "float64")
+    step, call = program[-2], program[-1]
+    assert isinstance(step, Apply)
+    assert isinstance(call, Backward)
+    reference = Reference(program)
+    operands = [reference.values[r] for r in step.args]
+    cotangents = [array(c) for c in call.cotangents if c is not None]
+    function = definition(step.op, step.attrs)
+
+    @jax.jit
+    def both(operands, cotangents):
+        made, pull = jax.vjp(function, *operands)
+        return made, pull(tuple(cotangents))
+
+    made, gradients = both(operands, cotangents)
+    shapes = tuple(x.shape for x in operands)
+    staged = forward_of(step.op, step.attrs, shapes)(*operands)
+    pulled = vjp_of(step.op, step.attrs, shapes)(*operands, *cotangents)
+    assert len(staged) == len(made) == step.results
+    assert len(pulled) == len(gradients) == len(operands)
+    for got, want in [*zip(staged, made, strict=True), *zip(pulled, gradients, strict=True)]:
+        assert near(got, np.asarray(want), 1e-10), f"{step}: {got} is not {want}"
+
+
+def test_staging_keeps_unused_and_repeated_arguments_apart():
+    def function(x, y, z):
+        return y * 2.0, y, x, 1.0
+
+    staged = stage(function, (2,), (2,), (2,)).function()
+    x, y, z = np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([np.nan, np.nan])
+    assert [np.asarray(r).tolist() for r in staged(x, y, z)] == [[6.0, 8.0], [3.0, 4.0], [1.0, 2.0], 1.0]
+
+
+# -- composed gradients equal JAX's over the whole program ------------------------------------------------------------
+
+
+@few
+@given(program=programs(10))
+def test_composed_gradients_equal_jax(program: Program):
+    for call in [*legal_calls(program)][:2]:
+        agree(program, call)
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [gradients.fan_outs, gradients.several_results, gradients.several_roots, detach.detached_operands],
+    ids=lambda strategy: strategy.__name__,
+)
+def test_composed_gradients_equal_jax_in(strategy):
+    @settings(few, max_examples=6)
+    @given(program=strategy())
+    def check(program: Program):
+        for call in legal_calls(program):
+            agree(program, call)
+
+    check()
+
+
+def agree(program: Program, call: Backward) -> None:
+    """The composed and the whole gradient of every leaf are one."""
+    due = Reference(program).pullback(call)
+    for leaf, want in whole.gradients(program, call).items():
+        assert near(due.get(leaf, np.zeros_like(want)), want, 1e-9), f"{leaf} of {program}"
+
+
+HALVES = "p, q = split a sizes=(1, 1) dim=0"
+BY_HAND = [
+    ("a = leaf 3; b = multiply a a; backward b", {0: 6.0}),
+    ("a = leaf 3; d = detach a; b = multiply a d; backward b", {0: 3.0}),
+    ("a = leaf 3; b = exp a; d = detach b; e = multiply d d; c = add e a; backward c", {0: 1.0}),
+    ("a = leaf 3; c = leaf 2 const; b = multiply a c; backward b", {0: 2.0}),
+    ("a = leaf 2; b = multiply a a; c = multiply b b; d = add b c; backward d", {0: 36.0}),
+    (f"a = leaf [2, 5]; {HALVES}; backward q with [1]", {0: [0.0, 1.0]}),
+    (f"a = leaf [2, 5]; {HALVES}; b = multiply p q; c = add b p; backward c", {0: [6.0, 2.0]}),
+    ("a = leaf 2; b = leaf 2; c = multiply a a; backward c, b, c", {0: 8.0, 1: 1.0}),
+    ("a = leaf [1, 2]; b = multiply a a; backward b, a with [1, -1], [0, 10]", {0: [2.0, 6.0]}),
+    ("a = leaf 2; b = leaf 3; c = multiply a a; d = multiply b b; backward c", {0: 4.0}),
+]
+
+
+@pytest.mark.parametrize(("text", "gradients"), BY_HAND)
+def test_gradients_known_by_hand(text: str, gradients: dict[int, object]):
+    program = parse(text, frozenset(OPS))
+    call = program[-1]
+    assert isinstance(call, Backward)
+    due = Reference(program).pullback(call)
+    assert {r.at: g.tolist() for r, g in due.items() if isinstance(program[r.at], Leaf)} == gradients
+    agree(program, call)
+
+
+def test_a_reference_is_handed_on_to_the_judge_of_the_same_program_only():
+    program, other = parse("a = leaf 3"), parse("a = leaf 3")
+    reference = Reference(program)
+    assert reference_of(remember(program, reference)) is reference
+    assert reference_of(other) is not reference
+    assert reference_of(other).values[Ref(0)] == 3.0
+
+
+# -- what is drawn is smooth ------------------------------------------------------------------------------------------
+
+
+@settings(few, max_examples=60)
+@given(program=programs())
+def test_drawn_programs_are_smooth(program: Program):
+    for call in [*legal_calls(program)][:1]:
+        assert smooth(program, call)
+
+
+def test_a_kink_is_not_smooth():
+    for text, is_smooth in (("a = leaf [0, 1]", False), ("a = leaf [0.5, 1]", True), ("a = leaf [1e-8, 1]", False)):
+        program = parse(f"{text}; b = relu a; backward b with [1, 1]")
+        assert smooth(program, program[-1]) == is_smooth  # type: ignore[arg-type]
+
+
+def smooth(program: Program, call: Backward) -> bool:
+    """Whether differences of the reference's own forward pass agree, to either side, with its gradients."""
+    due = Reference(program).pullback(call)
+    for leaf in program.leaves:
+        if leaf in due and due[leaf].size:
+            sides = slopes(program, call, leaf)
+            scale = max(1.0, np.abs(due[leaf]).max(), np.abs(sides).max())
+            if not (np.abs(sides - due[leaf].ravel()) <= 1e-3 * scale).all():
+                return False
+    return True
+
+
+def slopes(program: Program, call: Backward, leaf: Ref, h: float = 1e-6) -> np.ndarray:
+    """The one-sided differences of the weighted roots to either side of a leaf's elements."""
+    here = weighted(program, call, leaf, 0, 0.0)
+    size = np.size(Reference(program).values[leaf])
+    sides = [
+        [(weighted(program, call, leaf, k, h * sign) - here) / (h * sign) for k in range(size)] for sign in (-1, 1)
+    ]
+    return np.array(sides)
+
+
+def weighted(program: Program, call: Backward, leaf: Ref, element: int, by: float) -> float:
+    """The roots' elements weighted with the cotangents, one element of a leaf moved."""
+    reference = Reference()
+    for at, step in enumerate(program.instructions[: max(r.at for r in call.roots) + 1]):
+        reference.add(step)
+        if at == leaf.at:
+            reference.values[leaf].flat[element] += by
+    pairs = zip(call.roots, call.cotangents, strict=True)
+    return sum(float((reference.values[r] * (1.0 if c is None else array(c))).sum()) for r, c in pairs)
+
+
+# -- the store --------------------------------------------------------------------------------------------------------
+
+KEY = ("forward", "double", (("k", 2),), ((2,),))
+
+
+def double() -> Source:
+    """Staged code with a constant in it."""
+    return stage(lambda x: (x * np.array([2.0, 3.0]),), (2,))
+
+
+def never() -> Source:
+    """What must not be called: the store already has the code."""
+    raise AssertionError("made again")
+
+
+def works(store: Store, make=double) -> bool:
+    """Whether a store gives the right function."""
+    return store.staged(KEY, make)(np.ones(2))[0].tolist() == [2.0, 3.0]
+
+
+def test_a_second_store_reads_what_the_first_wrote(tmp_path: Path):
+    first = Store(tmp_path / "new" / "staged.sqlite")
+    assert works(first)
+    first.flush()
+    assert works(Store(first.path), never)
+
+
+def test_a_second_process_reads_what_the_first_wrote(tmp_path: Path):
+    path = tmp_path / "staged.sqlite"
+    code = (
+        "import sys, pathlib, tests.reference.test_reference as t\n"
+        "t.store_module._digest = lambda: 'the same, whatever is edited meanwhile'\n"
+        "assert t.works(t.Store(pathlib.Path(sys.argv[1])), getattr(t, sys.argv[2]))"
+    )
+    for make in ("double", "never"):
+        command = [sys.executable, "-c", code, str(path), make]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert not done.returncode, done.stderr
+
+
+def test_a_full_batch_is_written_without_being_asked(tmp_path: Path):
+    first = Store(tmp_path / "staged.sqlite")
+    for n in range(store_module.BATCH):
+        first.staged((n,), double)
+    assert first.fresh == {}
+    assert len(Store(first.path).known) == store_module.BATCH
+
+
+def test_an_edited_catalogue_never_meets_old_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    first = Store(tmp_path / "staged.sqlite")
+    assert works(first)
+    first.flush()
+    monkeypatch.setattr(store_module, "_digest", lambda: "another")
+    with pytest.raises(AssertionError, match="made again"):
+        works(Store(first.path), never)
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_damaged_file_is_an_empty_store(tmp_path: Path, damage: bytes):
+    path = tmp_path / "staged.sqlite"
+    path.write_bytes(damage)
+    store = Store(path)
+    assert store.known == {}
+    assert works(store)
+    store.flush()
+    assert works(Store(path))
+
+
+def test_a_place_that_cannot_be_written_is_an_empty_store(tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    store = Store(tmp_path / "file" / "staged.sqlite")
+    assert works(store)
+    store.flush()
+    assert works(Store(store.path))
+
+
+def test_code_that_calls_jax_is_not_stored(tmp_path: Path):
+    store = Store(tmp_path / "staged.sqlite")
+    function = store.staged(KEY, lambda: stage(lambda x: (jax.lax.bessel_i0e(x),), (2,)))
+    assert function(np.zeros(2))[0].tolist() == [1.0, 1.0]
+    assert store.fresh == {}

@@ -1,0 +1,51 @@
+"""JAX over all that was recorded, as one function, agrees with the composition that verdicts are made from."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+
+import numpy as np
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.programs.language import Backward, Grad, Program
+from autograd_conformance.programs.observations import Returned
+from autograd_conformance.reference import whole_program as whole
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.explanation.context import retraced
+from autograd_conformance.strategies.sequences import sequences
+from hypothesis import HealthCheck, given, settings
+
+TORCH = TorchEager()
+
+
+def test_programs_with_writes_and_higher_orders_have_the_same_gradients():
+    compared: Counter[bool] = Counter()
+
+    @settings(max_examples=150, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(program=sequences())
+    def agree(program: Program) -> None:
+        if not program.stateful:
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            observation = run(program, TORCH)
+        at = max((n for n, step in enumerate(program) if isinstance(step, (Backward, Grad))), default=None)
+        if at is None or not isinstance(observation[at].outcome, Returned):
+            return
+        call = program[at]
+        assert isinstance(call, (Backward, Grad))
+        tape, expectation = retraced(program, observation, Reference(), TORCH.claims, at)
+        reference = tape.reference
+        if reference.lost or expectation.unclear or any(not np.isfinite(v).all() for v in reference.values.values()):
+            return
+        due = reference.pullback(call)
+        for leaf in expectation.walk.leaves:
+            again = whole.recorded(reference, call, leaf)
+            if again is not None and leaf in due:
+                scale = max(1.0, float(np.abs(due[leaf]).max(initial=0.0)))
+                assert np.abs(again - due[leaf]).max(initial=0.0) <= 1e-8 * scale
+                compared[bool(np.any(due[leaf]))] += 1
+
+    agree()
+    assert compared[True] > 30

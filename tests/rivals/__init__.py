@@ -1,5 +1,0 @@
-"""What people use today, on the same faults: gradcheck, gradgradcheck, PyTorch's own samples, and two fuzzers.
-
-Each rival is a list of cases that runs on any member of the zoo (`tests.rivals.cases`); `tests.rivals.race` runs them
-within a budget of CPU time, and `tests.matrix` writes down what they found beside what the suite found.
-"""

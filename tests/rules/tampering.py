@@ -1,0 +1,92 @@
+"""What a lying framework reports: an observation of PyTorch with one instruction's part in it replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Program, Ref
+from autograd_conformance.programs.observations import Gradient, Kind, Observation, Raised, Returned, Seen
+from autograd_conformance.programs.text import names, parse
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.rules.judge.violation import Judgement, Violation
+
+TORCH = TorchEager()
+CLAIMS = frozenset(Needs)
+
+Tamper = Callable[[Seen, Ref], Seen]
+
+
+def judged(program: Program, observation: Observation, claims: frozenset[Needs] = CLAIMS) -> Judgement:
+    """The judge's word on an observation."""
+    return judge(program, observation, Reference(program), claims)
+
+
+def tampered(text: str, tamper: Tamper, at: int = -1, of: str = "a") -> tuple[Program, Observation]:
+    """A program, and what PyTorch does with it, but for one instruction (and what depends on its outcome)."""
+    program = parse(text, frozenset(OPS))
+    observation = list(run(program, TORCH))
+    assert judged(program, tuple(observation)).violation is None
+    ref = {name: ref for ref, name in names(program).items()}[of]
+    observation[at] = tamper(observation[at], ref)
+    return program, tuple(observation)
+
+
+def verdict(text: str, tamper: Tamper, at: int = -1, of: str = "a") -> Violation | None:
+    """What the judge says of it."""
+    return judged(*tampered(text, tamper, at, of)).violation
+
+
+# -- ways to tamper ----------------------------------------------------------------------------------------------------
+
+
+def gradient(change: Callable[[np.ndarray], np.ndarray]) -> Tamper:
+    """The leaf's gradient has another value."""
+
+    def tamper(seen: Seen, leaf: Ref) -> Seen:
+        held = seen.gradients[leaf]
+        assert held is not None
+        return replace(seen, gradients={**seen.gradients, leaf: replace(held, value=np.array(change(held.value)))})
+
+    return tamper
+
+
+def holds(held: Gradient | None) -> Tamper:
+    """The leaf holds something else altogether."""
+    return lambda seen, leaf: replace(seen, gradients={**seen.gradients, leaf: held})
+
+
+def does(outcome: Raised | Returned) -> Tamper:
+    """The instruction has another outcome; the gradients stay."""
+    return lambda seen, leaf: replace(seen, outcome=outcome)
+
+
+def value(**changes: object) -> Tamper:
+    """The instruction's last result is another tensor."""
+
+    def tamper(seen: Seen, leaf: Ref) -> Seen:
+        assert isinstance(seen.outcome, Returned)
+        *others, last = seen.outcome.values
+        return replace(seen, outcome=Returned((*others, replace(last, **changes))))  # type: ignore[arg-type]
+
+    return tamper
+
+
+def to(*numbers: float) -> Callable[[np.ndarray], np.ndarray]:
+    """A change that forgets what was there."""
+    return lambda old: np.array(numbers, dtype=old.dtype).reshape(old.shape)
+
+
+def one(number: float) -> Gradient:
+    """A gradient that came from nowhere."""
+    return Gradient(np.array(number), "float64", 1)
+
+
+FREED = Raised(Kind.GRAPH_FREED, "RuntimeError", "a second time\nand more")
+BUG = Raised(Kind.UNKNOWN, "IndexError", "list index out of range")

@@ -1,0 +1,31 @@
+"""Nothing complains about the negative controls: not the suite, and not PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.ops.catalogue import APPLIED
+from autograd_conformance.programs.observations import Raised
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.judge.judge import judge
+
+from tests.rules.controls import CONTROLS, PAGE, Control, page
+
+TORCH = TorchEager()
+
+
+@pytest.mark.parametrize("control", CONTROLS, ids=[control.looks for control in CONTROLS])
+def test_it_is_right(control: Control):
+    program = parse(control.program, APPLIED)
+    observation = run(program, TORCH)
+    judgement = judge(program, observation, Reference() if program.stateful else Reference(program), TORCH.claims)
+    assert judgement.violation is None
+    assert not judgement.lost
+    raised = [at for at, seen in enumerate(observation) if isinstance(seen.outcome, Raised)]
+    assert len(raised) == ("has to raise" in control.why)
+
+
+def test_the_page_is_up_to_date():
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.rules.controls"

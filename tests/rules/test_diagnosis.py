@@ -1,0 +1,121 @@
+"""Diagnoses of programs with state: a gradient that a known mistake would give is named as that mistake."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.observations import Gradient, Returned, Seen
+
+from tests.rules.tampering import Tamper, verdict
+
+A = "a = leaf [1, 2]"
+H = "a = leaf 3; b = multiply a a; c = negative b"
+STEPPED = f"{A}; b = square a; backward b with [1, 1] retain=True; step a sgd lr=0.25; backward b with [1, 1]"
+VIEWED = f"{A}; c = leaf [3, 4] const; write c copy_ a; v = select c dim=0 index=0; write v mul_scalar_ scalar=5.0"
+NO_GRAD = f"{A}; no_grad: b = square a; c = multiply a b; backward c with [1, 2]"
+
+
+def holding(*numbers: float) -> Tamper:
+    """The call returned, and the leaf holds this."""
+    made = np.array(numbers if len(numbers) > 1 else numbers[0])
+
+    def tamper(seen: Seen, leaf: Ref) -> Seen:
+        held = Gradient(made, "float64", 99)
+        return replace(seen, outcome=Returned(), gradients={**seen.gradients, leaf: held})
+
+    return tamper
+
+
+def halved(seen: Seen, leaf: Ref) -> Seen:
+    """The first result of the functional form is half of what it was."""
+    assert isinstance(seen.outcome, Returned)
+    first, *others = seen.outcome.values
+    assert first is not None
+    return replace(seen, outcome=Returned((replace(first, value=first.value / 2), *others)))
+
+
+E = float(np.e)
+DIAGNOSES: list[tuple[str, Tamper, str, str]] = [
+    (
+        f"{A}; b = multiply a a; no_grad: write a mul_scalar_ scalar=3.0; backward b with [1, 1]",
+        holding(6, 12),
+        "writes/error-or-recorded",
+        "at the values after the write of line 3",
+    ),
+    (
+        f"{A}; b = exp a; write b mul_scalar_ scalar=3.0; backward b with [1, 1]",
+        holding(9 * E, 9 * E * E),
+        "writes/error-or-recorded",
+        "at the values after the write of line 3",
+    ),
+    (STEPPED, holding(3, 6), "writes/error-or-recorded", "at the values after the write of line 4"),
+    (STEPPED, holding(2, 4), "writes/error-or-recorded", "the gradient held before was overwritten"),
+    (
+        f"{A}; c = leaf [3, 4] const; write c mul_ a; backward c with [1, 1]",
+        holding(0, 0),
+        "writes/recorded",
+        "What was written on line 3 got no gradient.",
+    ),
+    (
+        f"{A}; b = negative a; write b mul_scalar_ scalar=3.0; backward b with [1, 2]",
+        holding(-1, -2),
+        "writes/recorded",
+        "It is the gradient without the write on line 3",
+    ),
+    (
+        f"{A}; b = leaf [3, 4]; c = negative a; write c copy_ b; backward c with [1, 2]",
+        holding(-1, -2),
+        "writes/recorded",
+        "What was overwritten on line 4 got the gradient, too.",
+    ),
+    (f"{VIEWED}; backward c with [1, 1]", holding(1, 1), "views/history", "without the write on line 5"),
+    (f"{VIEWED}; backward c with [1, 1]", holding(0, 1), "views/history", "through its view got no gradient"),
+    (NO_GRAD, holding(3, 24), "modes/constant", "what was computed under no_grad passed it on"),
+    (
+        "a = leaf [1, 2]; b = exp a; detach_ b; c = multiply b a; backward c with [1, 2]",
+        holding(2 * E, 6 * E * E),
+        "detach/in-place",
+        "with the detaching in place left out",
+    ),
+    (f"{H}; k = hook b scale 2.0; backward c", holding(-6), "hooks/result", "the hook of line 4 returned was ignored"),
+    (f"{H}; k = hook b scale 2.0; backward c", holding(-24), "hooks/result", "The hook of line 4 was applied twice."),
+    (
+        f"{H}; k = hook b scale 2.0; l = hook b replace 3.0; backward c",
+        holding(36),
+        "hooks/result",
+        "called in the opposite order",
+    ),
+    (
+        f"{H}; k = hook a scale 2.0; backward c retain=True; backward c",
+        holding(-36),
+        "hooks/result",
+        "applied to all that its leaf holds",
+    ),
+    (f"{H}; k = hook b scale 2.0; unhook k; backward c", holding(-12), "hooks/removed", "although it had been removed"),
+    (f"{H}; k = hook b scale 2.0; g = grad c wrt a", halved, "hooks/result", "the hook of line 4 returned was ignored"),
+    (f"{A}; b = square a; g = grad b wrt a with [2, 2]", halved, "functional/value", "for a cotangent of ones"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "tamper", "rule", "diagnosis"), DIAGNOSES)
+def test_a_known_mistake_is_named(text: str, tamper: Tamper, rule: str, diagnosis: str):
+    found = verdict(text, tamper)
+    assert found is not None
+    assert (found.rule, diagnosis in str(found.diagnosis)) == (rule, True), found.diagnosis
+
+
+@pytest.mark.parametrize("text", [f"{H}; k = hook b scale 2.0; backward c", NO_GRAD, STEPPED])
+def test_what_no_known_mistake_gives_is_not_explained(text: str):
+    found = verdict(text, holding(0.123) if text.startswith(H) else holding(0.123, 4.5))
+    assert found is not None
+    assert found.diagnosis is None
+
+
+def test_a_mistake_has_to_explain_every_leaf():
+    text = "a = leaf 3; b = leaf 5; c = multiply a b; k = hook c scale 2.0; backward c"
+    found = verdict(text, holding(5))  # as if the hook were ignored; but b's gradient is right
+    assert found is not None
+    assert found.diagnosis is None

@@ -1,0 +1,213 @@
+"""What a failure shows: the remarks, the nearest variation that passes, the votes, and a script that shows it alone.
+
+The frameworks here lie in source code (`tests.mutants.liars`): so the script of a failure can be run in a process of
+its own, and has to show what the suite saw.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.harness.failures.script import script
+from autograd_conformance.harness.failures.variations import nearest
+from autograd_conformance.harness.failures.votes import reference_agrees, votes
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.explanation.explain import explain
+from autograd_conformance.rules.judge.violation import Violation
+
+from tests.mutants.liars import (
+    FREES,
+    HALVES,
+    HOLES,
+    IGNORES,
+    KEEPS,
+    NARROW,
+    OVERWRITES,
+    TEARS,
+    Attached,
+    Bent,
+    Lying,
+    Stopped,
+    broken,
+)
+
+
+def remarks(text: str, framework: TorchEager) -> list[str]:
+    """The remarks on a failure, each after the number of its line."""
+    program, observation, violation = broken(text, framework)
+    return [f"{n}: {t}" for n, t in explain(program, observation, Reference(program), framework.claims, violation)]
+
+
+EACH = """
+import contextlib, io, json, sys
+def printed(code):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        try:
+            exec(code, {})
+        except Exception as error:
+            print(f"{type(error).__name__}: {error}")
+    return out.getvalue()
+print(json.dumps([printed(code) for code in json.load(sys.stdin)]))
+"""
+
+
+def outputs(*failures: tuple[str, TorchEager]) -> list[str]:
+    """What the scripts of failures print, in a process that knows nothing of the suite; or the error that ends them."""
+    codes = []
+    for text, framework in failures:
+        program, observation, violation = broken(text, framework)
+        codes.append(script(program, observation, violation, framework.dialect, ""))
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", EACH], input=json.dumps(codes), capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+# -- remarks and scripts -----------------------------------------------------------------------------------------------
+
+AGAIN = "a = leaf 3; b = multiply a a; c = negative b; backward c; backward c retain=True"
+HELD = "a = leaf [1, 2]; b = multiply a a; backward b with [1, 1] retain=True; backward b with [3, 1]"
+FAILED = "a = leaf 3; b = exp a; c = leaf 2; d = multiply c c; e = add b d; backward b; backward e"
+REFUSED = "a = leaf [1, 2]; b = exp a; backward b; backward b with [1, 1]; zero a; backward b with [1, 1]"
+RETAINED = "a = leaf 3; b = multiply a a; backward b retain=True; backward b"
+DERIVATIVE = "a = leaf f32 [1, 2]; b = exp a; c = multiply b b; backward c with f32 [1, 1]"
+FORWARD = "a = leaf [0, 1]; b = exp a"
+DETACHED = "a = leaf 2; h = multiply a a; d = detach h; b = multiply a d; backward b"
+
+STORIES = [
+    (AGAIN, Lying(KEEPS), [
+        "2: multiply saves values that its derivative needs.",
+        "3: negative needs nothing saved.",
+        "4: walks lines 2 and 3; it does not retain the graph, so what they saved is freed.",
+        "5: has to walk line 2 again, but line 4 freed what it saved: it must raise."
+        " retain_graph=True asks to keep the graph, it cannot bring it back.",
+    ], "returned, but it must raise: graph freed\n"),
+    (HELD, Lying(OVERWRITES), [
+        "3: leaves a's gradient at [2., 4.].",
+        "4: reaches a through line 2 and contributes [6., 4.]; a held [2., 4.], so it has to hold [8., 8.],"
+        " but it holds [6., 4.].",
+    ], "a.grad is       tensor([6., 4.], dtype=torch.float64)\nit has to be  [8.0, 8.0]\n"),
+    (RETAINED, Lying(FREES), [
+        "2: multiply saves values that its derivative needs.",
+        "3: walks line 2; retain_graph=True keeps what it saved.",
+        "4: walks line 2; every call so far retained it, so nothing that it needs is freed: it must return.",
+    ], "RuntimeError: Trying to backward through the graph a second time"),
+    (FAILED, Lying(TEARS), [
+        "2: exp saves values that its derivative needs.",
+        "4: multiply saves values that its derivative needs.",
+        "5: add needs nothing saved.",
+        "6: walks line 2; it does not retain the graph, so what it saved is freed."
+        " leaves a's gradient at 20.0855369232.",
+        "7: raises, as it may, but then each leaf holds its old gradient or the complete new one:"
+        " a held 20.0855369232 and is left with 0.5.",
+    ], "a.grad is       tensor(0.5000, dtype=torch.float64)\nbefore the call it was 20.085536923187668 and each leaf"),
+    (REFUSED, Lying(TEARS), [
+        "2: exp saves values that its derivative needs.",
+        "3: raises, as it may, but then each leaf holds its old gradient: a held none and is left with [0.5, 0.5].",
+    ], "a.grad is       tensor([0.5000, 0.5000], dtype=torch.float64)\nbefore the call it was none"),
+    (DERIVATIVE, Stopped(), [
+        "4: reaches a through lines 2 and 3 and contributes [ 14.7781121979, 109.1963000663]; a held no gradient,"
+        " so it has to hold [ 14.7781121979, 109.1963000663], but it holds [0., 0.].",
+    ], "a.grad is       tensor([0., 0.])\nit has to be  [14.7781"),
+    (FORWARD, Bent(), [
+        "2: by definition b is [1.          , 2.7182818285], but it is [1.         , 2.745601015].",
+    ], "b is       tensor([1.0000, 2.7456], dtype=torch.float64, grad_fn=<ExpBackward0>)\nit has to be  [1.0, 2.7182"),
+    (DETACHED, Attached(), [
+        "3: c has the values of b and no history.",
+        "5: reaches a through line 4 and contributes 4; a held no gradient, so it has to hold 4, but it holds 12.",
+    ], "a.grad is       tensor(12., dtype=torch.float64)\nit has to be  4.0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "framework", "told"), [story[:3] for story in STORIES])
+def test_a_failure_is_told(text: str, framework: TorchEager, told: list[str]):
+    assert remarks(text, framework) == told
+
+
+def test_a_failure_is_shown():
+    caught = "a = leaf [1, 2]; b = exp a; backward b; backward b with [1, 0] retain=True; backward b with [0, 1]"
+    failures = [(text, framework) for text, framework, _, _ in STORIES] + [(caught, Lying(OVERWRITES))]
+    expected = [story[3] for story in STORIES] + ["a.grad is       tensor([0.0000, 7.3891], dtype=torch.float64)"]
+    for printed, start in zip(outputs(*failures), expected, strict=True):
+        assert printed[: len(start)] == start
+
+
+def test_without_a_dialect_the_command_is_shown():
+    program, observation, violation = broken(AGAIN, Lying(KEEPS))
+    assert script(program, observation, violation, None, "pytest --replay=x").endswith("\npytest --replay=x\n")
+
+
+# -- the nearest variation ---------------------------------------------------------------------------------------------
+
+WEIGHTED = "a = leaf [1, 2]; b = exp a; backward b with [3, 4]"
+
+VARIATIONS = [
+    (AGAIN, Lying(KEEPS), "passes with retain_graph=True on line 4"),
+    (HELD, Lying(OVERWRITES), "passes without line 3"),
+    (WEIGHTED, Lying(IGNORES), "passes with a cotangent of ones on line 3"),
+    (WEIGHTED.replace("[1", "[0"), Lying(HOLES), "passes with ones for the zeros on line 1"),
+    (WEIGHTED.replace("[", "f32 ["), Lying(NARROW), "passes in float64"),
+    (DETACHED, Attached(), "passes without the detach on line 3"),
+    (FORWARD, Bent(), None),
+    ("a = leaf 3; b = negative a; c = exp b; backward c", Lying(HALVES), None),
+    ("a = leaf 3; b = exp a; c = negative b; backward c", Stopped(), "passes without the op on line 2"),
+]
+
+
+@pytest.mark.parametrize(("text", "framework", "phrase"), VARIATIONS)
+def test_the_nearest_variation_that_passes(text: str, framework: TorchEager, phrase: str | None):
+    program, _, violation = broken(text, framework)
+    assert nearest(program, violation.at, framework, framework.claims) == phrase
+
+
+# -- votes -------------------------------------------------------------------------------------------------------------
+
+AGREE = "Finite differences of the framework's own forward pass agree with JAX: the gradient is wrong."
+
+
+@pytest.mark.parametrize(
+    ("text", "framework", "numbers"),
+    [
+        (HELD, Lying(OVERWRITES), ("[4., 0.]", "[6., 4.]", "[6., 4.]")),
+        (WEIGHTED, Lying(IGNORES), ("[2.7182818285, 7.3890560989]", "[ 8.1548454854, 29.5562243957]", "[ 8.15484548")),
+        (DETACHED, Attached(), ("12", "4", "4")),
+    ],
+)
+def test_finite_differences_vote_against_a_wrong_gradient(text: str, framework: TorchEager, numbers: tuple[str, ...]):
+    program, _, violation = broken(text, framework)
+    cast = votes(program, framework, violation)
+    assert cast is not None
+    assert cast.decision == AGREE
+    assert (cast.framework, cast.reference) == numbers[:2]
+    assert cast.finite_differences.startswith(numbers[2])
+    assert reference_agrees(program, violation)
+
+
+def test_finite_differences_vote_for_a_gradient_of_another_forward_pass():
+    program = parse("a = leaf 1; b = exp a; backward b", frozenset(OPS))
+    got, want = np.array(1.01 * np.exp(1.01)), np.array(np.exp(1.0))
+    violation = Violation("gradients/op", 2, "", (), Ref(0), got=got, want=want)
+    cast = votes(program, Bent(), violation)
+    assert cast is not None
+    assert "the forward pass differs from the op's definition" in cast.decision
+
+
+def test_a_reference_that_jax_does_not_confirm_is_the_suites_fault():
+    program = parse("a = leaf 1; b = exp a; backward b", frozenset(OPS))
+    violation = Violation("gradients/op", 2, "", (), Ref(0), got=np.array(np.e), want=np.array(3.0))
+    assert not reference_agrees(program, violation)
+    assert "this is the suite's fault" in votes(program, TorchEager(), violation).decision  # type: ignore[union-attr]
+
+
+def test_nobody_votes_where_no_gradient_is_compared():
+    for text, framework in ((AGAIN, Lying(KEEPS)), (FORWARD, Bent())):
+        program, _, violation = broken(text, framework)
+        assert votes(program, framework, violation) is None

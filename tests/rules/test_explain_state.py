@@ -1,0 +1,205 @@
+"""What a failure of a program with state says: a remark for each line that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from autograd_conformance.frameworks.pytorch.saved import TorchSaved
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.observations import Fired, Gradient, Kind, Raised, Returned, Seen
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.explanation.explain import explain
+
+from tests.rules.tampering import CLAIMS, Tamper, does, gradient, holds, judged, tampered, to, value
+
+A = "a = leaf [1, 2]"
+H = "a = leaf 3; b = multiply a a; c = negative b"
+
+
+def told(text: str, tamper: Tamper, of: str = "a") -> list[str]:
+    """The remarks on a failure, each after the number of its line."""
+    program, observation = tampered(text, tamper, of=of)
+    violation = judged(program, observation).violation
+    assert violation is not None
+    return [f"{n}: {t}" for n, t in explain(program, observation, Reference(program), CLAIMS, violation)]
+
+
+def returned(*numbers: float) -> Tamper:
+    """The call returned where it raised, and the leaf holds this."""
+    held = Gradient(np.array(numbers, dtype=float), "float64", 99)
+    return lambda seen, leaf: replace(seen, outcome=Returned(), gradients={**seen.gradients, leaf: held})
+
+
+def now(change: Callable[[np.ndarray], np.ndarray]) -> Tamper:
+    """After a write a value is another."""
+
+    def tamper(seen: Seen, ref: Ref) -> Seen:
+        other = replace(seen.values[ref], value=np.array(change(seen.values[ref].value)))
+        return replace(seen, values={**seen.values, ref: other})
+
+    return tamper
+
+
+def fired(change: Callable[[tuple[Fired, ...]], tuple[Fired, ...]]) -> Tamper:
+    """Other calls of hooks were seen."""
+    return lambda seen, ref: replace(seen, fired=change(seen.fired))
+
+
+MODIFIED = Raised(Kind.MODIFIED, "RuntimeError", "modified by an inplace operation")
+NOTHING = does(Returned((None,)))
+
+STORIES: list[tuple[str, Tamper, str, list[str]]] = [
+    # writes and views: whose memory, who may have kept it, recorded or not
+    (f"{A}; b = multiply a a; no_grad: write a mul_scalar_ scalar=3.0; backward b with [1, 1]", returned(6, 12), "a", [
+        "2: multiply's derivative needs a as it is here.",
+        "3: changes a; it is not recorded, for it stands under no_grad: the history of a stays as it was."
+        " What multiply on line 2 may have kept is another value now.",
+        "4: multiply on line 2 was recorded before line 3 wrote to what it may have kept: this call must raise, or take"
+        " the values as they were recorded. It reaches a through line 2 and contributes [2., 4.]; a held no gradient,"
+        " so it has to hold [2., 4.], but it holds [ 6., 12.].",
+    ]),
+    (f"{A}; b = exp a; v = select b dim=0 index=0; write v zero_; backward b with [1, 1]", returned(1, 1), "a", [
+        "2: exp may keep b as it is here: its derivative may be computed from it.",
+        "3: c is a view of b: they share memory.",
+        "4: changes c, and with it b, in the same memory; it is recorded: from here on c is its result."
+        " What exp on line 2 may have kept is another value now.",
+        "5: exp on line 2 was recorded before line 4 wrote to what it may have kept: this call must raise, or take the"
+        " values as they were recorded. It reaches a through lines 2, 3 and 4 and contributes [0.          ,"
+        " 7.3890560989];"
+        " a held no gradient, so it has to hold [0.          , 7.3890560989], but it holds [1., 1.].",
+    ]),
+    (f"{A}; b = negative a; write b add_scalar_ scalar=1.0; backward b with [1, 1]", does(MODIFIED), "a", [
+        "3: changes b; it is recorded: from here on b is its result.",
+        "4: walks lines 2 and 3; no call walked it before, so nothing that it needs is freed, and what line 3 wrote"
+        " to is"
+        " nothing that a derivative needs: it must return.",
+    ]),
+    (f"{A}; v = select a dim=0 index=0; write v zero_", does(Returned()), "a", [
+        "2: b is a view of a: they share memory.",
+        "3: b is a view of a, which is a leaf that requires grad, and the write would be recorded: it must raise"
+        " (leaf written in place).",
+    ]),
+    (f"{A}; b = negative a; v = select b dim=0 index=0; write v zero_", now(to(5, 6)), "b", [
+        "3: c is a view of b: they share memory.",
+        "4: b shares c's memory, so the write shows in it: it has to be [ 0., -2.], but it is [5., 6.].",
+    ]),
+    (f"{A}; b = negative a; c = sin b; write b zero_", now(to(5, 6)), "c", [
+        "4: c shares no memory with b: it has to stay as it was, but it changed.",
+    ]),
+    # grad modes and switches
+    (f"{A}; no_grad: b = square a; c = multiply a b; backward c with [1, 2]", returned(3, 24), "a", [
+        "2: is not recorded, for it stands under no_grad: b is a constant to what follows.",
+        "4: reaches a through line 3 and contributes [1., 8.]; a held no gradient, so it has to hold [1., 8.], but it"
+        " holds [ 3., 24.].",
+    ]),
+    (f"{A}; no_grad: enable_grad: b = exp a", value(requires_grad=False), "a", [
+        "2: enable_grad is the innermost mode, and a requires grad, so b must, too, but it does not.",
+    ]),
+    ("a = leaf 3; b = leaf 4; c = multiply a b; requires a False; backward c",
+     holds(Gradient(np.array(4.0), "float64")), "a", [
+        "4: a requires no grad from here on.",
+        "5: a requires no grad: a's gradient has to stay none, but it is 4.",
+    ]),
+    (f"{A}; b = exp a; requires b False", does(Returned()), "a", [
+        "3: b is no leaf: it requires grad because of what it was computed from: it must raise (not a leaf).",
+    ]),
+    # the functional form, inputs, gradients of gradients
+    (f"{H}; d = leaf 1; g = grad c wrt d", NOTHING, "a", [
+        "5: the outputs do not depend on d: it must raise (unused input).",
+    ]),
+    (f"{H}; g = grad c wrt a; h = grad c wrt a", does(Returned((None,))), "a", [
+        "2: multiply saves values that its derivative needs.",
+        "3: negative needs nothing saved.",
+        "4: walks lines 2 and 3; it does not retain the graph, so what they saved is freed."
+        " d is the gradient with respect to a.",
+        "5: has to walk line 2 again, but line 4 freed what it saved: it must raise.",
+    ]),
+    (f"{H}; backward c inputs b", holds(Gradient(np.array(4.0), "float64")), "a", [
+        "4: adds to b alone: a's gradient has to stay none, but it is 4.",
+    ]),
+    ("a = leaf 3; b = square a; backward b; g = held a; backward g", does(Returned()), "a", [
+        "4: c is the gradient that a holds, not a copy of it.",
+        "5: c requires no grad: it must raise (no grad).",
+    ]),
+    ("a = leaf 3; b = square a; g = grad b wrt a create=True; backward g", gradient(lambda g: g + 1), "a", [
+        "3: c is the gradient with respect to a. create_graph=True records the call itself, so what it returns is"
+        " differentiable.",
+        "4: reaches a through line 3 and contributes 2; a held no gradient, so it has to hold 2, but it holds 3.",
+    ]),
+    # hooks, retained gradients, detaching in place
+    (f"{H}; k = hook b scale 2.0; backward c", gradient(lambda g: g / 2), "a", [
+        "4: the hook is called with b's gradient, and multiplies it by 2.",
+        "5: reaches a through lines 2 and 3 and contributes -12 (with the hook of line 4); a held no gradient, so it"
+        " has"
+        " to hold -12, but it holds -6.",
+    ]),
+    (f"{H}; k = hook b observe; unhook k; backward c", fired(lambda f: (Fired(Ref(3), np.array(1.0)),)), "a", [
+        "4: the hook is called with b's gradient, and changes nothing.",
+        "5: takes the hook of line 4 away: it is not called any more.",
+        "6: the hook on b was removed: it must not be called, but it was called.",
+    ]),
+    (f"{H}; retain b; backward c", gradient(lambda g: g * 3), "b", [
+        "4: b holds its own gradient from here on, as its hooks leave it.",
+        "5: reaches b through line 3 and contributes -1; b held no gradient, so it has to hold -1, but it holds -3.",
+    ]),
+    (f"{A}; b = exp a; v = select b dim=0 index=0; detach_ v", does(Returned()), "a", [
+        "4: c is a view of b, and a view cannot be cut off from its base: it must raise (view detached in place).",
+    ]),
+    # errors on earlier lines, and what they left
+    (f"{A}; write a zero_; b = square a; backward b; backward b with [1, 1]", gradient(lambda g: g + 1), "a", [
+        "2: is refused (leaf written in place), and leaves every value as it was.",
+        "4: is refused (non-scalar root).",
+        "5: reaches a through line 3 and contributes [2., 4.]; a held no gradient, so it has to hold [2., 4.], but it"
+        " holds [3., 5.].",
+    ]),
+    # what is held, and steps
+    (f"{A}; g = leaf [1, 2] const; assign a g", holds(None), "a", [
+        "3: a has to hold what was assigned, but it holds none.",
+    ]),
+    (f"{A}; b = leaf [1, 2]; c = exp a; backward c with [1, 1]; step a, b sgd lr=0.5; d = sin b",
+     value(value=np.zeros(2)), "a", [
+        "5: moves a in place, which is not recorded. b has no gradient, and is passed over.",
+        "6: by definition d is [0.8414709848, 0.9092974268], but it is [0., 0.].",
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "tamper", "of", "lines"), STORIES)
+def test_a_failure_with_state_is_told(text: str, tamper: Tamper, of: str, lines: list[str]):
+    assert told(text, tamper, of) == lines
+
+
+COUNTED = [
+    ("a = leaf 3; b = exp a; backward b", [
+        "2: exp saves values that its derivative needs. 1 saved tensor is alive after it.",
+        "3: walks line 2 and does not retain the graph, so what it saved has to go: 0 saved tensors have to be alive,"
+        " but"
+        " 1 saved tensor is alive.",
+    ]),
+    ("a = leaf 3; b = square a; backward b create=True; zero a; drop b", [
+        "2: 1 saved tensor is alive after it.",
+        "3: create_graph=True records the call itself, so the gradient that a leaf gets is differentiable."
+        " 3 saved tensors are alive after it.",
+        "4: clears a's gradient to none. 1 saved tensor is alive after it.",
+        "5: what can no longer be reached must not stay: 0 saved tensors have to be alive, but 1 saved tensor is"
+        " alive.",
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "lines"), COUNTED)
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_a_failure_about_memory_counts_what_is_alive(text: str, lines: list[str]):
+    program = parse(text)
+    *before, last = run(program, TorchSaved())
+    assert last.saved is not None
+    observation = (*before, replace(last, saved=last.saved + 1))
+    violation = judged(program, observation).violation
+    assert violation is not None
+    remarks = explain(program, observation, Reference(program), CLAIMS, violation)
+    assert [f"{n}: {t}" for n, t in remarks] == lines

@@ -1,0 +1,318 @@
+"""Related programs: what is compared, what is not, and how a difference is shown, kept and replayed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.harness.check import Broken, Check, related_as
+from autograd_conformance.harness.failures import related as paper
+from autograd_conformance.harness.failures.record import failure
+from autograd_conformance.harness.replay import replay
+from autograd_conformance.harness.session import Session
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Program, Ref
+from autograd_conformance.programs.observations import Gradient, Observation, Returned
+from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.validation import MalformedProgram, validate
+from autograd_conformance.reports import records
+from autograd_conformance.reports.render import markdown, text
+from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.relations.relation import Alike, Related, Relation, relate
+from autograd_conformance.strategies.random_programs import programs
+from autograd_conformance.strategies.relations import gradients as relations
+from autograd_conformance.strategies.relations import interleaving as mixing
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.mutants.relations import WalksOneRoot
+
+TORCH = TorchEager()
+A = Ref(0)
+ONCE = "a = leaf [1, 2]; b = square a; backward b with [1, 2]"
+TWICE = "a = leaf [1, 2]; b = square a; backward b with [1, 2] retain=True; backward b with [1, 2]"
+
+QUICK = settings(
+    max_examples=60, database=None, deadline=None, phases=[Phase.generate], derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+
+
+def program(source: str) -> Program:
+    """A program in text form."""
+    return parse(source, frozenset(OPS))
+
+
+def related(first: str, second: str, *alike: Alike, **about: Any) -> Related:
+    """Two programs in text form."""
+    return Related(about.pop("rule", "relations/sum"), program(first), program(second), alike, **about)
+
+
+def compared(pair: Related, one: Observation | None = None, other: Observation | None = None) -> Relation:
+    """The comparison on PyTorch, or on observations that are given."""
+    return relate(pair, one or run(pair.first, TORCH), other or run(pair.second, TORCH))
+
+
+def changed(seen: Observation, at: int, ref: Ref, **about: Any) -> Observation:
+    """An observation in which a gradient is another one after an instruction."""
+    gradient = seen[at].gradients[ref]
+    assert isinstance(gradient, Gradient)
+    new = replace(seen[at], gradients={**seen[at].gradients, ref: replace(gradient, **about)})
+    return (*seen[:at], new, *seen[at + 1 :])
+
+
+# -- gradients at the end ----------------------------------------------------------------------------------------------
+
+
+def test_multiples_are_alike():
+    assert compared(related(TWICE, ONCE, Alike(A, (A,), 2.0))) == Relation(None, True)
+
+
+def test_a_gradient_that_is_no_such_multiple_is_a_difference():
+    violation = compared(related(TWICE, ONCE, Alike(A, (A,), 3.0))).violation
+    assert violation is not None
+    assert (violation.rule, violation.at, violation.subject) == ("relations/sum", 3, A)
+    assert violation.observed == "a gets [ 4., 16.]; in the second program a gets [2., 8.]"
+    assert violation.allowed == (("the gradient is 3 times that of the second program", "relations/sum"),)
+    assert violation.want is not None
+    assert violation.want.tolist() == [6, 24]
+
+
+def test_results_of_the_functional_form_are_gradients_that_may_be_added():
+    terms = "a = leaf [1, 2]; b = square a; c = sin a"
+    first = f"{terms}; d = add b c; g = grad d wrt a with [1, 2]"
+    second = f"{terms}; g = grad b wrt a with [1, 2]; h = grad c wrt a with [1, 2]"
+    assert compared(related(first, second, Alike(Ref(4), (Ref(3), Ref(4))))) == Relation(None, True)
+    wrong = compared(related(first, second, Alike(Ref(4), (Ref(3),)))).violation
+    assert wrong is not None
+    assert "in the second program d gets" in wrong.observed
+
+
+def test_rounding_is_no_difference_and_more_is():
+    pair = related(ONCE, ONCE, Alike(A, (A,)))
+    seen = run(pair.first, TORCH)
+    near = changed(seen, 2, A, value=np.array([2.0, 8.0 * (1 + 1e-15)]))
+    far = changed(seen, 2, A, value=np.array([2.0, 8.0 * (1 + 1e-12)]))
+    assert compared(pair, seen, near).violation is None
+    assert compared(pair, seen, far).violation is not None
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_call_that_fails_in_one_program_only_is_a_difference(which: int):
+    fails = f"{ONCE}; backward b with [1, 2]"
+    pair = related(*((fails, ONCE) if which == 0 else (ONCE, fails)), Alike(A, (A,)))
+    violation = compared(pair).violation
+    assert violation is not None
+    assert violation.observed == f"the {('first', 'second')[which]} program raises RuntimeError (graph freed) on line 4"
+    assert compared(related(fails, fails, Alike(A, (A,)))) == Relation(None, False)
+
+
+def test_gradients_that_are_one_object_are_another_rule_s_matter():
+    pair = related(*["a = leaf 1; b = leaf 2; c = multiply a b; backward c"] * 2, Alike(A, (A,), 2.0))
+    seen = run(pair.first, TORCH)
+    assert compared(pair, seen, seen).violation is not None
+    shared = changed(seen, 3, Ref(1), identity=seen[3].gradients[A].identity)  # type: ignore[union-attr]
+    assert compared(pair, seen, shared) == Relation(None, False)
+
+
+def test_zeros_and_nothing_are_alike():
+    first, second = "a = leaf 1; b = sign a; backward b", "a = leaf 1; b = sin a; c = detach b"
+    assert compared(related(first, second, Alike(A, (A,)))) == Relation(None, False)
+
+
+# -- the same instructions ---------------------------------------------------------------------------------------------
+
+FORWARD = "a = leaf [1, 2]; b = square a; c = leaf [3, 4]; d = sin c; backward b with [1, 2]; backward d with [1, 2]"
+OTHERWISE = "c = leaf [3, 4]; d = sin c; a = leaf [1, 2]; b = square a; backward b with [1, 2]; backward d with [1, 2]"
+SAME = ((0, 2), (1, 3), (2, 0), (3, 1), (4, 4), (5, 5))
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_only_changed_places_is_the_same(exact: bool):
+    pair = related(FORWARD, OTHERWISE, same=SAME, exact=exact, rule="relations/order")
+    assert compared(pair) == Relation(None, True)
+    seen = run(pair.second, TORCH)
+    near = changed(seen, 5, Ref(2), value=np.array([2.0, 8.0 * (1 + 2.3e-16)]))
+    violation = compared(pair, other=near).violation
+    assert (violation is not None) is exact
+    far = compared(pair, other=changed(seen, 5, Ref(2), value=np.array([2.0, 8.5]))).violation
+    assert far is not None
+    assert far.observed == "the gradient of a is [2., 8.], but [2. , 8.5] in the second program"
+    assert compared(pair, other=changed(seen, 5, Ref(2), requires_grad=True)).violation is not None
+
+
+def test_results_of_the_functional_form_may_be_a_rounding_off():
+    cancels = (
+        "a = leaf [1, 2, 3]; b = sin a; c = tanhshrink a; d = add b c; g = grad d wrt a with [1, 2, 3]",
+        "a = leaf [1, 2, 3]; b = tanhshrink a; c = sin a; d = add c b; g = grad d wrt a with [1, 2, 3]",
+    )
+    pair = related(*cancels, same=((0, 0), (1, 2), (2, 1), (3, 3), (4, 4)), exact=False, rule="relations/order")
+    assert compared(pair).violation is None
+    outcome = run(pair.second, TORCH)[4].outcome
+    assert isinstance(outcome, Returned)
+    tensor = outcome.values[0]
+    assert tensor is not None
+    seen = run(pair.second, TORCH)
+    far = (*seen[:4], replace(seen[4], outcome=Returned((replace(tensor, value=tensor.value * (1 + 1e-8)),))))
+    assert compared(pair, other=far).violation is not None
+
+
+def test_bits_are_not_compared_where_the_framework_gives_others_each_time():
+    class Shaken(TorchEager):
+        """Every second gradient is a rounding off."""
+
+        count = 0
+
+        def gradient(self, leaf: Any) -> Any:
+            self.count += 1
+            held = super().gradient(leaf)
+            return held if held is None or self.count % 2 else held * (1 + 2.3e-16)
+
+    pair = related(FORWARD, OTHERWISE, same=SAME, exact=True, rule="relations/order")
+    one, other = run(pair.first, TORCH), run(pair.second, TORCH)
+    near = changed(other, 5, Ref(2), value=np.array([2.0, 8.0 * (1 + 2.3e-16)]))
+    far = changed(other, 5, Ref(2), value=np.array([2.0, 8.5]))
+    assert related_as(pair, one, near, TORCH).violation is not None
+    assert related_as(pair, one, near, Shaken()).violation is None
+    assert related_as(pair, one, far, Shaken()).violation is not None
+
+
+# -- what is drawn -----------------------------------------------------------------------------------------------------
+
+DRAWN = {
+    "relations/sum": relations.sums,
+    "relations/scaling": relations.scalings,
+    "relations/sharing": relations.sharings,
+    "relations/repeated": relations.repetitions,
+    "relations/order": mixing.orders,
+    "relations/interleaved": mixing.interleavings,
+}
+
+
+def test_every_rule_has_a_strategy():
+    assert set(DRAWN) == {slug for slug in RULES if slug.startswith("relations/")}
+
+
+@pytest.mark.parametrize("rule", DRAWN)
+def test_pairs_are_sound_and_can_be_written_down(rule: str):
+    @QUICK
+    @given(pair=DRAWN[rule]())
+    def check(pair: Related) -> None:
+        assert pair.rule == rule
+        for each in (pair.first, pair.second):
+            assert validate(each, frozenset(OPS)) is each
+        assert pair.alike or pair.same
+        form = json.loads(json.dumps(paper.to_json(pair)))
+        assert paper.from_json(form, frozenset(OPS)) == pair
+
+    check()
+
+
+def test_another_order_keeps_every_instruction_behind_what_it_needs():
+    moved = 0
+
+    @QUICK
+    @given(pair=mixing.orders())
+    def check(pair: Related) -> None:
+        nonlocal moved
+        place = dict(pair.same)
+        for at, before in enumerate(mixing.needs(pair.first)):
+            assert all(place[other] < place[at] for other in before)
+        moved += pair.first != pair.second
+
+    check()
+    assert moved >= 30
+
+
+def test_a_program_among_another_keeps_its_order():
+    @QUICK
+    @given(pair=mixing.interleavings())
+    def check(pair: Related) -> None:
+        places = [place for _, place in pair.same]
+        assert places == sorted(places)
+        assert len(pair.first) < len(pair.second)
+
+    check()
+
+
+@QUICK
+@given(drawn=programs(), data=st.data())
+def test_a_value_set_apart_leaves_the_rest_as_it_was(drawn: Program, data: st.DataObject):
+    uses = [(at, k) for at, step in enumerate(drawn) for k, _ in enumerate(getattr(step, "args", ()))]
+    if not uses or drawn.stateful:
+        return
+    at, k = data.draw(st.sampled_from(uses))
+    value = drawn[at].args[k]  # type: ignore[union-attr]
+    if not hasattr(drawn[value.at], "args"):
+        return
+    other, new = relations.apart(drawn, value, at, k, data.draw(st.booleans()))
+    assert validate(other, frozenset(OPS)) is other
+    assert len(other) > len(drawn)
+    assert all(type(other[new[ref].at]) is type(drawn[ref.at]) for ref in new)
+
+
+# -- on paper ----------------------------------------------------------------------------------------------------------
+
+ROOTS = related(
+    "a = leaf [1, 2]; b = square a; c = sin a; backward b, c with [1, 2], [1, 2]",
+    "a = leaf [1, 2]; b = square a; c = sin a; backward b with [1, 2] retain=True; backward c with [1, 2]",
+    Alike(A, (A,)),
+)
+
+
+def broken() -> Broken:
+    """How a member of the zoo fails on two related programs."""
+    check = Check(WalksOneRoot(), WalksOneRoot.claims)
+    with pytest.raises(Broken) as caught:
+        check(ROOTS)
+    assert check.programs == 1
+    assert check.exercised == {"relations/sum": 1}
+    return caught.value
+
+
+def test_a_failure_shows_both_programs(tmp_path):
+    session = Session("tests.mutants.relations:WalksOneRoot", tmp_path)
+    shown = failure(broken(), "suites/test_relations.py::test_sums", session)
+    assert len((shown.other or "").splitlines()) == 5
+    assert shown.diagnosis is not None
+    assert "the second program breaks no rule" in shown.diagnosis
+    assert records.decode(json.loads(json.dumps(records.encode(shown)))) == shown
+    page = text.render(shown)
+    assert page.index("It has to agree with:") > page.index("The shortest program found:")
+    assert "c.backward" in page
+    assert shown.script.count("a.grad is") == 2
+    compile(shown.script, "script", "exec")
+    assert "other" in markdown._parts(shown)
+
+
+def test_a_failure_of_two_programs_is_replayed(tmp_path):
+    session = Session("tests.mutants.relations:WalksOneRoot", tmp_path)
+    shown = failure(broken(), "suites/test_relations.py::test_sums", session)
+    record = tmp_path / "record.json"
+    record.write_text(json.dumps(records.encode(shown)))
+    for path in (tmp_path / "replay" / "relations-sum.sums.json", record):
+        replayed = replay(path, session.framework, session.claims)
+        assert (replayed.verdict, replayed.reason) == ("still failing", "relations/sum")
+        assert replayed.broken is not None
+        assert replayed.broken.related == ROOTS
+        assert replay(path, TORCH, TORCH.claims).verdict == "fixed"
+    tiny = Session("examples.tiny_adapter:Tiny", tmp_path)
+    assert replay(record, tiny.framework, tiny.claims).verdict == "cannot run"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("first", None), ("second", {}), ("relation", "no/rule"), ("alike", [["%9", ["%0"], 1]]), ("same", [[0, 99]]),
+     ("alike", 3), ("alike", [["x", [], 1]])],
+)  # fmt: skip
+def test_a_malformed_relation_is_refused(name: str, value: object):
+    form = {**paper.to_json(ROOTS), name: value}
+    with pytest.raises((MalformedProgram, ValueError)):
+        paper.from_json(form, frozenset(OPS))
+    with pytest.raises(MalformedProgram):
+        paper.from_json({k: v for k, v in form.items() if k != name}, frozenset(OPS))

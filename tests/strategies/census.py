@@ -1,0 +1,214 @@
+"""What a program contains: the features that autograd breaks on, by name, for counting them."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from autograd_conformance.ops.tables import OPS, Aliases, Saves
+from autograd_conformance.programs.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    Detach,
+    DetachInPlace,
+    Grad,
+    Held,
+    Hook,
+    Instruction,
+    Leaf,
+    Modes,
+    Program,
+    Ref,
+    RemoveHook,
+    RequiresGrad,
+    RetainGrad,
+    Step,
+    Write,
+    ZeroGrad,
+    records,
+)
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.operands import operands
+from autograd_conformance.rules.tape.graph import Expectation
+from autograd_conformance.rules.tape.model import Tape
+from autograd_conformance.strategies import situations as families
+from autograd_conformance.strategies.building.action_builder import Actor
+
+
+def features(program: Program) -> set[str]:
+    """Every feature of a program, where each call returns if it may and raises if it must."""
+    follower = Actor(_undrawn, "float64")
+    tape = follower.tape
+    assert tape is not None
+    tape.counts = True
+    found = set(_written(program))
+    earlier: list[tuple[int, Expectation]] = []
+    for at, step in enumerate(program):
+        modes = program.mode(at)
+        expectation = tape.expect(at, step, modes)
+        if isinstance(step, Backward):
+            found.update(_shape_of_walk(step, expectation, tape))
+            found.update(_history(step, expectation, tape, earlier))
+            earlier.append((at, expectation))
+        found.update(_touched(step, modes, tape))
+        with follower.under(*modes):
+            follower.add(step)
+        if follower.fails:
+            found.add("legal instruction after an error")
+    return found - ({"legal instruction after an error"} if follower.fails else set())
+
+
+def _undrawn(strategy: object) -> object:
+    raise AssertionError("a program that is followed draws nothing")
+
+
+def _written(program: Program) -> Iterator[str]:
+    """What can be read off the instructions."""
+    used = {ref for step in program if not isinstance(step, ZeroGrad) for ref in operands(step)}
+    leaves = [(Ref(at), step) for at, step in enumerate(program) if isinstance(step, Leaf)]
+    for ref, leaf in leaves:
+        yield leaf.value.dtype
+        yield f"rank {len(leaf.value.shape)}"
+        yield from (f"dimension of {d}" for d in leaf.value.shape if d < 2)
+        if not leaf.requires_grad:
+            yield "leaf that requires no grad"
+        if ref not in used:
+            yield "unused leaf"
+        if 0.0 in leaf.value.data:
+            yield "zero among the values"
+    values = [leaf.value for _, leaf in leaves if leaf.value.data]
+    if len(set(values)) < len(values):
+        yield "leaves of equal value"
+    calls = [step for step in program if isinstance(step, Backward)]
+    if len(calls) >= 3:
+        yield "backward called three times or more"
+    for call in calls:
+        if any(c is not None and 0.0 in c.data for c in call.cotangents):
+            yield "cotangent with zeros"
+    yield from _asked(program)
+
+
+def _asked(program: Program) -> Iterator[str]:
+    """What is asked for besides computing values."""
+    if any(len(modes) > 1 for modes in program.modes):
+        yield "grad modes inside one another"
+    if sum(isinstance(s, (Backward, Grad)) and s.create_graph for s in program) > 1:
+        yield "several calls with create_graph"
+    for step in program:
+        match step:
+            case Grad(create_graph=create) | Backward(create_graph=create) if create:
+                yield "create_graph"
+        match step:
+            case Grad():
+                yield "functional call"
+            case Backward(inputs=tuple()):
+                yield "call restricted to inputs"
+            case Hook(effect=effect, accumulated=accumulated):
+                yield "hook after accumulation" if accumulated else f"hook that would {effect}"
+            case RemoveHook():
+                yield "hook that is removed"
+            case RetainGrad():
+                yield "retained gradient"
+            case RequiresGrad(on=on):
+                yield f"switch {'on' if on else 'off'}"
+            case DetachInPlace():
+                yield "detached in place"
+            case Held():
+                yield "gradient as a value"
+            case AssignGrad():
+                yield "assigned gradient"
+            case Step():
+                yield "optimizer's step"
+    hooked = Counter(step.target for step in program if isinstance(step, Hook))
+    if any(count > 1 for count in hooked.values()):
+        yield "several hooks on one value"
+
+
+def _touched(step: Instruction, modes: Modes, tape: Tape) -> Iterator[str]:
+    """What is written, and who shares memory with whom."""
+    reference, memory = tape.reference, tape.reference.memory
+    if isinstance(step, Apply) and OPS[step.op].aliases is Aliases.SURELY and step.args[0] in memory.bases:
+        yield "view of a view"
+    if isinstance(step, Detach) and step.source in memory.bases:
+        yield "view, detached"
+    if not isinstance(step, Write):
+        return
+    recorded = records(modes) and any(reference.requires_grad[r] for r in operands(step))
+    yield "recorded write" if recorded else "unrecorded write"
+    if step.target in memory.bases:
+        yield "write to a view"
+    elif memory.family.get(step.target):
+        yield "write to what has views"
+    if reference.is_leaf(step.target) and reference.requires_grad[step.target]:
+        yield "write to a leaf that requires grad"
+    if memory.owner(step.target).at < 0:
+        yield "write to a gradient"
+    if isinstance(reference.steps[step.target.at], Detach):
+        yield "write to a detached value"
+
+
+def _shape_of_walk(call: Backward, expectation: Expectation, tape: Tape) -> Iterator[str]:
+    """What one call goes through."""
+    walk = expectation.walk
+    users: dict[Ref, set[int]] = {}
+    for node in walk.nodes:
+        if len(set(node.args)) < len(node.args):
+            yield "same value as both arguments"
+        for ref in node.args:
+            users.setdefault(ref, set()).add(node.at)
+    if len(call.roots) == 1 and any(len(users[ref]) > 1 for ref in walk.uses if ref in users):
+        yield "diamond"
+    if max(walk.uses.values(), default=0) >= 8:
+        yield "value used eight times or more"
+    below = [{node.at for node in tape.walk(Backward((root,), (None,))).nodes} for root in call.roots]
+    if len(below) > 1 and set.intersection(*below):
+        yield "several roots on one subgraph"
+
+
+def _history(
+    call: Backward, expectation: Expectation, tape: Tape, earlier: list[tuple[int, Expectation]]
+) -> Iterator[str]:
+    """How one call relates to the calls before it."""
+    walk = expectation.walk
+    nodes = {node.at for node in walk.nodes}
+    freed = [node.freed_by for node in walk.nodes if node.surely_gone and node.freed_by is not None]
+    if expectation.returns and nodes and any(max(nodes) > at for at, _ in earlier):
+        yield "op after a backward, walked later"
+    if "lifetime/rebuilt" in expectation.exercises:
+        yield "root rebuilt after its graph was freed"
+    if freed and not any(root in tape.roots for root in call.roots) and max(r.at for r in call.roots) > min(freed):
+        yield "new root on a freed subgraph"
+    if nodes and all(node.saves is Saves.NEVER for node in walk.nodes) and any(node.freed for node in walk.nodes):
+        yield "freed graph that saved nothing, walked again"
+    for _, before in earlier:
+        others = {node.at for node in before.walk.nodes}
+        if before.returns and nodes and others and not nodes & others and before.walk.leaves & walk.leaves:
+            yield "independent graphs that share leaves"
+    if Kind.GRAPH_FREED in expectation.raises and expectation.returns is None:
+        yield "freed graph walked again"
+
+
+def size(program: Program) -> tuple[int, int]:
+    """How many ops and how many calls a program has."""
+    return sum(isinstance(s, Apply) for s in program), sum(isinstance(s, (Backward, Grad, ZeroGrad)) for s in program)
+
+
+ELSEWHERE = ("memory", "networks", "optimizers", "recurrent")
+"""Families whose situations have tests of their own."""
+
+
+def situations(elsewhere: Collection[str] = ELSEWHERE) -> dict[str, Callable[..., Any]]:
+    """The situations of all families but those in `elsewhere`, by name."""
+    modules = (module.name for module in pkgutil.iter_modules(families.__path__))
+    names = [f"{families.__name__}.{name}" for name in modules if name not in elsewhere]
+    defined = [vars(importlib.import_module(name)) for name in names]
+    return {
+        name: make
+        for module in defined
+        for name, make in module.items()
+        if getattr(make, "is_hypothesis_strategy_function", False) and make.__module__.startswith(families.__name__)
+    }

@@ -1,0 +1,225 @@
+"""Second and third derivatives of ops: every op has programs; what is wrong or missing is told apart and left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.harness.audit import programs as audit
+from autograd_conformance.harness.check import violation_of
+from autograd_conformance.harness.session import Session
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Apply, Backward, Held
+from autograd_conformance.programs.observations import Kind, Raised
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.alphabet import Alphabet
+from autograd_conformance.strategies.higher_order import curvatures
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+STEPS = frozenset({"sign", "floor", "ceil", "round"})
+"""Ops whose derivatives are zero: there is nothing to differentiate twice."""
+
+TORCH = TorchEager()
+pytestmark = pytest.mark.filterwarnings("ignore:Using backward.. with create_graph:UserWarning")
+
+
+@pytest.fixture(autouse=True)
+def whole_alphabet():
+    before = alphabet.current()
+    alphabet.use(Alphabet(tuple(OPS), TORCH.dtypes, TORCH.claims))
+    yield
+    alphabet.use(before)
+
+
+@pytest.mark.parametrize("op", [name for name in OPS if name not in STEPS])
+def test_every_op_is_differentiated_twice(op: str):
+    found = list(audit.curvatures(op, ("float64",)))
+    assert found
+    for program in found:
+        kinds = [type(step) for step in program]
+        assert kinds.count(Backward) == 2
+        assert Held in kinds
+        assert any(isinstance(step, Apply) and step.op == op for step in program)
+
+
+THRICE = ("multiply", "sin", "exp", "matmul", "softmax", "layer_norm", "var_mean", "conv1d", "logdet", "prod")
+
+
+@pytest.mark.parametrize("op", [op for op in THRICE if op in OPS])
+def test_ops_that_bend_are_differentiated_three_times(op: str):
+    found = list(audit.curvatures(op, ("float64",), times=3))
+    assert found
+    for program in found:
+        assert [type(step) for step in program].count(Backward) == 3
+        exercised = judge(program, run(program, TORCH), Reference(), TORCH.claims).exercised
+        assert exercised["higher/op-third"] == exercised["higher/op"] == 1
+
+
+@pytest.mark.parametrize("op", sorted(STEPS))
+def test_ops_that_are_constant_leave_nothing_to_differentiate(op: str):
+    assert not list(audit.curvatures(op, ("float64",)))
+
+
+@pytest.mark.parametrize("op", ["multiply", "sin", "matmul", "softmax", "sum", "split"])
+def test_the_rule_is_put_to_the_test(op: str):
+    for program in audit.curvatures(op, ("float64",)):
+        judgement = judge(program, run(program, TORCH), Reference(), TORCH.claims)
+        assert judgement.violation is None
+        assert judgement.exercised["higher/op"] == 1
+
+
+@pytest.mark.parametrize(
+    ("op", "exact"), [("sin", lambda x, g, v: -np.sin(x) * g * v), ("exp", lambda x, g, v: np.exp(x) * g * v)]
+)
+def test_the_reference_is_the_second_derivative(op: str, exact):
+    text = (
+        f"a = leaf [1, 2]; b = {op} a; backward b with [3, 5] create=True; c = held a; zero a; backward c with [7, 11]"
+    )
+    program = parse(text, frozenset(OPS))
+    reference = Reference(program)
+    found = reference.pullback(program[5])[program.leaves[0]]
+    assert np.allclose(found, exact(np.array([1.0, 2.0]), np.array([3.0, 5.0]), np.array([7.0, 11.0])))
+
+
+@settings(max_examples=20, deadline=None, database=None)
+@given(data=st.data(), op=st.sampled_from(sorted(set(OPS) - STEPS)))
+def test_drawn_programs_are_sound(data: st.DataObject, op: str):
+    program = data.draw(curvatures(op))
+    violation = violation_of(program, TORCH, TORCH.claims)
+    assert violation is None or op in {
+        "pow",
+        "lgamma",
+        "digamma",
+        "hardsigmoid",
+        "logcumsumexp",
+        "binary_cross_entropy",
+    }
+
+
+WRONG_THRICE = {"layer_norm", "layer_norm_affine", "batch_norm", "batch_norm_affine", "instance_norm", "logcumsumexp"}
+
+
+@pytest.mark.parametrize("op", sorted(WRONG_THRICE | {"group_norm", "rms_norm", "multiply", "sigmoid", "divide"}))
+def test_the_audit_finds_the_third_derivatives_that_torch_has_wrong(op: str):
+    assert audit.is_twice_only(op, TORCH, TORCH.claims, ("float64",)) == (op in WRONG_THRICE)
+
+
+def test_a_wrong_third_derivative_is_told_as_that_ops():
+    found = [violation_of(p, TORCH, TORCH.claims) for p in audit.curvatures("layer_norm", ("float64",), times=3)]
+    assert {(v.rule, v.op) for v in found if v} == {("higher/op-third", "layer_norm")}
+
+
+def test_ops_that_are_many_in_one_are_not_asked():
+    assert audit.is_long("gru")
+    assert not audit.is_twice_only("gru", TORCH, TORCH.claims, ("float64",))
+
+
+# -- frameworks that are wrong about second derivatives alone ---------------------------------------------------------
+
+
+class Flat(torch.autograd.Function):
+    """Sin with a derivative that is right and constant."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.detach().cos()
+
+
+class Once(torch.autograd.Function):
+    """Sin whose derivative says that it has none."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return Refusing.apply(g * x.cos())
+
+
+class Refusing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        raise NotImplementedError("the derivative of sin_backward is not implemented")
+
+
+class WithSin(TorchEager):
+    """PyTorch with another sin."""
+
+    def __init__(self, function: type[torch.autograd.Function]) -> None:
+        super().__init__()
+        self.function = function
+
+    def apply(self, op, operands, attrs):
+        return (self.function.apply(operands[0]),) if op == "sin" else super().apply(op, operands, attrs)
+
+
+@pytest.mark.parametrize("function", [Flat, Once])
+def test_the_audit_finds_an_op_whose_second_derivative_fails(function):
+    framework = WithSin(function)
+    assert not audit.is_wrong("sin", framework, framework.claims, framework.dtypes)
+    assert audit.is_once_only("sin", framework, framework.claims, framework.dtypes)
+    assert not audit.is_once_only("cos", framework, framework.claims, framework.dtypes)
+
+
+def test_a_wrong_second_derivative_breaks_its_rule():
+    framework = WithSin(Flat)
+    found = [violation_of(p, framework, framework.claims) for p in audit.curvatures("sin", ("float64",))]
+    rules = {(v.rule, v.op) for v in found if v}
+    assert rules == {("higher/op", "sin"), ("higher/differentiable", None)}  # its gradient's history is missing, too
+
+
+def test_a_second_derivative_that_is_not_implemented_is_told_and_breaks_none():
+    framework = WithSin(Once)
+    for program in audit.curvatures("sin", ("float64",)):
+        observation = run(program, framework)
+        assert audit.unsupported(observation)
+        outcome = observation[-1].outcome
+        assert isinstance(outcome, Raised)
+        assert outcome.kind is Kind.NOT_IMPLEMENTED
+        assert judge(program, observation, Reference(), framework.claims).violation is None
+
+
+def test_not_implemented_is_no_answer_to_a_first_derivative():
+    program = parse("a = leaf [1, 2]; b = sin a; c = sin b; backward c with [1, 1]", frozenset(OPS))
+
+    class Never(TorchEager):
+        def backward(self, *call, **options):
+            raise NotImplementedError("this is not implemented")
+
+    violation = violation_of(program, Never(), TORCH.claims)
+    assert violation is not None
+    assert violation.observed.startswith("raised: not implemented")
+
+
+def test_what_cannot_be_differentiated_twice_is_left_out_of_programs_that_do(tmp_path: Path):
+    session = Session("torch", tmp_path, wrong=frozenset(), once=frozenset({"cosh"}), twice_only=frozenset({"sinh"}))
+    session.prepare()
+    current = alphabet.current()
+    assert {"cosh", "pow", "logcumsumexp", "lgamma"} <= current.once
+    assert "pow" in current.ops
+    assert not {"pow", "cosh"} & set(current.twice.ops)
+    assert "sin" in current.twice.weighted
+    assert {"sinh", "layer_norm", "gru"} <= current.twice_only
+    assert {"sinh", "layer_norm"} <= set(current.twice.ops)
+    assert not {"sinh", "layer_norm", "cosh", "gru"} & set(current.thrice.ops)

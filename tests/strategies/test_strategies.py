@@ -1,0 +1,331 @@
+"""What is drawn, counted: situations that rules are about must come up often enough, or passing them means nothing.
+
+The floors are about half of what was seen when they were set. `pytest -s` prints the tables.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.saved import TorchSaved
+from autograd_conformance.harness.check import Check
+from autograd_conformance.harness.known import known
+from autograd_conformance.harness.replay import needs
+from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Apply, Program
+from autograd_conformance.programs.validation import validate
+from autograd_conformance.rules.catalogue import RULES, Level, Needs
+from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.random_programs import programs
+from autograd_conformance.strategies.situations import gradients
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from tests.strategies.census import features, situations, size
+
+N = 1500
+EACH = 60
+PER_RULE = 60
+SUITES = sorted((Path(__file__).parents[2] / "suites").glob("test_*.py"))
+INEXACT = frozenset({"hardsigmoid", "digamma", "matrix_exp", "kron", "batch_norm_affine"})
+"""Ops that PyTorch is known to get wrong, or less exact than their dtype allows."""
+
+SITUATIONS: dict[str, Callable[[], st.SearchStrategy[Program]]] = {
+    name: make for name, make in situations().items() if name not in ("single_ops", "single_writes")
+}
+
+settings.register_profile(
+    "counting", database=None, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck),
+    max_examples=PER_RULE, derandomize=True,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True, scope="module")
+def exact_ops() -> Iterator[None]:
+    """Draw without the ops that torch is known to get wrong."""
+    before = alphabet.current()
+    alphabet.use(alphabet.Alphabet(tuple(OPS)).without(INEXACT))
+    yield
+    alphabet.use(before)
+
+
+@cache
+def counts(name: str, count: int) -> tuple[Counter[str], Counter[str], int]:
+    """How many of the programs that a strategy draws have each feature; sums over all; and how many there were."""
+    strategy = programs() if name == "programs" else SITUATIONS[name]()
+    seen, sums = Counter[str](), Counter[str]()
+
+    @seed(20250130)
+    @settings(settings.get_profile("counting"), max_examples=count)
+    @given(program=strategy)
+    def collect(program: Program) -> None:
+        seen.update(features(program))
+        ops, calls = size(program)
+        sums.update({"programs": 1, "ops": ops, "calls": calls})
+        sums.update(f"op {step.op}" for step in program if isinstance(step, Apply))
+        assert validate(program, frozenset(OPS)) is program
+
+    collect()
+    return seen, sums, sums["programs"]
+
+
+# -- features ----------------------------------------------------------------------------------------------------------
+
+FLOORS = {
+    "diamond": (5, 3),
+    "value used eight times or more": (0, 0.2),
+    "same value as both arguments": (10, 15),
+    "several roots on one subgraph": (3, 0.6),
+    "independent graphs that share leaves": (7, 3),
+    "root rebuilt after its graph was freed": (0, 0.8),
+    "new root on a freed subgraph": (1, 0.6),
+    "freed graph walked again": (9, 3.5),
+    "freed graph that saved nothing, walked again": (3, 0.5),
+    "op after a backward, walked later": (20, 2.5),
+    "backward called three times or more": (20, 6),
+    "leaf that requires no grad": (12, 8),
+    "unused leaf": (7, 3.5),
+    "leaves of equal value": (0.4, 4),
+    "zero among the values": (20, 11),
+    "cotangent with zeros": (15, 7),
+    "rank 0": (7, 5),
+    "rank 1": (30, 25),
+    "rank 2": (35, 25),
+    "rank 3": (16, 6),
+    "rank 4": (7, 2.5),
+    "dimension of 0": (11, 1.5),
+    "dimension of 1": (30, 10),
+    "float32": (25, 23),
+    "float64": (25, 25),
+    "assigned gradient": (0, 1.5),
+    "call restricted to inputs": (0, 2),
+    "create_graph": (0, 3),
+    "detached in place": (0, 1),
+    "functional call": (0, 8),
+    "grad modes inside one another": (0, 2.5),
+    "gradient as a value": (0, 3.5),
+    "hook after accumulation": (0, 0.8),
+    "hook that is removed": (0, 1.5),
+    "hook that would misshape": (0, 0.6),
+    "hook that would observe": (0, 2),
+    "hook that would raise": (0, 0.5),
+    "hook that would replace": (0, 0.8),
+    "hook that would scale": (0, 1.5),
+    "legal instruction after an error": (14, 10),
+    "optimizer's step": (0, 2),
+    "recorded write": (0, 6),
+    "retained gradient": (0, 1),
+    "several calls with create_graph": (0, 1),
+    "several hooks on one value": (0, 2),
+    "switch off": (0, 1),
+    "switch on": (0, 0.9),
+    "unrecorded write": (0, 3.5),
+    "view of a view": (2.5, 2),
+    "view, detached": (0.1, 0.8),
+    "write to a detached value": (0, 0.2),
+    "write to a gradient": (0, 0.6),
+    "write to a leaf that requires grad": (0, 1.5),
+    "write to a view": (0, 3),
+    "write to what has views": (0, 1),
+}
+"""For each feature, in what part of the programs, in percent, it is at least: of programs(), and of all situations."""
+
+
+def missing(seen: Counter[str], total: int, which: int) -> dict[str, str]:
+    """The features that too few programs have; prints the table."""
+    print(f"\nof {total} {('drawn by programs()', 'drawn by all situations')[which]}:")
+    for name, count in seen.most_common():
+        print(f"{count:7} {count / total:6.1%}  {name}")
+    return {
+        name: f"{seen[name]} of {total}" for name, floors in FLOORS.items() if 100 * seen[name] < floors[which] * total
+    }
+
+
+def test_programs_have_every_feature():
+    seen, _, total = counts("programs", N)
+    assert total == N
+    assert not missing(seen, total, 0)
+
+
+def test_situations_have_every_feature():
+    seen = sum((counts(name, EACH)[0] for name in SITUATIONS), Counter[str]())
+    assert not missing(seen, EACH * len(SITUATIONS), 1)
+
+
+def test_no_feature_goes_uncounted():
+    everything = counts("programs", N)[0] + sum((counts(name, EACH)[0] for name in SITUATIONS), Counter[str]())
+    assert set(everything) == set(FLOORS)
+
+
+# -- sizes and ops -----------------------------------------------------------------------------------------------------
+
+
+def test_programs_are_of_a_size():
+    _, sums, total = counts("programs", N)
+    ops, calls = sums["ops"] / total, sums["calls"] / total
+    print(f"\nprograms(): {ops:.1f} ops and {calls:.1f} calls on average")
+    assert 6 <= ops <= 12
+    assert 2.5 <= calls <= 5
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_every_situation_computes_and_calls(name: str):
+    _, sums, total = counts(name, EACH)
+    assert total == EACH
+    assert sums["ops"] >= 0.7 * total
+    assert sums["calls"] >= 0.9 * total
+
+
+def test_nearly_every_op_is_drawn():
+    """Each op has a test of its own; this is about ops among others, of which a run may miss a few."""
+    sums = sum((counts(name, EACH)[1] for name in SITUATIONS), counts("programs", N)[1])
+    used = Counter({name: sums[f"op {name}"] for name in OPS if sums[f"op {name}"]})
+    rarest, common = used.most_common()[:-9:-1], used.most_common(8)
+    print(f"\n{len(used)} of {len(OPS)} ops in {sums['programs']} programs; most: {common}; least: {rarest}")
+    assert not INEXACT & set(used)
+    assert len(used) >= 0.97 * len(OPS)
+
+
+@pytest.mark.parametrize("name", sorted(set(OPS) - INEXACT))
+def test_an_op_is_drawn_by_itself(name: str):
+    """Another op is drawn in its place where its operands tie or its results are large; not too often, though."""
+    drawn = []
+
+    @settings(settings.get_profile("counting"), max_examples=10)
+    @given(program=gradients.single_ops(name))
+    def check(program: Program) -> None:
+        drawn.extend(step.op for step in program if isinstance(step, Apply))
+
+    check()
+    assert drawn.count(name) >= 3, drawn
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+TORCH, COUNTING = TorchEager(), TorchSaved()
+KNOWN = known("torch")
+SAMPLED = {"op": sorted(set(OPS) - INEXACT)[::10], "write": sorted(set(WRITES) - {f"{op}_" for op in INEXACT})[::5]}
+"""Of the tests that are about one op each, or one write, these are run."""
+
+
+def suite_tests() -> Iterator[tuple[str, Callable[..., None]]]:
+    """Every test of the suites, with its rule; the settings of those that draw are those of counting."""
+    before = settings.get_current_profile_name()
+    settings.load_profile("counting")
+    try:
+        for path in SUITES:
+            spec = importlib.util.spec_from_file_location(f"counted_{path.stem}", path)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            for function in vars(module).values():
+                marks = [mark for mark in getattr(function, "pytestmark", ()) if mark.name == "rule"]
+                if marks:
+                    yield marks[0].args[0], function
+    finally:
+        settings.load_profile(before)
+
+
+ALL_TESTS = list(suite_tests())
+
+
+def draws_alone(test: Callable[..., None]) -> bool:
+    """Whether a test draws programs with nothing but a check, or an op or a write besides."""
+    asks = set(inspect.signature(test).parameters) - {"check", "op", "write"}
+    return hasattr(test, "hypothesis") and not asks
+
+
+TESTS = [(rule, test) for rule, test in ALL_TESTS if draws_alone(test)]
+IDS = [f"{rule} {test.__name__}" for rule, test in TESTS]
+LEAST = {
+    "test_graph": 0.2,
+    "test_constant": 0.4,
+    "test_walked_only": 0.7,
+    "test_zero_to_none": 0.7,
+    "test_cycles": 0.7,
+    "test_root_raises": 0.6,
+    "test_several_results": 0.6,
+    "test_called_beside_writes": 0.35,
+    "sequences/history": 0.5,
+}
+"""What part of a test's programs has to bring its rule's situation about, where that is not most of them."""
+
+LEAST_PROGRAMS = {"test_rounds": 40}
+"""How many programs a test draws, where that is not as many as others do."""
+
+
+def all_of(test: Callable[..., None], check: Callable[[Program | Related], None]) -> None:
+    """Run a test, for some ops where it is about one."""
+    parameters = [name for name in ("op", "write") if name in inspect.signature(test).parameters]
+    for name in parameters:
+        for value in SAMPLED[name]:
+            if name != "op" or value in alphabet.current().ops:
+                test(check=check, **{name: value})
+    if not parameters:
+        test(check=check)
+
+
+def test_every_rule_has_a_test():
+    """What is left open need not be sought out."""
+    judged = {slug for slug, rule in RULES.items() if rule.level is not Level.INFO}
+    assert not judged - {rule for rule, _ in ALL_TESTS}
+
+
+def test_every_situation_has_a_test():
+    text = "".join(path.read_text(encoding="utf-8") for path in SUITES)
+    assert not [name for name in SITUATIONS if f"situations.{name}(" not in text]
+
+
+@pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
+def test_a_rule_is_put_to_the_test_by_its_own_suite(rule: str, test: Callable[..., None]):
+    framework = COUNTING if Needs.COUNTS_SAVED in RULES[rule].needs else TORCH
+    checked = Check(framework, framework.claims, known=KNOWN)
+    exercised = 0
+
+    def check(program: Program | Related) -> None:
+        nonlocal exercised
+        before = checked.exercised[rule]
+        checked(program)
+        exercised += checked.exercised[rule] > before
+
+    all_of(test, check)
+    print(f"\n{rule}, {test.__name__}: {exercised} of {checked.programs} programs")
+    assert checked.programs >= LEAST_PROGRAMS.get(test.__name__, PER_RULE)
+    assert exercised >= checked.programs * LEAST.get(test.__name__, LEAST.get(rule, 0.8))
+
+
+# -- frameworks that can less ------------------------------------------------------------------------------------------
+
+SMALL = ("add", "multiply", "negative", "sum", "exp", "reshape", "select", "clone", "tanh")
+"""A small framework's ops."""
+
+
+@pytest.mark.parametrize("ops", [tuple(sorted(set(OPS) - INEXACT)), SMALL], ids=["all ops", "few ops"])
+@pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
+def test_nothing_is_asked_that_is_not_claimed(rule: str, test: Callable[..., None], ops: tuple[str, ...]):
+    claims = RULES[rule].needs | {Needs.IMPERATIVE, Needs.FREES}
+    before = alphabet.current()
+    alphabet.use(alphabet.Alphabet(tuple(op for op in OPS if op in ops), claims=claims))
+
+    def check(drawn: Program | Related) -> None:
+        for program in (drawn.first, drawn.second) if isinstance(drawn, Related) else (drawn,):
+            assert needs(program) <= claims
+            assert {step.op for step in program if isinstance(step, Apply)} <= set(ops)
+
+    try:
+        all_of(test, check)
+    except Undrawable:
+        pytest.skip("not applicable")
+    finally:
+        alphabet.use(before)
