@@ -1,14 +1,16 @@
 """What was staged once is kept on disk: a cold start traces nothing that any earlier run traced.
 
-One SQLite file under `.cache` in the checkout, shared by all workers and runs; its rows are keyed by a digest of
-everything that the staged code depends on, so that an edited op or another version of JAX never meets old code.
-Losing the file costs time, nothing else.
+One SQLite file, shared by all workers and runs: under `.cache` in a checkout, in the user's cache folder where the
+package is installed. Its rows are keyed by a digest of everything that the staged code depends on, so that an edited op
+or another version of JAX never meets old code. Losing the file costs time, nothing else.
 """
 
 from __future__ import annotations
 
+import ast
 import atexit
 import hashlib
+import importlib.util
 import os
 import pickle
 import sqlite3
@@ -20,17 +22,46 @@ import jax
 import numpy as np
 from autograd_conformance.reference.staging.numpy_source import Source, Staged
 
-_ROOT = Path(__file__).resolve().parents[2]
 BATCH = 64
+"""How many new sources are collected before they are written."""
+
+PACKAGE = "autograd_conformance"
+STAGING = (f"{PACKAGE}.reference.staging.derivatives", f"{PACKAGE}.reference.optimizers")
+"""The modules that stage functions: what they import, and what that imports, is what staged code depends on."""
+
+
+@lru_cache(maxsize=1)
+def sources() -> tuple[Path, ...]:
+    """The files that staged code depends on: those that stage, and all of this package that they import, at any depth."""
+    found: dict[str, Path] = {}
+    pending = list(STAGING)
+    while pending:
+        name = pending.pop()
+        path = None if name in found else _file(name)
+        if path is None:
+            continue
+        found[name] = path
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
+                pending += [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return tuple(sorted(set(found.values())))
+
+
+def _file(name: str) -> Path | None:
+    """The file of a module, if there is a module of that name."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError:  # a name inside a module, not a module
+        return None
+    return Path(spec.origin) if spec and spec.origin else None
 
 
 @lru_cache(maxsize=1)
 def _digest() -> str:
-    """What staged code depends on: the catalogue, the staging, and the versions below."""
+    """A digest of what staged code depends on: `sources`, and the versions of what traces and runs it."""
     hasher = hashlib.sha256(f"{jax.__version__} {np.__version__}".encode())
-    for folder in (_ROOT / "rules" / name for name in ("ops", "modules", "reference")):
-        for path in sorted(folder.glob("*.py")):
-            hasher.update(path.read_bytes())
+    for path in sources():
+        hasher.update(path.read_bytes())
     return hasher.hexdigest()[:16]
 
 
@@ -96,7 +127,15 @@ class Store:
             pass
 
 
+def folder() -> Path:
+    """Where the file lies: in the checkout, or in the user's cache folder where there is none."""
+    root = Path(__file__).resolve().parents[2]
+    if (root / "pyproject.toml").exists():
+        return root / ".cache"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "autograd-conformance"
+
+
 @lru_cache(maxsize=1)
 def store() -> Store:
-    """The store of this checkout."""
-    return Store(_ROOT / ".cache" / "staged.sqlite")
+    """The store of this checkout, or of this user."""
+    return Store(folder() / "staged.sqlite")

@@ -284,3 +284,22 @@ def test_code_that_calls_jax_is_not_stored(tmp_path: Path):
     function = store.staged(KEY, lambda: stage(lambda x: (jax.lax.bessel_i0e(x),), (2,)))
     assert function(np.zeros(2))[0].tolist() == [1.0, 1.0]
     assert store.fresh == {}
+
+
+def test_staged_code_is_keyed_by_every_file_that_it_is_made_from():
+    names = {"/".join(path.parts[-3:]) for path in store_module.sources()}
+    assert len(names) > 30
+    assert {"ops/tables/binary.py", "ops/modules/recurrent.py", "ops/inplace/methods.py"} <= names
+    assert {"reference/staging/primitives.py", "reference/staging/numpy_source.py"} <= names
+
+
+def test_an_edited_op_never_meets_old_staged_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    copies = []
+    for number, path in enumerate(store_module.sources()):
+        copies.append(tmp_path / f"{number}_{path.name}")
+        copies[-1].write_bytes(path.read_bytes())
+    monkeypatch.setattr(store_module, "sources", lambda: tuple(copies))
+    before = store_module._digest.__wrapped__()
+    (op,) = (copy for copy in copies if copy.name.endswith("_binary.py"))
+    op.write_text(op.read_text() + "\n# edited\n")
+    assert store_module._digest.__wrapped__() != before
