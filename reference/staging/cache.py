@@ -32,7 +32,7 @@ STAGING = (f"{PACKAGE}.reference.staging.derivatives", f"{PACKAGE}.reference.opt
 
 @lru_cache(maxsize=1)
 def sources() -> tuple[Path, ...]:
-    """The files that staged code depends on: those that stage, and all of this package that they import, at any depth."""
+    """The files that staged code depends on: those that stage, and all of ours that they import, at any depth."""
     found: dict[str, Path] = {}
     pending = list(STAGING)
     while pending:
