@@ -8,7 +8,7 @@ import numpy as np
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 
 from examples import tiny
 
@@ -25,18 +25,18 @@ OPS = {
 
 CLAIMS = frozenset(
     {
-        Needs.IMPERATIVE,
-        Needs.FREES,
-        Needs.RETAIN,
-        Needs.COTANGENTS,
-        Needs.NON_SCALAR_CHECK,
-        Needs.COTANGENT_CHECK,
-        Needs.NO_GRAD_CHECK,
-        Needs.DETACH,
-        Needs.CONSTANTS,
-        Needs.ZERO_TO_NONE,
-        Needs.REQUIRES_GRAD,
-        Needs.IDENTITY,
+        Capability.IMPERATIVE,
+        Capability.FREES,
+        Capability.RETAIN,
+        Capability.COTANGENTS,
+        Capability.NON_SCALAR_CHECK,
+        Capability.COTANGENT_CHECK,
+        Capability.NO_GRAD_CHECK,
+        Capability.DETACH,
+        Capability.CONSTANTS,
+        Capability.ZERO_TO_NONE,
+        Capability.REQUIRES_GRAD,
+        Capability.IDENTITY,
     }
 )
 """What tiny does. Not claimed: it walks one root at a time, and clears no gradient to zeros."""

@@ -16,7 +16,7 @@ import numpy as np
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.language import Attrs, Groups
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 
 Value = Any
 HookFunction = Callable[[Value], Value | None]
@@ -40,7 +40,7 @@ class Framework(Protocol):
 
     name: str
     version: str
-    claims: Collection[Needs]
+    claims: Collection[Capability]
     ops: Collection[str]
     dtypes: Sequence[str]
     dialect: Dialect | None
@@ -123,29 +123,29 @@ METHODS = (
 )  # fmt: skip
 ATTRIBUTES = ("name", "version", "claims", "ops", "dtypes", "dialect")
 
-METHODS_OF: dict[tuple[Needs, ...], tuple[str, ...]] = {
-    (Needs.WRITES,): ("write",),
-    (Needs.WRITES, Needs.DETACH): ("detach_in_place",),
-    (Needs.SWITCHES,): ("set_requires_grad",),
-    (Needs.FUNCTIONAL,): ("grad",),
-    (Needs.RETAINS_GRAD,): ("retain_grad",),
-    (Needs.HOOKS,): ("hook", "remove", "altered"),
-    (Needs.ACCUMULATED_HOOKS,): ("accumulated_hook", "remove"),
-    (Needs.MODES,): ("mode",),
-    (Needs.MEMORY,): ("memory",),
-    (Needs.LAYOUT,): ("strides",),
-    (Needs.ASSIGNS,): ("assign_grad",),
-    (Needs.OPTIMIZERS,): ("step",),
-    (Needs.MAKES_OPTIMIZERS,): ("optimizer", "clear"),
-    (Needs.CLIPS,): ("clip",),
-    (Needs.COUNTS_SAVED,): ("saved",),
+METHODS_OF: dict[tuple[Capability, ...], tuple[str, ...]] = {
+    (Capability.WRITES,): ("write",),
+    (Capability.WRITES, Capability.DETACH): ("detach_in_place",),
+    (Capability.SWITCHES,): ("set_requires_grad",),
+    (Capability.FUNCTIONAL,): ("grad",),
+    (Capability.RETAINS_GRAD,): ("retain_grad",),
+    (Capability.HOOKS,): ("hook", "remove", "altered"),
+    (Capability.ACCUMULATED_HOOKS,): ("accumulated_hook", "remove"),
+    (Capability.MODES,): ("mode",),
+    (Capability.MEMORY,): ("memory",),
+    (Capability.LAYOUT,): ("strides",),
+    (Capability.ASSIGNS,): ("assign_grad",),
+    (Capability.OPTIMIZERS,): ("step",),
+    (Capability.MAKES_OPTIMIZERS,): ("optimizer", "clear"),
+    (Capability.CLIPS,): ("clip",),
+    (Capability.COUNTS_SAVED,): ("saved",),
 }
 """The methods, besides `METHODS`, of an adapter that makes these claims together."""
 
-KEYWORDS_OF: dict[Needs, tuple[str, str]] = {
-    Needs.CREATE_GRAPH: ("backward", "create_graph"),
-    Needs.INPUTS: ("backward", "inputs"),
-    Needs.GROUPS: ("step", "groups"),
+KEYWORDS_OF: dict[Capability, tuple[str, str]] = {
+    Capability.CREATE_GRAPH: ("backward", "create_graph"),
+    Capability.INPUTS: ("backward", "inputs"),
+    Capability.GROUPS: ("step", "groups"),
 }
 """The method and its keyword that a claim needs."""
 

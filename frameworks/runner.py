@@ -15,40 +15,40 @@ from autograd_conformance.programs.language import (
     Attrs,
     Backward,
     Clip,
+    Delete,
     Detach,
     DetachInPlace,
-    Drop,
     Grad,
-    Held,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Literal,
     Modes,
     Optimizer,
     Program,
+    ReadGrad,
     Ref,
     RemoveHook,
-    RequiresGrad,
     RetainGrad,
+    SetRequiresGrad,
     Step,
-    Write,
     ZeroGrad,
 )
 from autograd_conformance.programs.observations import (
-    Fired,
     Gradient,
+    HookCall,
     Kind,
-    NotRun,
     Observation,
     Outcome,
     Raised,
     Returned,
-    Seen,
+    Skipped,
+    StepObservation,
     Tensor,
 )
 from autograd_conformance.programs.operands import holders, made_for, operands, results
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 
 Run = Callable[[Program, Framework], Observation]
 """What runs a program: `run`, or something that also writes down what it runs."""
@@ -75,19 +75,19 @@ class _Run:
         self.values: dict[Ref, Value] = {}
         self.handles: dict[Ref, Any] = {}
         self.holders = sorted(holders(program))
-        self.fired: list[Fired] = []
+        self.fired: list[HookCall] = []
         self.modes = _Modes(self.framework)
-        self.memory = self.framework.memory if Needs.MEMORY in claims else _unseen
-        self.strides = self.framework.strides if Needs.LAYOUT in claims else _unseen
-        self.grad_requires_grad = framework.requires_grad if Needs.CREATE_GRAPH in claims else _unseen
-        self.saved = self.framework.saved if Needs.COUNTS_SAVED in claims else _nothing
+        self.memory = self.framework.memory if Capability.MEMORY in claims else _unseen
+        self.strides = self.framework.strides if Capability.LAYOUT in claims else _unseen
+        self.grad_requires_grad = framework.requires_grad if Capability.CREATE_GRAPH in claims else _unseen
+        self.saved = self.framework.saved if Capability.COUNTS_SAVED in claims else _nothing
         framework.reset()
 
-    def seen(self, at: int, step: Instruction) -> Seen:
+    def seen(self, at: int, step: Instruction) -> StepObservation:
         values = self.values
         for ref in operands(step):
             if ref not in values and ref not in self.handles:
-                return Seen(NotRun())
+                return StepObservation(Skipped())
         outcome: Outcome
         try:
             self.modes.enter(self.program.mode(at))
@@ -104,9 +104,9 @@ class _Run:
             outcome = Returned(tuple([None if value is None else self._tensor(value) for value in written]))
         return self._after(step, outcome)
 
-    def _after(self, step: Instruction, outcome: Outcome) -> Seen:
+    def _after(self, step: Instruction, outcome: Outcome) -> StepObservation:
         looks = not results(step) or isinstance(step, Grad)
-        seen = Seen(
+        seen = StepObservation(
             outcome,
             {ref: self._gradient(self.values[ref]) for ref in self.holders if ref in self.values} if looks else {},
             {ref: self._tensor(value) for ref, value in self.values.items()} if isinstance(step, SHOWING) else {},
@@ -126,7 +126,7 @@ class _Run:
                 return framework.apply(op, [values[r] for r in args], attrs)
             case Detach(source):
                 return (framework.detach(values[source]),)
-            case Held(leaf):
+            case ReadGrad(leaf):
                 return (_some(framework.gradient(values[leaf])),)
             case Grad(roots, inputs, cotangents, retain_graph, create_graph, allow_unused, materialize_grads):
                 return framework.grad(
@@ -156,11 +156,11 @@ class _Run:
                     framework.zero_grad([values[r] for r in leaves], set_to_none)
                 else:
                     framework.clear(*self._optimizer(maker), set_to_none, **_groups(maker))
-            case Write(op, target, args, attrs):
+            case InPlace(op, target, args, attrs):
                 framework.write(op, values[target], [values[r] for r in args], attrs)
             case DetachInPlace(target):
                 framework.detach_in_place(values[target])
-            case RequiresGrad(target, on):
+            case SetRequiresGrad(target, on):
                 framework.set_requires_grad(values[target], on)
             case RetainGrad(target):
                 framework.retain_grad(values[target])
@@ -177,7 +177,7 @@ class _Run:
                 framework.optimizer(*self._optimizer(step), **_groups(step))
             case Clip(leaves, kind, bound):
                 framework.clip([values[leaf] for leaf in leaves], kind, bound)
-            case Drop(dropped):
+            case Delete(dropped):
                 for ref in dropped:
                     del values[ref]
 
@@ -189,7 +189,7 @@ class _Run:
         framework, fired = self.framework, self.fired
 
         def called(gradient: Value) -> Value | None:
-            fired.append(Fired(Ref(at), None if gradient is None else framework.read(gradient)))
+            fired.append(HookCall(Ref(at), None if gradient is None else framework.read(gradient)))
             if step.effect == "raise":
                 raise HookRaised(HookRaised.MESSAGE)
             if gradient is None or step.effect == "observe":

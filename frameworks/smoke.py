@@ -16,7 +16,7 @@ from autograd_conformance.ops.row import choices_of, rest_of
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import DTYPES, Attrs
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 
 VECTOR = (2,)
 
@@ -56,7 +56,7 @@ def _declarations(framework: Framework) -> None:
         raise BrokenAdapter(
             f"{framework.name}: dtypes has to name some of {', '.join(DTYPES)}, not {list(framework.dtypes)}"
         )
-    if not all(isinstance(claim, Needs) for claim in framework.claims):
+    if not all(isinstance(claim, Capability) for claim in framework.claims):
         raise BrokenAdapter(f"{framework.name}: claims has to hold members of rules.catalogue.Needs")
     absent = lacking(framework)
     if absent:

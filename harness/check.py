@@ -19,7 +19,7 @@ from autograd_conformance.programs.language import Apply, Instruction, Leaf, Pro
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.programs.operands import grouped
 from autograd_conformance.reference.reference import Reference, reference_of
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
@@ -63,7 +63,7 @@ class Check:
     """Checks programs for one test, and keeps the test's counts."""
 
     framework: Framework
-    claims: Collection[Needs]
+    claims: Collection[Capability]
     known: tuple[Known, ...] = ()
     run: Run = run
     programs: int = 0
@@ -83,7 +83,7 @@ class Check:
         observation = self.run(program, self.framework)
         judgement = judge(program, observation, _reference(program), self.claims)
         self.exercised.update(judgement.exercised)
-        self.left_open += judgement.lost
+        self.left_open += judgement.unspecified
         if judgement.violation:
             self._complain(program, observation, judgement.violation)
 
@@ -122,7 +122,7 @@ def related_as(
 def companion(framework: Framework) -> Framework | None:
     """The companion that counts a framework's saved tensors, if it has one and does not count them itself."""
     made = getattr(framework, "counting", None)
-    return made() if made and Needs.COUNTS_SAVED not in framework.claims else None
+    return made() if made and Capability.COUNTS_SAVED not in framework.claims else None
 
 
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:
@@ -199,17 +199,19 @@ def _views(program: Program, at: int) -> bool:
     return any(isinstance(step, Apply) and step.op in VIEWS for step in steps)
 
 
-def passes(program: Program, framework: Framework, claims: Collection[Needs], run: Run = run) -> bool:
+def passes(program: Program, framework: Framework, claims: Collection[Capability], run: Run = run) -> bool:
     """Whether a program breaks no rule."""
     return violation_of(program, framework, claims, run) is None
 
 
-def violation_of(program: Program, framework: Framework, claims: Collection[Needs], run: Run = run) -> Violation | None:
+def violation_of(
+    program: Program, framework: Framework, claims: Collection[Capability], run: Run = run
+) -> Violation | None:
     """The first violation of a program, run on its own."""
     return judged(program, run(program, framework), claims)
 
 
-def judged(program: Program, observation: Observation, claims: Collection[Needs]) -> Violation | None:
+def judged(program: Program, observation: Observation, claims: Collection[Capability]) -> Violation | None:
     """The first violation in what was observed of a program."""
     return judge(program, observation, _reference(program), claims).violation
 

@@ -15,22 +15,22 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Backward,
     Clip,
+    Delete,
     Detach,
     DetachInPlace,
-    Drop,
     Grad,
-    Held,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Program,
+    ReadGrad,
     Ref,
-    RequiresGrad,
     RetainGrad,
+    SetRequiresGrad,
     Step,
-    Write,
     ZeroGrad,
-    records,
+    is_recorded,
 )
 from autograd_conformance.programs.operands import operands, results
 
@@ -70,8 +70,9 @@ def actions(step: Instruction) -> Iterator[str]:
 
 
 _WORDS: dict[type, str] = {
-    Held: "held", ZeroGrad: "zero", AssignGrad: "assign", Step: "step", Clip: "clip", Write: "write", Detach: "detach",
-    DetachInPlace: "detach in place", RequiresGrad: "switch", RetainGrad: "retain", Hook: "hook", Drop: "drop",
+    ReadGrad: "held", ZeroGrad: "zero", AssignGrad: "assign", Step: "step", Clip: "clip", InPlace: "write",
+    Detach: "detach", DetachInPlace: "detach in place", SetRequiresGrad: "switch", RetainGrad: "retain",
+    Hook: "hook", Delete: "drop",
 }  # fmt: skip
 
 
@@ -88,9 +89,9 @@ def met(program: Program) -> set[Met]:
     after: set[str] = set()
     for at in range(len(program) - 1, -1, -1):
         step = program[at]
-        if isinstance(step, (Apply, Write)) and after:
+        if isinstance(step, (Apply, InPlace)) and after:
             first = step.args[0] if isinstance(step, Apply) else step.target
-            dtype, recorded = dtypes.get(first, "float64"), records(program.mode(at))
+            dtype, recorded = dtypes.get(first, "float64"), is_recorded(program.mode(at))
             found.update(Met(step.op, dtype, recorded, action) for action in after)
         after.update(actions(step))
     return found

@@ -22,21 +22,21 @@ from autograd_conformance.programs.language import (
     Detach,
     DetachInPlace,
     Grad,
-    Held,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Optimizer,
     Program,
-    RequiresGrad,
+    ReadGrad,
     RetainGrad,
+    SetRequiresGrad,
     Step,
-    Write,
     ZeroGrad,
 )
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.relations.relation import Related
 
@@ -52,7 +52,7 @@ class Replayed:
     broken: Broken | None = None
 
 
-def replay(path: Path, framework: Framework, claims: Collection[Needs]) -> Replayed:
+def replay(path: Path, framework: Framework, claims: Collection[Capability]) -> Replayed:
     """Run the program in a file again, also on the companion that counts saved tensors where there is one."""
     try:
         found = read(path)
@@ -65,7 +65,7 @@ def replay(path: Path, framework: Framework, claims: Collection[Needs]) -> Repla
     return _cannot(path, found, framework, claims) or _alone(found, framework)
 
 
-def _cannot(path: Path, program: Program, framework: Framework, claims: Collection[Needs]) -> Replayed | None:
+def _cannot(path: Path, program: Program, framework: Framework, claims: Collection[Capability]) -> Replayed | None:
     """Why a program cannot be run on a framework, if it cannot."""
     missing = sorted({s.op for s in program if isinstance(s, Apply)} - set(framework.ops))
     if missing:
@@ -102,54 +102,54 @@ def _related(related: Related, framework: Framework) -> Replayed:
     return Replayed("still failing", violation.rule, broken)
 
 
-def needs(program: Program) -> set[Needs]:
+def needs(program: Program) -> set[Capability]:
     """What a framework has to claim for a program to be asked of it."""
-    found = {Needs.MODES} if program.modes else set()
+    found = {Capability.MODES} if program.modes else set()
     for step in program:
         found |= _needs(step)
     return found
 
 
-def _needs(step: Instruction) -> set[Needs]:
+def _needs(step: Instruction) -> set[Capability]:
     match step:
         case Leaf(requires_grad=False):
-            return {Needs.CONSTANTS}
+            return {Capability.CONSTANTS}
         case Detach():
-            return {Needs.DETACH}
-        case Write():
-            return {Needs.WRITES}
+            return {Capability.DETACH}
+        case InPlace():
+            return {Capability.WRITES}
         case DetachInPlace():
-            return {Needs.WRITES, Needs.DETACH}
-        case RequiresGrad():
-            return {Needs.SWITCHES}
+            return {Capability.WRITES, Capability.DETACH}
+        case SetRequiresGrad():
+            return {Capability.SWITCHES}
         case Backward():
-            return _call_needs(step) | (set() if step.inputs is None else {Needs.INPUTS})
+            return _call_needs(step) | (set() if step.inputs is None else {Capability.INPUTS})
         case Grad():
-            return _call_needs(step) | {Needs.FUNCTIONAL}
+            return _call_needs(step) | {Capability.FUNCTIONAL}
         case RetainGrad():
-            return {Needs.RETAINS_GRAD}
+            return {Capability.RETAINS_GRAD}
         case Hook(accumulated=accumulated):
-            return {Needs.ACCUMULATED_HOOKS if accumulated else Needs.HOOKS}
+            return {Capability.ACCUMULATED_HOOKS if accumulated else Capability.HOOKS}
         case ZeroGrad(_, set_to_none):
-            return {Needs.ZERO_TO_NONE if set_to_none else Needs.ZERO_TO_ZEROS}
-        case Held() | AssignGrad():
-            return {Needs.ASSIGNS}
+            return {Capability.ZERO_TO_NONE if set_to_none else Capability.ZERO_TO_ZEROS}
+        case ReadGrad() | AssignGrad():
+            return {Capability.ASSIGNS}
         case Step(groups=groups):
-            return {Needs.OPTIMIZERS, *({Needs.GROUPS} if groups else ())}
+            return {Capability.OPTIMIZERS, *({Capability.GROUPS} if groups else ())}
         case Optimizer(groups=groups):
-            return {Needs.MAKES_OPTIMIZERS, *({Needs.GROUPS} if groups else ())}
+            return {Capability.MAKES_OPTIMIZERS, *({Capability.GROUPS} if groups else ())}
         case Clip():
-            return {Needs.CLIPS}
+            return {Capability.CLIPS}
         case _:
             return set()
 
 
-def _call_needs(call: Backward | Grad) -> set[Needs]:
+def _call_needs(call: Backward | Grad) -> set[Capability]:
     options = {
-        Needs.MULTIPLE_ROOTS: len(call.roots) > 1,
-        Needs.COTANGENTS: any(c is not None for c in call.cotangents),
-        Needs.RETAIN: call.retain_graph is not None,
-        Needs.CREATE_GRAPH: call.create_graph,
+        Capability.MULTIPLE_ROOTS: len(call.roots) > 1,
+        Capability.COTANGENTS: any(c is not None for c in call.cotangents),
+        Capability.RETAIN: call.retain_graph is not None,
+        Capability.CREATE_GRAPH: call.create_graph,
     }
     return {need for need, asked in options.items() if asked}
 

@@ -23,7 +23,7 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import DTYPES, Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.reports import records
-from autograd_conformance.rules.catalogue import RULES, Needs
+from autograd_conformance.rules.catalogue import RULES, Capability
 from autograd_conformance.strategies.building import alphabet
 
 SUITE_VERSION = "0.1"
@@ -68,7 +68,7 @@ class Session:
         return framework
 
     @cached_property
-    def claims(self) -> frozenset[Needs]:
+    def claims(self) -> frozenset[Capability]:
         """What the framework claims."""
         return frozenset(self.framework.claims)
 
@@ -79,7 +79,7 @@ class Session:
 
     def asked(self, rule: str) -> Framework:
         """What a rule is asked of."""
-        return self.counter if Needs.COUNTS_SAVED in RULES[rule].needs else self.framework
+        return self.counter if Capability.COUNTS_SAVED in RULES[rule].needs else self.framework
 
     @cached_property
     def known(self) -> tuple[Known, ...]:

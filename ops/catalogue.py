@@ -13,11 +13,11 @@ from autograd_conformance.ops.inplace.assignments import ASSIGNMENTS, VALUES
 from autograd_conformance.ops.inplace.methods import INPLACE, narrower
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.random import CHANCE
-from autograd_conformance.ops.row import Op, Saves, table
+from autograd_conformance.ops.row import Certainty, Op, table
 from autograd_conformance.ops.shapes import every, nonempty, offer, ranked, shaped
 from autograd_conformance.ops.tables import OPS
 
-PERHAPS, NEVER = Saves.PERHAPS, Saves.NEVER
+MAYBE, NEVER = Certainty.MAYBE, Certainty.NEVER
 
 
 def _copy(j, x, source):
@@ -32,7 +32,7 @@ def _fill_diagonal(j, x, value):
     return j.np.where(np.eye(*x.shape) == 1, value, x)
 
 
-def _op(name: str, torch: str, reference, saves: Saves, accepts=lambda shape: True, **more) -> Op:
+def _op(name: str, torch: str, reference, saves: Certainty, accepts=lambda shape: True, **more) -> Op:
     return Op(name, torch, reference, saves, **more, **shaped(accepts))
 
 
@@ -45,7 +45,7 @@ WHOLE = (
         "fill_diagonal_",
         "{0}.fill_diagonal_({value})",
         _fill_diagonal,
-        PERHAPS,
+        MAYBE,
         every(nonempty, ranked(2, 2)),
         choices=offer(value=VALUES),
     ),

@@ -9,7 +9,7 @@ alpha dropout, randomized leaky ReLU, fractional pooling, Gumbel softmax.
 from __future__ import annotations
 
 import numpy as np
-from autograd_conformance.ops.row import Op, Saves, table
+from autograd_conformance.ops.row import Certainty, Op, table
 from autograd_conformance.ops.shapes import offer
 
 SEEDED = "(torch.manual_seed({{seed}}), {})[1]"
@@ -35,19 +35,19 @@ CHANCE = table(
     "chance",
     Op(
         "dropout_mask", SEEDED.format("F.dropout(torch.ones_like({0}), {p})"),
-        lambda j, x, p, seed: j.np.full(x.shape, 1 / (1 - p)), Saves.NEVER,
+        lambda j, x, p, seed: j.np.full(x.shape, 1 / (1 - p)), Certainty.NEVER,
         choices=offer(p=(0.5, 0.25), seed=SEEDS), draws=_kept,
     ),
     Op(
         "random_normal", SEEDED.format("torch.randn_like({0})"),
-        lambda j, x, seed: j.np.full(x.shape, 0.5), Saves.NEVER, choices=offer(seed=SEEDS), draws=_finite,
+        lambda j, x, seed: j.np.full(x.shape, 0.5), Certainty.NEVER, choices=offer(seed=SEEDS), draws=_finite,
     ),
     Op(
         "random_uniform", SEEDED.format("torch.rand_like({0})"),
-        lambda j, x, seed: j.np.full(x.shape, 0.5), Saves.NEVER, choices=offer(seed=SEEDS), draws=_unit,
+        lambda j, x, seed: j.np.full(x.shape, 0.5), Certainty.NEVER, choices=offer(seed=SEEDS), draws=_unit,
     ),
     Op(
-        "dropout", SEEDED.format("F.dropout({0}, {p})"), lambda j, x, mask, p, seed: x * mask, Saves.SURELY,
+        "dropout", SEEDED.format("F.dropout({0}, {p})"), lambda j, x, mask, p, seed: x * mask, Certainty.ALWAYS,
         unsaved=(1,), choices=offer(p=(0.5, 0.25), seed=SEEDS),
     ),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import IntEnum
 from functools import lru_cache
 from typing import Any
 
@@ -19,28 +19,12 @@ from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.programs.language import Attrs, Shape
 
 
-class Saves(Enum):
-    """Whether an op's derivative needs something kept from the forward pass.
+class Certainty(IntEnum):
+    """Whether something is so: surely not, an implementation's choice or unknown, or surely. `NEVER` alone is false."""
 
-    SURELY: it depends on operands or results. PERHAPS: it depends on constants only (a scalar, indices, a mask), which
-    an implementation may keep with the graph or elsewhere. NEVER: it depends on shapes at most.
-    """
-
-    SURELY = "surely"
-    PERHAPS = "perhaps"
-    NEVER = "never"
-
-
-class Aliases(Enum):
-    """Whether an op's results share memory with its first operand.
-
-    SURELY: PyTorch's documentation calls the results views. PERHAPS: they may be views, copies or the operand itself.
-    NEVER: they have memory of their own.
-    """
-
-    SURELY = "surely"
-    PERHAPS = "perhaps"
-    NEVER = "never"
+    NEVER = 0
+    MAYBE = 1
+    ALWAYS = 2
 
 
 RESULTS = -1
@@ -103,7 +87,7 @@ class Op:
     name: str
     torch: str
     reference: Callable[..., Any]
-    saves: Saves
+    saves: Certainty
     accepts: Callable[[Shape], bool] = lambda shape: True
     fresh: tuple[Shape, ...] = POOL
     rest: Callable[[Shape], Sequence[tuple[Shape, ...]]] = lambda shape: ALONE
@@ -113,7 +97,7 @@ class Op:
     family: str = ""
     unsaved: tuple[int, ...] = ()
     dtype: str | None = None
-    aliases: Aliases = Aliases.NEVER
+    aliases: Certainty = Certainty.NEVER
     multi: bool = False
     overlaps: bool = False
     also_saves: tuple[int, ...] = ()
@@ -129,10 +113,12 @@ class Op:
         """The domain of one operand."""
         return self.domains[min(operand, len(self.domains) - 1)]
 
-    def saving(self, requires_grad: Sequence[bool]) -> Saves:
+    def saving(self, requires_grad: Sequence[bool]) -> Certainty:
         """Whether the derivative needs saved values when only some operands require grad."""
-        if self.saves is Saves.SURELY and all(k in self.unsaved for k, needed in enumerate(requires_grad) if needed):
-            return Saves.PERHAPS
+        if self.saves is Certainty.ALWAYS and all(
+            k in self.unsaved for k, needed in enumerate(requires_grad) if needed
+        ):
+            return Certainty.MAYBE
         return self.saves
 
 

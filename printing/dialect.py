@@ -16,25 +16,25 @@ from autograd_conformance.programs.language import (
     Attrs,
     Backward,
     Clip,
+    Delete,
     Detach,
     DetachInPlace,
-    Drop,
     Grad,
-    Held,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Literal,
     Modes,
     Optimizer,
     Program,
+    ReadGrad,
     Ref,
     RemoveHook,
-    RequiresGrad,
     RetainGrad,
+    SetRequiresGrad,
     Shape,
     Step,
-    Write,
     ZeroGrad,
 )
 from autograd_conformance.programs.operands import made_for, results, same_optimizer
@@ -163,7 +163,7 @@ def _value(step: Instruction, name: Mapping[Ref, str], dialect: Dialect) -> str:
             return fill(dialect.ops[op], (name[r] for r in args), attrs)
         case Detach(source):
             return dialect.detach.format(source=name[source])
-        case Held(leaf):
+        case ReadGrad(leaf):
             return dialect.held.format(leaf=name[leaf])
         case Grad(roots, inputs):
             arguments = [*_weights(step, dialect), *_flags(step, name, dialect)]
@@ -181,11 +181,11 @@ def _value(step: Instruction, name: Mapping[Ref, str], dialect: Dialect) -> str:
 def _action(step: Instruction, name: Mapping[Ref, str], dialect: Dialect) -> str:
     """An instruction that makes no value, as a statement."""
     match step:
-        case Write(op, target, args, attrs):
+        case InPlace(op, target, args, attrs):
             return fill(dialect.writes[op], (name[r] for r in (target, *args)), attrs)
         case DetachInPlace(target):
             return dialect.detach_in_place.format(target=name[target])
-        case RequiresGrad(target, on):
+        case SetRequiresGrad(target, on):
             return dialect.requires_grad.format(target=name[target], on=on)
         case Backward():
             return _backward(step, name, dialect)
@@ -197,7 +197,7 @@ def _action(step: Instruction, name: Mapping[Ref, str], dialect: Dialect) -> str
             return dialect.assign.format(leaf=name[leaf], value="None" if given is None else name[given])
         case Clip(leaves, kind, bound):
             return dialect.clips[kind].format(leaves=_listed(leaves, name), bound=_number(bound))
-        case Drop(values):
+        case Delete(values):
             return dialect.drop.format(values=_listed(values, name))
     raise TypeError(f"{type(step).__name__} is no action")
 

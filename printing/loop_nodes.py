@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from autograd_conformance.programs.language import Drop, Instruction, Modes, Ref
+from autograd_conformance.programs.language import Delete, Instruction, Modes, Ref
 from autograd_conformance.programs.operands import refer
 
 Index = tuple[int, ...]
@@ -178,7 +178,7 @@ def _walk(
                 if node.varies and scope.get(name[node.made[0]]) != ("data", node.made[0]):
                     raise Misread(node)  # the head of the loop hands its data on under its name
                 scope.update({name[ref]: value for ref, value in zip(node.made, line.made, strict=True)})
-                if isinstance(node.step, Drop):
+                if isinstance(node.step, Delete):
                     for ref in node.reads:
                         scope.pop(name[ref], None)
             case Copy(to, source):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from autograd_conformance.printing.dialect import Dialect, fill
 from autograd_conformance.printing.loop_nodes import Line, Rolled, every
-from autograd_conformance.programs.language import Apply, Attrs, Drop, Leaf, Literal, Ref
+from autograd_conformance.programs.language import Apply, Attrs, Delete, Leaf, Literal, Ref
 
 FUNCTIONAL, PARAMETER = "torch.func.functional_call", "torch.nn.Parameter"
 STATES = "(lambda y, s: (y, *s))(*"
@@ -47,7 +47,7 @@ def owners(rolled: Rolled, dialect: Dialect) -> tuple[Owner, ...]:
     values = {line.made[0]: line.step.value for line in lines if isinstance(line.step, Leaf)}
     free = {node.made[0] for node in rolled.nodes if isinstance(node, Line) and isinstance(node.step, Leaf)
             and node.step.requires_grad}  # fmt: skip
-    free -= {ref for line in lines if isinstance(line.step, Drop) for ref in line.reads}
+    free -= {ref for line in lines if isinstance(line.step, Delete) for ref in line.reads}
     held: dict[Ref, set[tuple[object, ...]]] = {}
     found: dict[tuple[object, ...], Owner] = {}
     for line in lines:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autograd_conformance.printing.loop_nodes import Line, Node, placed, reads
-from autograd_conformance.programs.language import Drop, Leaf, Ref
+from autograd_conformance.programs.language import Delete, Leaf, Ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _collected(nodes: Sequence[Node], start: int, period: int, count: int) -> in
     slots = set()
     for node in nodes[end:]:
         found = {(made[ref], ref.output) for ref in reads(node) if ref in made}
-        if found and isinstance(node, Line) and isinstance(node.step, Drop):
+        if found and isinstance(node, Line) and isinstance(node.step, Delete):
             return None
         slots |= found
     return len(slots)

@@ -27,7 +27,7 @@ from autograd_conformance.printing.loop_nodes import (
 )
 from autograd_conformance.printing.repetition import Repeated, mark, repeated
 from autograd_conformance.printing.straight_line import straight
-from autograd_conformance.programs.language import Drop, Leaf, Program, Ref
+from autograd_conformance.programs.language import Delete, Leaf, Program, Ref
 
 
 @dataclass(slots=True)
@@ -170,7 +170,7 @@ def _rolled(lines: Sequence[Line]) -> Rolled | None:
     roller = _Roller(-1 - len(lines))
     nodes, _ = roller.roll(lines, frozenset(), outermost=True)
     found = Rolled(nodes, tuple(lines), roller.elements, tuple(roller.alike))
-    deleted = {ref for node in every(nodes) if isinstance(node, Line) and isinstance(node.step, Drop)
+    deleted = {ref for node in every(nodes) if isinstance(node, Line) and isinstance(node.step, Delete)
                for ref in node.reads}  # fmt: skip
     if not any(isinstance(node, Loop) for node in nodes) or deleted & set(roller.elements):
         return None

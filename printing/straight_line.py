@@ -13,7 +13,7 @@ from autograd_conformance.programs.language import (
     Optimizer,
     Program,
     Ref,
-    RequiresGrad,
+    SetRequiresGrad,
     Step,
     ZeroGrad,
 )
@@ -67,7 +67,7 @@ def straight(program: Program) -> list[Line]:
 def _early(program: Program) -> dict[int, list[Step]]:
     """The steps that make their optimizer, by the instruction behind which it can be made."""
     found: dict[int, list[Step]] = {}
-    freed = {step.target for step in program if isinstance(step, RequiresGrad)}
+    freed = {step.target for step in program if isinstance(step, SetRequiresGrad)}
     seen: list[Optimizer | Step] = []
     for step in program:
         if isinstance(step, (Optimizer, Step)) and not any(same_optimizer(step, other) for other in seen):

@@ -16,7 +16,7 @@ from autograd_conformance.ops.tables.activations import ACTIVATIONS
 from autograd_conformance.ops.tables.losses import LOSSES
 from autograd_conformance.printing.loop_nodes import Collect, Copy, Line, Loop, Misread, Node, Rolled, every, walk
 from autograd_conformance.printing.module_objects import Owner
-from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Held, Hook, Leaf, Optimizer, Ref
+from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Hook, Leaf, Optimizer, ReadGrad, Ref
 
 RESERVED = frozenset(
     {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "torch", "F", "p", "leaf", "iteration", "parts"}
@@ -230,7 +230,7 @@ class _Naming:
                 return "optimizer"
             case Hook():
                 return "handle"
-            case Held() | Grad():
+            case ReadGrad() | Grad():
                 return "grad"
             case Detach():
                 return "detached"

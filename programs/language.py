@@ -71,7 +71,7 @@ class Detach:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class InPlace:
     """In place: `target` becomes what an op of `ops.catalogue` makes of its old value and `args`."""
 
     op: str
@@ -88,7 +88,7 @@ class DetachInPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class RequiresGrad:
+class SetRequiresGrad:
     """Switch on or off whether a value requires grad."""
 
     target: Ref
@@ -173,7 +173,7 @@ class ZeroGrad:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ReadGrad:
     """The gradient that a leaf (or a value that retains it) holds, as a value."""
 
     leaf: Ref
@@ -224,23 +224,23 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class Delete:
     """Let go of values: the program's last references to them; no later instruction may name them."""
 
     values: tuple[Ref, ...]
 
 
 Instruction = (
-    Leaf | Apply | Detach | Write | DetachInPlace | RequiresGrad | Backward | Grad | RetainGrad | Hook | RemoveHook
-    | ZeroGrad | Held | AssignGrad | Optimizer | Step | Clip | Drop
+    Leaf | Apply | Detach | InPlace | DetachInPlace | SetRequiresGrad | Backward | Grad | RetainGrad | Hook | RemoveHook
+    | ZeroGrad | ReadGrad | AssignGrad | Optimizer | Step | Clip | Delete
 )  # fmt: skip
-Walking = Backward | Grad
+BackwardCall = Backward | Grad
 """The instructions that walk a graph."""
 
 ACTIONS = (Backward, Grad, ZeroGrad, AssignGrad, Step, Clip)
 """Instructions after which gradients are looked at."""
 
-WRITING = (Write, Step)
+WRITING = (InPlace, Step)
 """Instructions that change values."""
 
 SHOWING = (*WRITING, DetachInPlace)
@@ -260,7 +260,7 @@ Modes = tuple[str, ...]
 """The grad modes that an instruction stands under, the outermost first; the innermost counts."""
 
 
-def records(modes: Modes) -> bool:
+def is_recorded(modes: Modes) -> bool:
     """Whether operations are recorded under some nested grad modes."""
     return not modes or modes[-1] == "enable_grad"
 

@@ -82,15 +82,15 @@ class Raised:
 
 
 @dataclass(frozen=True, slots=True)
-class NotRun:
+class Skipped:
     """The instruction was not run: a value that it needs was never made, because an earlier instruction raised."""
 
 
-Outcome = Returned | Raised | NotRun
+Outcome = Returned | Raised | Skipped
 
 
 @dataclass(frozen=True, slots=True)
-class Fired:
+class HookCall:
     """A hook was called: which one, with what gradient."""
 
     hook: Ref
@@ -98,7 +98,7 @@ class Fired:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class StepObservation:
     """One instruction's observation.
 
     `gradients` is what every value that can hold a gradient holds, after instructions that make no value and after the
@@ -109,8 +109,8 @@ class Seen:
     outcome: Outcome
     gradients: Mapping[Ref, Gradient | None] = field(default_factory=dict)
     values: Mapping[Ref, Tensor] = field(default_factory=dict)
-    fired: tuple[Fired, ...] = ()
+    fired: tuple[HookCall, ...] = ()
     saved: int | None = None
 
 
-Observation = tuple[Seen, ...]
+Observation = tuple[StepObservation, ...]

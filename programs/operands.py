@@ -15,15 +15,15 @@ from autograd_conformance.programs.language import (
     Detach,
     DetachInPlace,
     Grad,
-    Held,
     Hook,
     Instruction,
     Leaf,
     Optimizer,
     Program,
+    ReadGrad,
     Ref,
-    RequiresGrad,
     RetainGrad,
+    SetRequiresGrad,
     Step,
     ZeroGrad,
 )
@@ -38,7 +38,7 @@ _REFS = {
 def results(step: Instruction) -> int:
     """How many values an instruction makes; a hook makes the handle that removes it."""
     match step:
-        case Leaf() | Detach() | Held() | Hook():
+        case Leaf() | Detach() | ReadGrad() | Hook():
             return 1
         case Apply():
             return step.results
@@ -77,7 +77,13 @@ def holders(program: Program) -> frozenset[Ref]:
         match step:
             case Leaf():
                 found.add(Ref(at))
-            case RetainGrad(target) | RequiresGrad(target) | DetachInPlace(target) | Held(target) | AssignGrad(target):
+            case (
+                RetainGrad(target)
+                | SetRequiresGrad(target)
+                | DetachInPlace(target)
+                | ReadGrad(target)
+                | AssignGrad(target)
+            ):
                 found.add(target)
             case Backward(inputs=tuple() as inputs):
                 found.update(inputs)

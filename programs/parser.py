@@ -15,25 +15,25 @@ from autograd_conformance.programs.language import (
     Attrs,
     Backward,
     Clip,
+    Delete,
     Detach,
     DetachInPlace,
-    Drop,
     Grad,
-    Held,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Literal,
     Modes,
     Optimizer,
     Program,
+    ReadGrad,
     Ref,
     RemoveHook,
-    RequiresGrad,
     RetainGrad,
+    SetRequiresGrad,
     Shape,
     Step,
-    Write,
     ZeroGrad,
 )
 from autograd_conformance.programs.validation import MalformedProgram, validate
@@ -96,7 +96,7 @@ def _instruction(word: str, rest: str, made: int, known: Known) -> Instruction:
             return DetachInPlace(known[rest])
         case "requires":
             target, _, on = rest.partition(" ")
-            return RequiresGrad(known[target], _flag(on, ("True", "False")) is True)
+            return SetRequiresGrad(known[target], _flag(on, ("True", "False")) is True)
         case "write":
             return _read_write(rest, known)
         case "backward":
@@ -110,7 +110,7 @@ def _instruction(word: str, rest: str, made: int, known: Known) -> Instruction:
         case "unhook":
             return RemoveHook(known[rest])
         case "held":
-            return Held(known[rest])
+            return ReadGrad(known[rest])
         case "assign":
             leaf, _, given = rest.partition(" ")
             return AssignGrad(known[leaf], None if given.strip() == "none" else known[given.strip()])
@@ -124,7 +124,7 @@ def _instruction(word: str, rest: str, made: int, known: Known) -> Instruction:
             rest, to_zeros, _ = rest.partition(" to zeros")
             return ZeroGrad(_listed(rest, known), not to_zeros)
         case "drop":
-            return Drop(_listed(rest, known))
+            return Delete(_listed(rest, known))
         case op:
             args, attrs = _read_operands(rest, known)
             return Apply(op, args, attrs, max(1, made))
@@ -157,12 +157,12 @@ def _numbered(value: Any) -> Attr:
     return tuple(map(_numbered, value)) if isinstance(value, tuple) else _MARKED.get(value, value)
 
 
-def _read_write(text: str, known: Known) -> Write:
+def _read_write(text: str, known: Known) -> InPlace:
     words = text.split(maxsplit=2)
     if len(words) < 2:
         raise ValueError("a write names its target and its op")
     args, attrs = _read_operands("".join(words[2:]), known)
-    return Write(words[1], known[words[0]], args, attrs)
+    return InPlace(words[1], known[words[0]], args, attrs)
 
 
 def _read_optimizer(text: str, known: Known, kind: type[Step] | type[Optimizer]) -> Step | Optimizer:

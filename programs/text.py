@@ -42,24 +42,24 @@ from autograd_conformance.programs.language import (
     Attrs,
     Backward,
     Clip,
+    Delete,
     Detach,
     DetachInPlace,
-    Drop,
     Grad,
-    Held,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Literal,
     Optimizer,
     Program,
+    ReadGrad,
     Ref,
     RemoveHook,
-    RequiresGrad,
     RetainGrad,
+    SetRequiresGrad,
     Shape,
     Step,
-    Write,
     ZeroGrad,
 )
 from autograd_conformance.programs.operands import results
@@ -99,15 +99,15 @@ def _text(step: Instruction, name: Mapping[Ref, str]) -> str:
             return f"leaf {_literal(value)}" + ("" if requires_grad else " const")
         case Apply(op, args, attrs):
             return _called([op, *(name[r] for r in args)], attrs)
-        case Write(op, target, args, attrs):
+        case InPlace(op, target, args, attrs):
             return _called(["write", name[target], op, *(name[r] for r in args)], attrs)
         case Detach(source):
             return f"detach {name[source]}"
         case DetachInPlace(target):
             return f"detach_ {name[target]}"
-        case RequiresGrad(target, on):
+        case SetRequiresGrad(target, on):
             return f"requires {name[target]} {on}"
-        case Held(leaf):
+        case ReadGrad(leaf):
             return f"held {name[leaf]}"
         case AssignGrad(leaf, given):
             return f"assign {name[leaf]} {'none' if given is None else name[given]}"
@@ -131,7 +131,7 @@ def _text(step: Instruction, name: Mapping[Ref, str]) -> str:
             return f"unhook {name[handle]}"
         case ZeroGrad(leaves, set_to_none):
             return f"zero {_listed(leaves, name)}" + ("" if set_to_none else " to zeros")
-        case Drop(values):
+        case Delete(values):
             return f"drop {_listed(values, name)}"
 
 

@@ -13,10 +13,11 @@ from autograd_conformance.programs.language import (
     Apply,
     Backward,
     Clip,
+    Delete,
     Detach,
-    Drop,
     Grad,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Literal,
@@ -25,7 +26,6 @@ from autograd_conformance.programs.language import (
     Ref,
     RemoveHook,
     Step,
-    Write,
     ZeroGrad,
 )
 from autograd_conformance.programs.operands import operands, results
@@ -49,7 +49,7 @@ def validate(program: Program, known_ops: frozenset[str] | None = None) -> Progr
         if problem:
             raise MalformedProgram(f"instruction {at} ({type(step).__name__.lower()}): {problem}")
         made.append(results(step))
-        if isinstance(step, Drop):
+        if isinstance(step, Delete):
             dropped.update(step.values)
     return program
 
@@ -74,7 +74,7 @@ def _problem(step: Instruction, program: Program, known_ops: frozenset[str] | No
             return _literal_problem(step.value)
         case Apply() if known_ops is not None and step.op not in known_ops:
             return f"unknown op {step.op!r}"
-        case Write() if known_ops is not None and step.op not in _writes():
+        case InPlace() if known_ops is not None and step.op not in _writes():
             return f"unknown write {step.op!r}"
         case Apply() if step.results < 1:
             return "an op makes at least one value"
@@ -94,9 +94,9 @@ def _problem(step: Instruction, program: Program, known_ops: frozenset[str] | No
             return f"unknown effect {step.effect!r}; there are {', '.join(EFFECTS)}"
         case Hook() if step.accumulated and step.effect != "observe":
             return "a hook that is called after accumulation can only observe"
-        case Drop() if not step.values:
+        case Delete() if not step.values:
             return "it needs at least one value"
-        case Drop() if len(set(step.values)) < len(step.values):
+        case Delete() if len(set(step.values)) < len(step.values):
             return "it names a value twice"
         case _:
             return None

@@ -16,11 +16,11 @@ from dataclasses import replace
 
 import numpy as np
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.programs.language import Apply, Detach, Leaf, Program, Ref, Walking
+from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Leaf, Program, Ref
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import Record, Slot, evaluate, exact_vjp, pull
+from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate, exact_vjp, pull
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.reference.state import is_shadow
+from autograd_conformance.reference.state import is_internal
 
 SAMPLES = 12
 STEP = 1e-7  # relative size of a perturbation: far above float64's rounding, far below where curvature counts
@@ -44,7 +44,7 @@ def close(got: Array, want: Array, dtype: str) -> bool:
 
 def _perturbed(
     reference: Reference, seed: int
-) -> tuple[list[Record], dict[Slot, Array], Callable[..., tuple[Array, ...]], int]:
+) -> tuple[list[TapeEntry], dict[GradientEdge, Array], Callable[..., tuple[Array, ...]], int]:
     """Records and values with every rounding perturbed, a VJP that perturbs, and how many roundings there were."""
     random = np.random.default_rng(seed)
     count = 0
@@ -59,26 +59,26 @@ def _perturbed(
 
     detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
 
-    def origin(slot: Slot) -> Slot:
-        while slot in detached and not reference.observing:
-            slot = detached[slot]
-        return slot
+    def origin(edge: GradientEdge) -> GradientEdge:
+        while edge in detached and not reference.observing:
+            edge = detached[edge]
+        return edge
 
     values = dict(reference.values)
-    moved: dict[Slot, Array] = {}
-    records: list[Record] = []
-    for record in reference.records:
-        exact = [(x, moved.get(origin(slot))) for slot, x in zip(record.args, record.operands, strict=True)]
+    moved: dict[GradientEdge, Array] = {}
+    records: list[TapeEntry] = []
+    for record in reference.entries:
+        exact = [(x, moved.get(origin(edge))) for edge, x in zip(record.args, record.operands, strict=True)]
         operands = tuple([jitter(x if by is None else x + by) for x, by in exact])
         made = evaluate(record.op, record.attrs, operands)
-        for slot, y in zip(record.outs, made, strict=True):
-            values[slot] = jitter(y, list(operands))
-            if not reference.observing or is_shadow(slot):  # what was seen carries no error into what follows
-                moved[slot] = values[slot] - reference.values[slot]
+        for edge, y in zip(record.outs, made, strict=True):
+            values[edge] = jitter(y, list(operands))
+            if not reference.observing or is_internal(edge):  # what was seen carries no error into what follows
+                moved[edge] = values[edge] - reference.values[edge]
         records.append(replace(record, operands=operands))
     values.update({ref: values[origin(ref)] for ref in detached if origin(ref) in moved})
 
-    def vjp(record: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+    def vjp(record: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         cts = [jitter(c) for c in cotangents]
         return tuple(jitter(g, cts) for g in exact_vjp(record, [jitter(x) for x in operands], cts))
 
@@ -107,17 +107,21 @@ def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Array:
     return _scale(_spread(reference, lambda records, values, vjp: values[ref], exact), exact, dtype)
 
 
-def gradient_bound(reference: Reference, call: Walking, slot: Slot, dtype: str, until: Ref | None = None) -> Array:
+def gradient_bound(
+    reference: Reference, call: BackwardCall, edge: GradientEdge, dtype: str, until: Ref | None = None
+) -> Array:
     """The same for what a call contributes to a slot; or for what the hook `until` on it is called with."""
-    contributed = reference.pullback(call).get(slot)
+    contributed = reference.pullback(call).get(edge)
     exact = contributed if until is None else dict(reference.firings(call)).get(until)
     if exact is None:
         return np.zeros(())
 
-    def measure(records: list[Record], values: dict[Slot, Array], vjp: Callable[..., tuple[Array, ...]]) -> Array:
+    def measure(
+        records: list[TapeEntry], values: dict[GradientEdge, Array], vjp: Callable[..., tuple[Array, ...]]
+    ) -> Array:
         fired: list[tuple[Ref, Array]] = []
         pulled = pull(records, values, reference.roots(call), vjp, hooked=reference.hooked(fired))
-        return pulled[slot] if until is None else dict(fired)[until]
+        return pulled[edge] if until is None else dict(fired)[until]
 
     return _scale(_spread(reference, measure, exact), exact, dtype)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.domains import ANY
-from autograd_conformance.programs.language import WRITING, Apply, Grad, Instruction, Modes, Ref, Write
-from autograd_conformance.programs.observations import Raised, Returned, Seen
+from autograd_conformance.programs.language import WRITING, Apply, Grad, InPlace, Instruction, Modes, Ref
+from autograd_conformance.programs.observations import Raised, Returned, StepObservation
 from autograd_conformance.programs.operands import results
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.storage import Derived
@@ -17,7 +17,7 @@ def outputs(at: int, step: Instruction) -> list[Ref]:
     return [Ref(at, k) for k in range(results(step))]
 
 
-def take(reference: Reference, at: int, step: Instruction, modes: Modes, seen: Seen) -> None:
+def take(reference: Reference, at: int, step: Instruction, modes: Modes, seen: StepObservation) -> None:
     """Let the reference take an instruction, and what was seen of it."""
     if isinstance(seen.outcome, Returned):
         enter(reference, at, step, modes, seen)
@@ -26,33 +26,33 @@ def take(reference: Reference, at: int, step: Instruction, modes: Modes, seen: S
         leave_out(reference, at, step, seen)
 
 
-def enter(reference: Reference, at: int, step: Instruction, modes: Modes, seen: Seen) -> None:
+def enter(reference: Reference, at: int, step: Instruction, modes: Modes, seen: StepObservation) -> None:
     """Let the reference compute what an instruction that returned had to do."""
     if not in_domain(reference, step):
-        memory = reference.memory
-        memory.unsure.update(memory.users_of(step.target) if isinstance(step, Write) else outputs(at, step))
+        storages = reference.storages
+        storages.unspecified.update(storages.aliases(step.target) if isinstance(step, InPlace) else outputs(at, step))
     reference.add(step, modes, seen)
 
 
-def leave_out(reference: Reference, at: int, step: Instruction, seen: Seen) -> None:
+def leave_out(reference: Reference, at: int, step: Instruction, seen: StepObservation) -> None:
     """Go on after an instruction that raised, or could not be run."""
     reference.skip(step)
     if isinstance(seen.outcome, Raised):
         reference.observe(at, step, seen)
 
 
-def adopt(reference: Reference, at: int, step: Instruction, seen: Seen) -> None:
+def adopt(reference: Reference, at: int, step: Instruction, seen: StepObservation) -> None:
     """Go on from what was seen, so that no rounding is held against the framework twice."""
-    values, memory = reference.values, reference.memory
+    values, storages = reference.values, reference.storages
     if isinstance(step, Grad) and isinstance(seen.outcome, Returned):
         _unite(reference, at, step, seen.outcome)
     if isinstance(seen.outcome, Returned) and not isinstance(step, WRITING):
         for ref, tensor in zip(outputs(at, step), seen.outcome.values, strict=False):
             if tensor is not None and ref in values:
                 values[ref] = tensor.value.astype(np.float64)
-                memory.laid_out(ref, tensor.value.shape, tensor.strides)
-                if tensor.memory is not None and memory.owner(ref) not in memory.ids:
-                    memory.seen_at(ref, tensor.memory)
+                storages.laid_out(ref, tensor.value.shape, tensor.strides)
+                if tensor.memory is not None and storages.storage(ref) not in storages.ids:
+                    storages.seen_at(ref, tensor.memory)
     for ref, tensor in seen.values.items():
         if ref in values:
             values[ref] = tensor.value.astype(np.float64)
@@ -63,22 +63,22 @@ def _unite(reference: Reference, at: int, step: Grad, outcome: Returned) -> None
     """An input that is listed twice may get one object in both places."""
     first: dict[Ref, int] = {}
     for k, (ref, tensor) in enumerate(zip(step.inputs, outcome.values, strict=True)):
-        j = first.setdefault(reference.slot(ref), k)
+        j = first.setdefault(reference.edge(ref), k)
         other = outcome.values[j]
         if j == k or tensor is None or other is None:
             continue
         if not tensor.value.size:
-            reference.memory.unsure.update((Ref(at, j), Ref(at, k)))  # nobody sees whose memory it is
+            reference.storages.unspecified.update((Ref(at, j), Ref(at, k)))  # nobody sees whose memory it is
             continue
         if tensor.memory is None or tensor.memory != other.memory:
             continue
-        reference.memory.views(Ref(at, k), Derived(Ref(at, j)), restricted=False)
+        reference.storages.views(Ref(at, k), Derived(Ref(at, j)), restricted=False)
         reference.same[Ref(at, k)] = Ref(at, j)
 
 
 def in_domain(reference: Reference, step: Instruction) -> bool:
     """Whether an op's operands, which depend on what the framework did, still are where it is smooth."""
-    if not isinstance(step, (Apply, Write)):
+    if not isinstance(step, (Apply, InPlace)):
         return True
     op = row_of(step.op)
     refs = step.args if isinstance(step, Apply) else (step.target, *step.args)

@@ -12,40 +12,40 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.modules import MODULES
-from autograd_conformance.ops.row import Aliases
+from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import (
     RANDOM,
     Apply,
     AssignGrad,
     Attrs,
     Backward,
+    BackwardCall,
     Clip,
+    Delete,
     Detach,
     DetachInPlace,
-    Drop,
     Grad,
-    Held,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Literal,
     Modes,
     Program,
+    ReadGrad,
     Ref,
     RemoveHook,
-    RequiresGrad,
     RetainGrad,
+    SetRequiresGrad,
     Step,
-    Walking,
-    Write,
     ZeroGrad,
-    records,
+    is_recorded,
 )
-from autograd_conformance.programs.observations import Returned, Seen
+from autograd_conformance.programs.observations import Returned, StepObservation
 from autograd_conformance.reference.clipping import clipped
 from autograd_conformance.reference.held_gradients import Holding
 from autograd_conformance.reference.inplace import Writing
-from autograd_conformance.reference.reverse import Hooked, Slot, evaluate, pull
+from autograd_conformance.reference.reverse import GradientEdge, Hooked, evaluate, pull
 from autograd_conformance.reference.staging.derivatives import Array, array, reaching
 from autograd_conformance.reference.storage import Derived
 
@@ -62,11 +62,11 @@ class Reference(Writing, Holding):
         super().__init__()
         self.skipped: set[int] = set()
         self._totals: dict[Ref, tuple[int, Array | None]] = {}
-        self._pullbacks: dict[object, tuple[dict[Slot, Array], list[tuple[Ref, Array]]]] = {}
+        self._pullbacks: dict[object, tuple[dict[GradientEdge, Array], list[tuple[Ref, Array]]]] = {}
         for at, step in enumerate(program or ()):
             self.add(step, program.mode(at) if program else ())
 
-    def add(self, step: Instruction, modes: Modes = (), seen: Seen | None = None) -> tuple[Array, ...]:
+    def add(self, step: Instruction, modes: Modes = (), seen: StepObservation | None = None) -> tuple[Array, ...]:
         """Take an instruction that returned; the values that it makes."""
         at = len(self.steps)
         self.steps.append(step)
@@ -74,17 +74,17 @@ class Reference(Writing, Holding):
             case Leaf(literal, requires_grad):
                 return self._make(at, (array(literal),), requires_grad)
             case Detach(source):
-                self.memory.shares(Ref(at), Derived(source))
+                self.storages.shares(Ref(at), Derived(source))
                 return self._make(at, (self.values[source],), False)
             case Apply():
-                return self._apply(at, step, records(modes), seen)
-            case Held(leaf):
+                return self._apply(at, step, is_recorded(modes), seen)
+            case ReadGrad(leaf):
                 return self._held(at, leaf)
             case Backward() | Grad():
                 return self._call(at, step)
             case ZeroGrad() | AssignGrad():
                 self._changed(step)
-            case RequiresGrad(target, on):
+            case SetRequiresGrad(target, on):
                 self.held(target)  # what it holds by now it got under the flag that it had
                 self._switch(target, on)
             case RetainGrad(target):
@@ -92,22 +92,22 @@ class Reference(Writing, Holding):
                     self.retained.add(target)
             case Hook(target):
                 place = self.after if step.accumulated else self.hooks
-                place.setdefault(self.slot(target), []).append((Ref(at), step))
+                place.setdefault(self.edge(target), []).append((Ref(at), step))
                 self._pullbacks.clear()
             case RemoveHook(handle):
                 for hooked in (*self.hooks.values(), *self.after.values()):
                     hooked[:] = [entry for entry in hooked if entry[0] != handle]
                 self._pullbacks.clear()
-            case Write():
-                self._write(at, step, records(modes))
+            case InPlace():
+                self._write(at, step, is_recorded(modes))
             case DetachInPlace(target):
                 self._cut(at, target)
             case Step():
                 self._step(at, step)
             case Clip():
                 self._clip(at, step)
-            case Drop(gone):
-                self.memory.forget(gone)
+            case Delete(gone):
+                self.storages.forget(gone)
         return ()
 
     def skip(self, step: Instruction) -> None:
@@ -121,41 +121,41 @@ class Reference(Writing, Holding):
         """The results that an op would have here, without adding an instruction."""
         return evaluate(op, attrs, [self.values[r] for r in args])
 
-    def _apply(self, at: int, step: Apply, recording: bool, seen: Seen | None) -> tuple[Array, ...]:
+    def _apply(self, at: int, step: Apply, recording: bool, seen: StepObservation | None) -> tuple[Array, ...]:
         operands = tuple([self.values[r] for r in step.args])
         made = evaluate(step.op, step.attrs, operands)
         draws = step.op in RANDOM
         if draws and seen is not None and isinstance(seen.outcome, Returned):
             made = tuple([old if t is None else t.value for old, t in zip(made, seen.outcome.values, strict=True)])
-        flows = tuple([recording and not draws and self.requires_grad[r] for r in step.args])
+        needs_input_grad = tuple([recording and not draws and self.requires_grad[r] for r in step.args])
         outs = tuple([Ref(at, k) for k in range(len(made))])
-        if row_of(step.op).aliases is not Aliases.NEVER:
+        if row_of(step.op).aliases is not Certainty.NEVER:
             self._share(step, outs, recording, seen)
-        self.record(at, outs, step.op, step.attrs, step.args, operands, flows)
-        self._make(at, made, any(flows))
-        if any(flows) and step.op in MODULES:  # a result may come from some of the parameters only
+        self.record(at, outs, step.op, step.attrs, step.args, operands, needs_input_grad)
+        self._make(at, made, any(needs_input_grad))
+        if any(needs_input_grad) and step.op in MODULES:  # a result may come from some of the parameters only
             shapes = tuple([np.shape(x) for x in operands])
             for out, on in zip(outs, reaching(step.op, step.attrs, shapes), strict=True):
-                self.requires_grad[out] = any(flows[k] for k in on)
+                self.requires_grad[out] = any(needs_input_grad[k] for k in on)
         return made
 
-    def _share(self, step: Apply, outs: tuple[Ref, ...], recording: bool, seen: Seen | None) -> None:
+    def _share(self, step: Apply, outs: tuple[Ref, ...], recording: bool, seen: StepObservation | None) -> None:
         """Say whose memory the results use: as documented, or as was seen, or (before it is seen) as is usual."""
-        documented = row_of(step.op).aliases is Aliases.SURELY
+        documented = row_of(step.op).aliases is Certainty.ALWAYS
         for k, out in enumerate(outs):
             source: Ref | None = step.args[0] if len(step.args) == 1 or documented else step.args[k % len(step.args)]
             if seen is not None and isinstance(seen.outcome, Returned):
                 tensor = seen.outcome.values[k]
                 memory = None if tensor is None else tensor.memory
                 if memory is not None:
-                    ids = self.memory.ids
-                    source = next((r for r in step.args if ids.get(self.memory.owner(r)) == memory), None)
+                    ids = self.storages.ids
+                    source = next((r for r in step.args if ids.get(self.storages.storage(r)) == memory), None)
                 elif not documented:
                     source = None
-                    self.memory.unsure.add(out)
+                    self.storages.unspecified.add(out)
             if source is not None:
                 derived = Derived(source, step.op, step.attrs, step.args, k)
-                self.memory.views(out, derived, restricted=not recording or row_of(step.op).multi)
+                self.storages.views(out, derived, restricted=not recording or row_of(step.op).multi)
 
     def _make(self, at: int, made: tuple[Array, ...], requires_grad: bool) -> tuple[Array, ...]:
         for k, value in enumerate(made):
@@ -165,52 +165,54 @@ class Reference(Writing, Holding):
 
     # -- gradients ----------------------------------------------------------------------------------------------------
 
-    def roots(self, call: Walking) -> list[tuple[Slot, Array]]:
+    def roots(self, call: BackwardCall) -> list[tuple[GradientEdge, Array]]:
         """Where a call begins, and with what."""
         return [
-            (self.slot(root), np.ones_like(self.values[root]) if given is None else array(given))
+            (self.edge(root), np.ones_like(self.values[root]) if given is None else array(given))
             for root, given in zip(call.roots, call.cotangents, strict=True)
             if self.requires_grad[root]
         ]
 
-    def pullback(self, call: Walking) -> Mapping[Slot, Array]:
+    def pullback(self, call: BackwardCall) -> Mapping[GradientEdge, Array]:
         """What a call contributes to every slot that its roots depend on (leaves and others)."""
         return self._pulled(call)[0]
 
-    def firings(self, call: Walking) -> list[tuple[Ref, Array]]:
+    def firings(self, call: BackwardCall) -> list[tuple[Ref, Array]]:
         """The hooks that a call comes by, with what each of them is called with, in the order of reverse
         accumulation.
         """
         return self._pulled(call)[1]
 
-    def is_zero(self, call: Walking, ref: Ref) -> bool:
+    def is_zero(self, call: BackwardCall, ref: Ref) -> bool:
         """Whether a call has nothing to give to a value, or zeros throughout: a framework may leave it undefined, and
         then no hook makes anything of it.
         """
         pulled = [self.pullback(call)]
         if self.hooks:
             pulled.append(self._pulled(call, hooked=False)[0])
-        slot = self.slot(ref)
-        return any(slot not in due or not due[slot].any() for due in pulled)
+        edge = self.edge(ref)
+        return any(edge not in due or not due[edge].any() for due in pulled)
 
-    def _pulled(self, call: Walking, hooked: bool = True) -> tuple[dict[Slot, Array], list[tuple[Ref, Array]]]:
-        key = (tuple([self.slot(r) for r in call.roots]), call.cotangents, hooked)
+    def _pulled(
+        self, call: BackwardCall, hooked: bool = True
+    ) -> tuple[dict[GradientEdge, Array], list[tuple[Ref, Array]]]:
+        key = (tuple([self.edge(r) for r in call.roots]), call.cotangents, hooked)
         if key not in self._pullbacks:
             fired: list[tuple[Ref, Array]] = []
             changes = self.hooked(fired) if hooked else {}
-            pulled = pull(self.records, self.values, self.roots(call), hooked=changes)
+            pulled = pull(self.entries, self.values, self.roots(call), hooked=changes)
             self._pullbacks[key] = (pulled, fired)
         return self._pullbacks[key]
 
     def hooked(self, fired: list[tuple[Ref, Array]] | None = None) -> Hooked:
         """What hooks make of gradients; `fired` takes down what they are called with."""
         into = [] if fired is None else fired
-        return {slot: [_calling(handle, hook, into) for handle, hook in on] for slot, on in self.hooks.items()}
+        return {edge: [_calling(handle, hook, into) for handle, hook in on] for edge, on in self.hooks.items()}
 
     def held(self, leaf: Ref) -> Array | None:
         """The gradient that a leaf holds: as it was seen, or as it follows if every call so far was legal."""
         if self.observing:
-            held = self.objects.get(leaf)
+            held = self.grads.get(leaf)
             return None if held is None else self.values[held]
         since, total = self._totals.get(leaf, (0, None))
         for at in range(since, len(self.steps)):
@@ -226,7 +228,7 @@ class Reference(Writing, Holding):
             case Backward() if at in self._due:
                 due = self._due[at].get(leaf)
             case Backward() if self.requires_grad[leaf] and self._is_legal(step):
-                due = self.pullback(step).get(self.slot(leaf))
+                due = self.pullback(step).get(self.edge(leaf))
             case ZeroGrad(leaves, to_none) if leaf in leaves:
                 return None if to_none or total is None else np.zeros_like(total)
             case AssignGrad(target, given) if target == leaf:
@@ -238,16 +240,18 @@ class Reference(Writing, Holding):
         made = clipped(step, held)
         self._totals.update({leaf: (at + 1, gradient) for leaf, gradient in made.items()})
         if self.observing:
-            objects = {leaf: self.objects[leaf] for leaf in held}
-            owners = {self.memory.owner(place) for place in objects.values() if place}
-            self.lost = self.lost or len(owners) < len(objects)  # one memory, clipped as often as leaves hold it
+            objects = {leaf: self.grads[leaf] for leaf in held}
+            owners = {self.storages.storage(place) for place in objects.values() if place}
+            self.unspecified = self.unspecified or len(owners) < len(
+                objects
+            )  # one memory, clipped as often as leaves hold it
             for leaf, gradient in made.items():
                 self.overwrite(at, objects[leaf], gradient)  # type: ignore[arg-type]
 
     def depends(self, gradient: Ref) -> bool:
         """Whether a gradient that has a history depends on some leaf at all, as far as its own derivative shows."""
         ones = Literal((1.0,) * self.values[gradient].size, self.values[gradient].shape)
-        reached = pull(self.records, self.values, self.roots(Backward((gradient,), (ones,))))
+        reached = pull(self.entries, self.values, self.roots(Backward((gradient,), (ones,))))
         return any(value.any() for ref, value in reached.items() if ref not in self.producer)
 
 

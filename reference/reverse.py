@@ -15,7 +15,7 @@ import numpy as np
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.reference.staging.derivatives import Array, forward_of, vjp_of
 
-Slot = Ref
+GradientEdge = Ref
 """What a cotangent belongs to."""
 
 MOVE = "move"
@@ -31,22 +31,23 @@ class Moves:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """An op as it was recorded by instruction `at`: the slots that it made, and its operands with the values that they
-    had then. `flows` says which operands pass a gradient on; `cells` whose memory operands and results were in. A
-    derivative may be computed from what the op itself made, the slots `via`, in the place of its operands.
+class TapeEntry:
+    """An op as it was recorded by instruction `at`: the slots that it made, and its operands with the values that
+    they had then. `needs_input_grad` says which operands pass a gradient on; `cells` whose memory operands and
+    results were in. A derivative may be computed from what the op itself made, the slots `via`, in the place of its
+    operands.
     """
 
     at: int
-    outs: tuple[Slot, ...]
+    outs: tuple[GradientEdge, ...]
     op: str
     attrs: Any
-    args: tuple[Slot, ...]
+    args: tuple[GradientEdge, ...]
     operands: tuple[Array, ...]
-    flows: tuple[bool, ...]
-    cells: tuple[Ref | None, ...] = ()
-    made: tuple[Ref | None, ...] = ()
-    via: tuple[Slot, ...] = ()
+    needs_input_grad: tuple[bool, ...]
+    operand_storages: tuple[Ref | None, ...] = ()
+    result_storages: tuple[Ref | None, ...] = ()
+    via: tuple[GradientEdge, ...] = ()
 
 
 def evaluate(op: str, attrs: Any, operands: Sequence[Array]) -> tuple[Array, ...]:
@@ -65,10 +66,10 @@ def transposed(moves: Moves, operand: int, shape: Shape) -> Moves:
     return Moves(((target, source),), shape)
 
 
-Vjp = Callable[[Record, list[Array], list[Array]], tuple[Array, ...]]
+Vjp = Callable[[TapeEntry, list[Array], list[Array]], tuple[Array, ...]]
 
 
-def exact_vjp(record: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+def exact_vjp(record: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
     """One op's vector-Jacobian product in float64."""
     if record.op == MOVE:
         return tuple(
@@ -77,37 +78,37 @@ def exact_vjp(record: Record, operands: list[Array], cotangents: list[Array]) ->
     return vjp_of(record.op, record.attrs, tuple([x.shape for x in operands]))(*operands, *cotangents)
 
 
-Hooked = Mapping[Slot, Sequence[Callable[[Array], Array]]]
+Hooked = Mapping[GradientEdge, Sequence[Callable[[Array], Array]]]
 """What changes a slot's cotangent once it is complete, in order."""
 
 
 def pull(
-    records: Sequence[Record],
-    values: Mapping[Slot, Array],
-    roots: Iterable[tuple[Slot, Array]],
+    records: Sequence[TapeEntry],
+    values: Mapping[GradientEdge, Array],
+    roots: Iterable[tuple[GradientEdge, Array]],
     vjp: Vjp = exact_vjp,
     combine: Callable[[Array, Array], Array] = np.add,
     joined: bool = True,
     hooked: Hooked = {},  # noqa: B006 - never changed
-) -> dict[Slot, Array]:
+) -> dict[GradientEdge, Array]:
     """Reverse accumulation over what was recorded, newest first.
 
     `combine` joins the contributions to a slot; where it is not a sum, `joined` says whether what one op contributes to
     a slot that it takes in several places counts as one contribution.
     """
-    cotangents: dict[Slot, Array] = {}
+    cotangents: dict[GradientEdge, Array] = {}
 
-    def add(slot: Slot, ct: Array) -> None:
-        cotangents[slot] = combine(cotangents[slot], ct) if slot in cotangents else ct
+    def add(edge: GradientEdge, ct: Array) -> None:
+        cotangents[edge] = combine(cotangents[edge], ct) if edge in cotangents else ct
 
-    def complete(slots: Iterable[Slot]) -> None:
-        for slot in slots:
-            for change in hooked.get(slot, ()) if slot in cotangents else ():
-                cotangents[slot] = change(cotangents[slot])
+    def complete(edges: Iterable[GradientEdge]) -> None:
+        for edge in edges:
+            for change in hooked.get(edge, ()) if edge in cotangents else ():
+                cotangents[edge] = change(cotangents[edge])
 
-    for slot, ct in roots:
-        add(slot, ct)
-    inner: set[Slot] = set()
+    for edge, ct in roots:
+        add(edge, ct)
+    inner: set[GradientEdge] = set()
     for record in reversed(records):
         if not any(r in cotangents for r in record.outs):
             continue
@@ -116,13 +117,17 @@ def pull(
             inner.update(record.outs)
         cts = [cotangents[r] if r in cotangents else np.zeros_like(values[r]) for r in record.outs]
         contributions = vjp(record, list(record.operands), cts)
-        passed = [(slot, ct) for slot, ct, flows in zip(record.args, contributions, record.flows, strict=True) if flows]
+        passed = [
+            (edge, ct)
+            for edge, ct, needs_input_grad in zip(record.args, contributions, record.needs_input_grad, strict=True)
+            if needs_input_grad
+        ]
         if combine is np.add or not joined:
-            for slot, ct in passed:
-                add(slot, ct)
+            for edge, ct in passed:
+                add(edge, ct)
         else:
-            for slot in dict.fromkeys(slot for slot, _ in passed):
-                add(slot, np.add.reduce([ct for other, ct in passed if other == slot]))
+            for edge in dict.fromkeys(edge for edge, _ in passed):
+                add(edge, np.add.reduce([ct for other, ct in passed if other == edge]))
     if hooked:
-        complete([slot for slot in cotangents if slot not in inner])
+        complete([edge for edge in cotangents if edge not in inner])
     return cotangents

@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.row import RESULTS
-from autograd_conformance.ops.tables import Saves
+from autograd_conformance.ops.row import RESULTS, Certainty
 from autograd_conformance.programs.language import Attrs, Shape
 from autograd_conformance.reference.staging.derivatives import VJP, vjp_source
 
@@ -41,7 +40,7 @@ def may_save(op: str, attrs: Attrs, shapes: tuple[Shape, ...], requires: tuple[b
         return Saved(frozenset(), False)
     row = row_of(op.rpartition(" ")[2])
     everything = Saved(frozenset(range(len(shapes))), True)
-    if row.saves is not Saves.NEVER:
+    if row.saves is not Certainty.NEVER:
         if any(0 in shape for shape in shapes):
             return everything  # no value depends on what has no elements; frameworks save it like any other
         if op.startswith(VJP):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import jax
 import numpy as np
-from autograd_conformance.programs.language import Apply, Backward, Detach, Leaf, Program, Ref, Walking
+from autograd_conformance.programs.language import Apply, Backward, BackwardCall, Detach, Leaf, Program, Ref
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import MOVE, Record, Slot
+from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry
 from autograd_conformance.reference.staging.derivatives import array, definition
 from autograd_conformance.reference.staging.namespace import J
 
@@ -46,7 +46,7 @@ def gradients(program: Program, call: Backward) -> dict[Ref, np.ndarray]:
     return {ref: np.asarray(g) for ref, g in zip(leaves, pull(cts), strict=True)}
 
 
-def recorded(reference: Reference, call: Walking, slot: Slot) -> np.ndarray | None:
+def recorded(reference: Reference, call: BackwardCall, edge: GradientEdge) -> np.ndarray | None:
     """What a call contributes to a slot, by `jax.vjp` over all that was recorded, as one function of that slot.
 
     A value that was written to without being recorded is taken as it was when it was used; only its derivative comes
@@ -57,22 +57,22 @@ def recorded(reference: Reference, call: Walking, slot: Slot) -> np.ndarray | No
     roots = reference.roots(call)
 
     def values(given: jax.Array) -> tuple[jax.Array, ...]:
-        known: dict[Slot, jax.Array] = {slot: given}
-        for record in reference.records:
-            if any(record.flows) and any(s in known for s in record.args):
+        known: dict[GradientEdge, jax.Array] = {edge: given}
+        for record in reference.entries:
+            if any(record.needs_input_grad) and any(s in known for s in record.args):
                 known.update(zip(record.outs, _again(record, known), strict=True))
-                known[slot] = given
+                known[edge] = given
         return tuple(known.get(root, J.np.asarray(reference.values[root])) for root, _ in roots)
 
-    _, pull = jax.vjp(values, J.np.asarray(reference.values[slot]))
+    _, pull = jax.vjp(values, J.np.asarray(reference.values[edge]))
     return np.asarray(pull(tuple(J.np.asarray(ct) for _, ct in roots))[0])
 
 
-def _again(record: Record, known: dict[Slot, jax.Array]) -> tuple[jax.Array, ...]:
+def _again(record: TapeEntry, known: dict[GradientEdge, jax.Array]) -> tuple[jax.Array, ...]:
     """What a record made, with the derivatives of what is known."""
     operands = []
-    for s, value, flows in zip(record.args, record.operands, record.flows, strict=True):
-        moving = known[s] - jax.lax.stop_gradient(known[s]) if flows and s in known else 0.0
+    for s, value, needs_input_grad in zip(record.args, record.operands, record.needs_input_grad, strict=True):
+        moving = known[s] - jax.lax.stop_gradient(known[s]) if needs_input_grad and s in known else 0.0
         operands.append(J.np.asarray(value) + moving)
     if record.op != MOVE:
         return definition(record.op, record.attrs)(*operands)

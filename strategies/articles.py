@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from autograd_conformance.programs.language import Apply, AssignGrad, Attrs, Backward, Held, Program, Ref, Step
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.programs.language import Apply, AssignGrad, Attrs, Backward, Program, ReadGrad, Ref, Step
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.op_builder import Builder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
@@ -26,7 +26,7 @@ KEEPING = (None, True, False)
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
-def _needs(b: Builder, need: Needs) -> None:
+def _needs(b: Builder, need: Capability) -> None:
     if not b.can(need):
         raise Undrawable(f"the framework does not claim: {need.value}")
 
@@ -73,8 +73,8 @@ def _step(b: Builder, leaves: Sequence[Ref], which: tuple[str, Attrs] | None = N
 
 def _held(b: Builder, leaf: Ref) -> Ref:
     """The gradient that a leaf holds, among the values that ops may take."""
-    _needs(b, Needs.ASSIGNS)
-    return Ref(b.add(Held(leaf)))
+    _needs(b, Capability.ASSIGNS)
+    return Ref(b.add(ReadGrad(leaf)))
 
 
 # -- networks ----------------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def chained_networks(b: Builder) -> None:
     first, second = _model(b, 2, 1 + b.below(2), 2), _model(b, 2, 1 + b.below(2))
     output = _run(b, first, _data(b, 2))
     b.backward(_loss(b, output), retain=b.pick(KEEPING))
-    between = b.detach(output) if b.can(Needs.DETACH) and b.below(2) else output
+    between = b.detach(output) if b.can(Capability.DETACH) and b.below(2) else output
     b.backward(_loss(b, _run(b, second, between)), retain=b.pick((None, True)))
 
 
@@ -157,7 +157,7 @@ def carried_state(b: Builder) -> None:
     shape = b.pick(((3,), (), (2, 3)))
     weight, state = b.leaf(shape), b.leaf(shape, requires_grad=False)
     (product,) = b.having("multiply")
-    cut = b.can(Needs.DETACH) and bool(b.below(2))
+    cut = b.can(Capability.DETACH) and bool(b.below(2))
     for _ in range(2 + b.below(3)):
         if cut:
             state = b.detach(state)
@@ -175,9 +175,9 @@ def recurrent_two_losses(b: Builder) -> None:
         parts = (_run(b, inputs, _data(b, 2)), _run(b, again, state))
         state = b.apply(squash, b.apply(add, parts))[0]
     b.backward(_loss(b, state), retain=b.pick(KEEPING))
-    if b.can(Needs.OPTIMIZERS) and b.below(2):
+    if b.can(Capability.OPTIMIZERS) and b.below(2):
         _step(b, parameters)
-    if b.can(Needs.DETACH) and b.below(3) == 2:
+    if b.can(Capability.DETACH) and b.below(3) == 2:
         state = b.detach(state)
     b.backward(_loss(b, state))
 
@@ -192,7 +192,7 @@ def gradients_walked(b: Builder) -> None:
     root = b.nonlinear(leaf)
     for _ in range(b.below(3)):
         root = b.nonlinear(root)
-    if b.can(Needs.CREATE_GRAPH) and b.below(2):
+    if b.can(Capability.CREATE_GRAPH) and b.below(2):
         b.add(Backward((root,), (b.cotangent(root),), b.pick((None, True)), create_graph=True))
     else:
         b.backward(root, retain=b.pick((True, None)))
@@ -238,7 +238,7 @@ def accumulating_iterations(b: Builder) -> None:
     width = 1 + b.below(3)
     model = _model(b, width, 1 + b.below(2))
     parameters, data = _parameters(model), _data(b, width)
-    optimizer = plain_optimizer(b) if b.can(Needs.OPTIMIZERS) and b.below(3) else None
+    optimizer = plain_optimizer(b) if b.can(Capability.OPTIMIZERS) and b.below(3) else None
     for _ in range(2 + b.below(4)):
         loss = _loss(b, _run(b, model, data))
         if b.below(2):
@@ -260,8 +260,8 @@ def reassigned_gradients(b: Builder) -> None:
     copies = [b.apply(b.having("clone", "negative")[0], (_held(b, leaf),))[0] for leaf in chosen]
     b.zero(*chosen, to_none=not b.below(2))
     for leaf, copy in zip(chosen, copies):
-        b.add(AssignGrad(leaf, b.detach(copy) if b.can(Needs.DETACH) else copy))
-    if b.can(Needs.OPTIMIZERS) and b.below(2):
+        b.add(AssignGrad(leaf, b.detach(copy) if b.can(Capability.DETACH) else copy))
+    if b.can(Capability.OPTIMIZERS) and b.below(2):
         _step(b, chosen)
     if b.below(2):
         b.backward(loss if b.below(2) else _loss(b, _run(b, model, data)))

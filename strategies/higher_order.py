@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograd_conformance.ops.shapes import size
-from autograd_conformance.programs.language import Apply, Backward, Held, Literal, Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.programs.language import Apply, Backward, Literal, ReadGrad, Ref
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.op_builder import Builder
 from autograd_conformance.strategies.situations.base import situation
 
@@ -47,7 +47,7 @@ def differentiate(b: Builder, made: Sequence[Ref], weighted: bool, times: int = 
             cotangents = [b.cotangent(r) for r in roots]
         b.add(Backward(tuple(roots), tuple(cotangents), None, True))
         leaves = [leaf for leaf in b.leaves if b.requires(leaf)]
-        held = [Ref(b.add(Held(leaf))) for leaf in leaves]
+        held = [Ref(b.add(ReadGrad(leaf))) for leaf in leaves]
         roots = [g for g in held if b.requires(g) and _depends(b, g)]
         if not roots:
             return False
@@ -58,8 +58,8 @@ def differentiate(b: Builder, made: Sequence[Ref], weighted: bool, times: int = 
 
 def _within_claims(b: Builder, roots: Sequence[Ref]) -> list[Ref]:
     """The roots that one call can take."""
-    roots = list(roots if b.can(Needs.MULTIPLE_ROOTS) else roots[-1:])
-    return roots if b.can(Needs.COTANGENTS) else [b.total(r) for r in roots]
+    roots = list(roots if b.can(Capability.MULTIPLE_ROOTS) else roots[-1:])
+    return roots if b.can(Capability.COTANGENTS) else [b.total(r) for r in roots]
 
 
 def _depends(b: Builder, gradient: Ref) -> bool:
@@ -67,7 +67,7 @@ def _depends(b: Builder, gradient: Ref) -> bool:
     shape = b.shape(gradient)
     uneven = Literal(tuple(1.0 + k * k / 8 for k in range(size(shape))), shape)
     reached = b.reference.pullback(Backward((gradient,), (uneven,)))
-    return any(value.any() for slot, value in reached.items() if slot not in b.reference.producer)
+    return any(value.any() for edge, value in reached.items() if edge not in b.reference.producer)
 
 
 def _holed(cotangent: Literal | None) -> Literal | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autograd_conformance.programs.language import Program, Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.draft import RETAIN, Draw
 from autograd_conformance.strategies.building.op_builder import Builder
 from autograd_conformance.strategies.situations.base import joined
@@ -37,7 +37,7 @@ def programs(draw: Draw, most: int = 18) -> Program:
                 _call(b, [b.recent(b.made() or b.live), b.pick(b.live)])
             case "zero":
                 b.zero(b.pick(b.leaves), to_none=not b.below(2))
-            case "detach" if b.can(Needs.DETACH):
+            case "detach" if b.can(Capability.DETACH):
                 b.detach(b.recent(b.live))
             case "join":
                 joined(b, [b.recent(b.live), b.recent(b.live)])
@@ -54,7 +54,9 @@ def programs(draw: Draw, most: int = 18) -> Program:
             case "refused":
                 root = b.recent(b.live)
                 wrong = b.tensor((2,), b.dtypes[root])
-                b.backward(root, cotangents=[b.pick([None, wrong] if b.can(Needs.COTANGENTS) else [None])], retain=True)
+                b.backward(
+                    root, cotangents=[b.pick([None, wrong] if b.can(Capability.COTANGENTS) else [None])], retain=True
+                )
     if not walked and b.made():
         _call(b, [b.recent(b.made())])
     return b.program()

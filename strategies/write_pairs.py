@@ -25,6 +25,7 @@ from autograd_conformance.programs.language import (
     Attrs,
     Backward,
     Detach,
+    InPlace,
     Instruction,
     Leaf,
     Literal,
@@ -33,7 +34,6 @@ from autograd_conformance.programs.language import (
     Ref,
     Shape,
     Step,
-    Write,
 )
 from autograd_conformance.reference.staging.derivatives import array, forward_of
 from autograd_conformance.strategies.building.tensors import literal
@@ -140,7 +140,7 @@ class _Making:
         self.operands = [self.operand(k, x) for k, x in enumerate(sample.operands)]
         row, count = sample.row, len(sample.cotangents)
         if row.name in WRITES:
-            self.add(Write(row.name, self.operands[0], tuple(self.operands[1:]), sample.attrs))
+            self.add(InPlace(row.name, self.operands[0], tuple(self.operands[1:]), sample.attrs))
             self.results = self.operands[:1]
         else:
             made = self.add(Apply(row.name, tuple(self.operands), sample.attrs, count))
@@ -193,9 +193,9 @@ def _swapped(shape: Shape) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2])
 
 
-def _changed(value: Ref) -> Write:
+def _changed(value: Ref) -> InPlace:
     """A write that changes sign and size of every element that is not zero."""
-    return Write("mul_scalar_", value, (), (("scalar", -0.5),))
+    return InPlace("mul_scalar_", value, (), (("scalar", -0.5),))
 
 
 def _ones(like: Literal) -> Literal:

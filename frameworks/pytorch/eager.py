@@ -20,7 +20,7 @@ from autograd_conformance.ops.random import CHANCE
 from autograd_conformance.printing.dialect import fill
 from autograd_conformance.programs.language import Attrs, Groups
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 
 _MESSAGES = (
     ("Trying to backward through the graph a second time", Kind.GRAPH_FREED),
@@ -105,7 +105,7 @@ class TorchEager:
 
     name = "torch"
     version = torch.__version__
-    claims = frozenset(Needs) - {Needs.COUNTS_SAVED}
+    claims = frozenset(Capability) - {Capability.COUNTS_SAVED}
     ops = APPLIED
     dtypes = ("float64", "float32")
     optimizers = {name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()}

@@ -19,7 +19,7 @@ from weakref import WeakSet
 import torch
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.programs.language import Attrs
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 
 PRELUDE = """{prelude}
 from weakref import WeakSet
@@ -52,7 +52,7 @@ class TorchSaved(TorchEager):
     """PyTorch that says how many saved tensors are alive."""
 
     name = "torch (counting saved tensors)"
-    claims = (TorchEager.claims | {Needs.COUNTS_SAVED}) - {Needs.WRITE_CHECKS}
+    claims = (TorchEager.claims | {Capability.COUNTS_SAVED}) - {Capability.WRITE_CHECKS}
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)

@@ -23,7 +23,7 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Attrs, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Kind, Observation, Raised
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.strategies.building.op_builder import Builder
 from autograd_conformance.strategies.building.tensors import literal
@@ -71,7 +71,7 @@ class Sampler(Builder):
         return literal(self.random.bytes(size(shape)), shape, dtype or self.dtype, domain)
 
     def cotangent(self, root: Any) -> Literal | None:
-        if not self.can(Needs.COTANGENTS):
+        if not self.can(Capability.COTANGENTS):
             return None
         drawn = self.tensor(self.shape(root), self.dtypes[root])
         while drawn.data and not any(drawn.data):  # of zeros nothing can be seen
@@ -199,12 +199,12 @@ def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -
                 yield program
 
 
-def wrong_ops(framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> frozenset[str]:
+def wrong_ops(framework: Framework, claims: Collection[Capability], dtypes: Sequence[str]) -> frozenset[str]:
     """The ops of the catalogue that the framework gets wrong by themselves."""
     return frozenset(name for name in OPS if name in framework.ops and is_wrong(name, framework, claims, dtypes))
 
 
-def is_wrong(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> bool:
+def is_wrong(op: str, framework: Framework, claims: Collection[Capability], dtypes: Sequence[str]) -> bool:
     """Whether one of an op's programs breaks a rule by the op's own fault. The alphabet in use has to be the
     framework's.
     """
@@ -212,18 +212,18 @@ def is_wrong(op: str, framework: Framework, claims: Collection[Needs], dtypes: S
     return any(violation is not None and violation.op == op for violation in violations)
 
 
-def is_once_only(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> bool:
+def is_once_only(op: str, framework: Framework, claims: Collection[Capability], dtypes: Sequence[str]) -> bool:
     """Whether an op's second derivative breaks a rule in its most exact dtype, or is not implemented."""
     return _fails(op, framework, claims, dtypes, 2)
 
 
-def is_twice_only(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str]) -> bool:
+def is_twice_only(op: str, framework: Framework, claims: Collection[Capability], dtypes: Sequence[str]) -> bool:
     """Whether its third derivative does; that is not asked of ops which are `long`."""
     return not is_long(op) and _fails(op, framework, claims, dtypes, 3)
 
 
-def _fails(op: str, framework: Framework, claims: Collection[Needs], dtypes: Sequence[str], times: int) -> bool:
-    if Needs.CREATE_GRAPH not in claims:
+def _fails(op: str, framework: Framework, claims: Collection[Capability], dtypes: Sequence[str], times: int) -> bool:
+    if Capability.CREATE_GRAPH not in claims:
         return False
     for program in curvatures(op, dtypes[:1], times=times):
         observation = run(program, framework)
@@ -244,7 +244,7 @@ def unsupported(observation: Observation) -> bool:
 
 
 def once_only(
-    framework: Framework, claims: Collection[Needs], dtypes: Sequence[str], wrong: Collection[str] = ()
+    framework: Framework, claims: Collection[Capability], dtypes: Sequence[str], wrong: Collection[str] = ()
 ) -> frozenset[str]:
     """The ops of the catalogue, less those that are wrong anyway, that cannot be differentiated twice."""
     names = (name for name in OPS if name in framework.ops and name not in wrong)
@@ -252,7 +252,7 @@ def once_only(
 
 
 def twice_only(
-    framework: Framework, claims: Collection[Needs], dtypes: Sequence[str], wrong: Collection[str] = ()
+    framework: Framework, claims: Collection[Capability], dtypes: Sequence[str], wrong: Collection[str] = ()
 ) -> frozenset[str]:
     """The ops of the catalogue, less those that are wrong anyway, that cannot be differentiated three times."""
     names = (name for name in OPS if name in framework.ops and name not in wrong)

@@ -13,7 +13,7 @@ from autograd_conformance.frameworks.runner import Run, run
 from autograd_conformance.harness.check import Broken, is_known, judged
 from autograd_conformance.harness.known import Known
 from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, under
-from autograd_conformance.programs.language import Apply, Detach, Program, Ref, Walking
+from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Program, Ref
 from autograd_conformance.programs.operands import results
 
 TRIES = 200
@@ -50,9 +50,9 @@ def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
         sources: tuple[Ref, ...] = step.args if isinstance(step, Apply) else (step.source,)
         for source in dict.fromkeys(sources):
             yield pruned(bypassed(program, at, source), at)
-    if isinstance(step, Walking) and step.retain_graph is not None:
+    if isinstance(step, BackwardCall) and step.retain_graph is not None:
         yield replaced(program, at, replace(step, retain_graph=None))
-    if isinstance(step, Walking) and step.create_graph:
+    if isinstance(step, BackwardCall) and step.create_graph:
         yield replaced(program, at, replace(step, create_graph=False))
     if program.mode(at):
         yield under(program, at, ())

@@ -10,11 +10,11 @@ from autograd_conformance.frameworks.runner import Run, run
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs import codec
-from autograd_conformance.programs.language import Backward, Grad, Hook, Program, Ref, Write
+from autograd_conformance.programs.language import Backward, Grad, Hook, InPlace, Program, Ref
 from autograd_conformance.programs.text import names
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reports.records import Step
-from autograd_conformance.rules.catalogue import RULES, Needs
+from autograd_conformance.rules.catalogue import RULES, Capability
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Alike, Related
 
@@ -99,7 +99,7 @@ def why(related: Related, violation: Violation) -> tuple[Step, ...]:
     return (Step(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {due}."),)
 
 
-def alone(related: Related, framework: Framework, claims: Collection[Needs], run: Run = run) -> str:
+def alone(related: Related, framework: Framework, claims: Collection[Capability], run: Run = run) -> str:
     """What each program breaks by itself."""
     said = []
     for which, program in zip(("first", "second"), programs(related)):
@@ -128,7 +128,7 @@ def _guarded(program: Program, dialect: Dialect) -> list[str]:
     """A program's lines; calls, which may have to fail, go on when they do."""
     lines: list[str] = []
     for at, (step, line) in enumerate(zip(program, code(program, dialect))):
-        if isinstance(step, (Backward, Grad, Write)) and at + 1 < len(program):
+        if isinstance(step, (Backward, Grad, InPlace)) and at + 1 < len(program):
             lines += ["try:", f"    {line}", "except Exception as error:", '    print("raises", error)']
         else:
             lines.append(line)

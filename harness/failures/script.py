@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Leaf, Program, Ref
-from autograd_conformance.programs.observations import Gradient, NotRun, Observation, Raised, Seen, Tensor
+from autograd_conformance.programs.observations import Gradient, Observation, Raised, Skipped, StepObservation, Tensor
 from autograd_conformance.programs.text import names
 from autograd_conformance.rules.judge.violation import Violation
 
@@ -38,7 +38,7 @@ def script(
             caught = _caught(program, dialect, outcome)
             lines += ["try:", f"    {line}", f"except {caught}:", "    pass  # it has to raise, and does"]
         else:
-            lines.append(f"# {line}  # needs what was never made" if isinstance(outcome, NotRun) else line)
+            lines.append(f"# {line}  # needs what was never made" if isinstance(outcome, Skipped) else line)
     return "\n".join(lines) + "\n"
 
 
@@ -53,7 +53,7 @@ def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
     return dialect.error
 
 
-def _last(program: Program, seen: Seen, violation: Violation, line: str, dialect: Dialect) -> list[str]:
+def _last(program: Program, seen: StepObservation, violation: Violation, line: str, dialect: Dialect) -> list[str]:
     must_raise = [text for text, _ in violation.allowed if text.startswith("raises")]
     returns = any(text.startswith("return") for text, _ in violation.allowed)
     if must_raise and not returns:
@@ -110,7 +110,7 @@ def _printing(dialect: Dialect, violation: Violation) -> Dialect:
     return replace(dialect, effects={**dialect.effects, **effects})
 
 
-def _what(program: Program, seen: Seen, violation: Violation, subject: Ref, dialect: Dialect) -> str | None:
+def _what(program: Program, seen: StepObservation, violation: Violation, subject: Ref, dialect: Dialect) -> str | None:
     """The code of what is wrong: a value, or the gradient that one holds; what a hook was given, it prints itself."""
     if isinstance(program[subject.at], Hook) or violation.observed.startswith("the hook"):
         return None
@@ -128,7 +128,7 @@ def _is(got: np.ndarray | None, seen: Tensor | Gradient | None) -> bool:
     return got is not None and seen is not None and np.array_equal(got, seen.value, equal_nan=True)
 
 
-def _left(program: Program, seen: Seen, violation: Violation, line: str, dialect: Dialect) -> list[str]:
+def _left(program: Program, seen: StepObservation, violation: Violation, line: str, dialect: Dialect) -> list[str]:
     """A call fails, as it may: what it leaves behind is wrong."""
     assert violation.subject is not None
     what = _what(program, seen, violation, violation.subject, dialect)

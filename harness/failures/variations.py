@@ -16,19 +16,19 @@ from autograd_conformance.programs.editing import bypassed, cloned, replaced, so
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
+    BackwardCall,
     Detach,
     Grad,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Literal,
     Program,
     Ref,
-    Walking,
-    Write,
 )
 from autograd_conformance.programs.operands import operands, results
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 
 MOST = 40
 """How many variations are tried."""
@@ -36,7 +36,9 @@ MOST = 40
 Variations = Iterator[tuple[str, Program]]
 
 
-def nearest(program: Program, at: int, framework: Framework, claims: Collection[Needs], run: Run = run) -> str | None:
+def nearest(
+    program: Program, at: int, framework: Framework, claims: Collection[Capability], run: Run = run
+) -> str | None:
     """A phrase for the first variation that passes ("passes with retain_graph=True on line 3"), or None."""
     for text, changed in islice(variations(program.upto(at + 1)), MOST):
         if passes(changed, framework, claims, run):
@@ -67,7 +69,7 @@ def _changes(program: Program) -> Variations:
 def _retained(program: Program) -> Variations:
     last = len(program) - 1
     for at, step in enumerate(program):
-        if isinstance(step, Walking):
+        if isinstance(step, BackwardCall):
             for keep in (True, False):
                 if at != last and bool(step.retain_graph) != keep:
                     changed = replace(step, retain_graph=keep)
@@ -90,13 +92,13 @@ def _less(program: Program) -> Variations:
 def _moved(program: Program) -> Variations:
     """With a write to a copy."""
     for at, step in enumerate(program):
-        if isinstance(step, Write):
+        if isinstance(step, InPlace):
             yield f"with a clone before the write on line {at + 1}", cloned(program, at, step.target)
 
 
 def _calls(program: Program) -> Variations:
     for at, step in enumerate(program):
-        if isinstance(step, Walking):
+        if isinstance(step, BackwardCall):
             if step.retain_graph is not None:
                 changed = replace(step, retain_graph=None)
                 yield f"with retain_graph left out on line {at + 1}", replaced(program, at, changed)

@@ -14,6 +14,7 @@ from autograd_conformance.frameworks.runner import Run, run
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
+    BackwardCall,
     Detach,
     Grad,
     Instruction,
@@ -21,7 +22,6 @@ from autograd_conformance.programs.language import (
     Literal,
     Program,
     Ref,
-    Walking,
 )
 from autograd_conformance.programs.observations import Observation, Returned
 from autograd_conformance.reference import whole_program as whole
@@ -44,7 +44,12 @@ def votes(
 ) -> Votes | None:
     """The three votes, as text, and what they decide; None where the violation is not about a gradient's value."""
     call = program[violation.at]
-    if not isinstance(call, Walking) or violation.got is None or violation.want is None or violation.subject is None:
+    if (
+        not isinstance(call, BackwardCall)
+        or violation.got is None
+        or violation.want is None
+        or violation.subject is None
+    ):
         return None
     before = 0.0 if violation.held is None else violation.held
     got, want = violation.got - before, violation.want - before
@@ -55,7 +60,7 @@ def votes(
     elif observation is not None:
         tape, _ = retraced(program, observation, Reference(), framework.claims, violation.at)
         asked = call.inputs[violation.subject.output] if isinstance(call, Grad) else violation.subject
-        authority = whole.recorded(tape.reference, call, tape.reference.slot(asked))
+        authority = whole.recorded(tape.reference, call, tape.reference.edge(asked))
     return Votes(
         shown(got),
         shown(want if authority is None else authority),

@@ -10,7 +10,7 @@ from typing import cast
 from autograd_conformance.frameworks.base import Framework
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.printing.dialect import Dialect, code
-from autograd_conformance.programs.language import Apply, AssignGrad, Backward, Held, Program, Ref, Step
+from autograd_conformance.programs.language import Apply, AssignGrad, Backward, Program, ReadGrad, Ref, Step
 from autograd_conformance.programs.observations import Gradient, Kind, Observation, Raised, Returned
 from autograd_conformance.programs.text import names, parse
 from autograd_conformance.reports.claims import OBSERVED, ClaimProgram, ClaimRecord, Observed
@@ -154,7 +154,7 @@ def _code(text: str, program: Program, own: Mapping[str, str], dialect: Dialect 
 
 
 def _lacking(program: Program, dialect: Dialect) -> bool:
-    parts = {Held: dialect.held, AssignGrad: dialect.assign, Step: dialect.step}
+    parts = {ReadGrad: dialect.held, AssignGrad: dialect.assign, Step: dialect.step}
     return any(
         step.op not in dialect.ops
         if isinstance(step, Apply)

@@ -145,8 +145,8 @@ def measured(mistake: Mistake, pattern: Pattern, number: int, session: Session) 
         judgement = judge(program, observation, Reference(), session.claims)
         violation = judgement.violation
         if violation is None:
-            row.open += judgement.lost
-            row.observed += not judgement.lost
+            row.open += judgement.unspecified
+            row.observed += not judgement.unspecified
         elif any(is_known(entry, program, violation) for entry in session.known):
             row.known += 1
 

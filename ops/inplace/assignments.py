@@ -6,14 +6,14 @@ An index may pick a row, a mask any rows; the source broadcasts to the part, and
 from __future__ import annotations
 
 import numpy as np
-from autograd_conformance.ops.row import Choices, Op, Saves
+from autograd_conformance.ops.row import Certainty, Choices, Op
 from autograd_conformance.ops.selection import nested, placed, put, untouched
 from autograd_conformance.ops.shapes import broadcast, every, nonempty, ranked, same, shaped
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.ops.tables.binary import masks
 from autograd_conformance.programs.language import Shape
 
-PERHAPS = Saves.PERHAPS
+MAYBE = Certainty.MAYBE
 
 FILLED = every(nonempty, ranked(1))
 VALUES = (0.0, 2.5, -1.0)
@@ -181,7 +181,7 @@ def _tensor(attribute: str) -> str:
     return f"torch.tensor({{{attribute}}}, device={{0}}.device)"
 
 
-def _op(name: str, torch: str, reference, saves: Saves, accepts=lambda shape: True, **more) -> Op:
+def _op(name: str, torch: str, reference, saves: Certainty, accepts=lambda shape: True, **more) -> Op:
     return Op(name, torch, reference, saves, **more, **shaped(accepts))
 
 
@@ -191,17 +191,17 @@ ASSIGNMENTS = (
         "set_index_",
         "{0}[{index}] = {1}",
         _assigned(_at),
-        PERHAPS,
+        MAYBE,
         FILLED,
         rest=_index_sources,
         choices=_indices,
     ),
-    _op("set_index_fill_", "{0}[{index}] = {value}", _constant(_at), PERHAPS, FILLED, choices=_with_values(_indices)),
+    _op("set_index_fill_", "{0}[{index}] = {value}", _constant(_at), MAYBE, FILLED, choices=_with_values(_indices)),
     _op(
         "set_slice_",
         "{0}[{start}:{stop}:{step}] = {1}",
         _assigned(_between),
-        PERHAPS,
+        MAYBE,
         FILLED,
         rest=_slice_sources,
         choices=_slices,
@@ -210,7 +210,7 @@ ASSIGNMENTS = (
         "set_slice_fill_",
         "{0}[{start}:{stop}:{step}] = {value}",
         _constant(_between),
-        PERHAPS,
+        MAYBE,
         FILLED,
         choices=_with_values(_slices),
     ),
@@ -218,7 +218,7 @@ ASSIGNMENTS = (
         "set_columns_",
         "{0}[..., {start}:{stop}] = {1}",
         _assigned(_last),
-        PERHAPS,
+        MAYBE,
         FILLED,
         rest=_column_sources,
         choices=_columns,
@@ -227,7 +227,7 @@ ASSIGNMENTS = (
         "set_mask_",
         f"{{0}}[{_tensor('mask')}] = {{1}}",
         _assigned(_where),
-        PERHAPS,
+        MAYBE,
         FILLED,
         rest=_mask_sources,
         choices=_masks,
@@ -236,7 +236,7 @@ ASSIGNMENTS = (
         "set_mask_fill_",
         f"{{0}}[{_tensor('mask')}] = {{value}}",
         _constant(_where),
-        PERHAPS,
+        MAYBE,
         FILLED,
         choices=_with_values(_masks),
     ),
@@ -244,7 +244,7 @@ ASSIGNMENTS = (
         "set_rows_",
         f"{{0}}[{_tensor('index')}] = {{1}}",
         _assigned(_listed),
-        PERHAPS,
+        MAYBE,
         FILLED,
         rest=_pair_sources,
         choices=_pairs,
@@ -253,7 +253,7 @@ ASSIGNMENTS = (
         "index_put_",
         f"{{0}}.index_put_(({_tensor('index')},), {{1}}, accumulate=True)",
         lambda j, x, source, index: x + placed(j, source, _listed(index), x.shape),
-        PERHAPS,
+        MAYBE,
         FILLED,
         rest=_pair_sources,
         choices=_repeats,
@@ -262,7 +262,7 @@ ASSIGNMENTS = (
         "add_index_",
         "{0}[{index}] += {1}",
         _updated(lambda x, source, inside: x + source, _at),
-        PERHAPS,
+        MAYBE,
         FILLED,
         rest=_index_sources,
         choices=_indices,
@@ -271,7 +271,7 @@ ASSIGNMENTS = (
         "mul_index_",
         "{0}[{index}] *= {1}",
         _updated(lambda x, source, inside: x * (source + 1 - inside), _at),
-        Saves.SURELY,
+        Certainty.ALWAYS,
         FILLED,
         rest=_index_sources,
         choices=_indices,
@@ -281,7 +281,7 @@ ASSIGNMENTS = (
         "masked_scatter_",
         f"{{0}}.masked_scatter_({_tensor('mask')}, {{1}})",
         _masked_scatter,
-        PERHAPS,
+        MAYBE,
         FILLED,
         rest=same,
         choices=_full_masks,

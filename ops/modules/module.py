@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from autograd_conformance.ops.row import Op, Saves
+from autograd_conformance.ops.row import Certainty, Op
 from autograd_conformance.programs.language import Shape
 
 Settings = Mapping[str, Any]
@@ -77,7 +77,9 @@ def module(
         given.inputs = before
         return code(given, settings)
 
-    row = Op(name, "", reference, Saves.SURELY, accepts=lambda shape: False, fresh=(), family="modules", code=written)
+    row = Op(
+        name, "", reference, Certainty.ALWAYS, accepts=lambda shape: False, fresh=(), family="modules", code=written
+    )
     return Module(replace(row, **fields), parameters, further, results, sizes)
 
 

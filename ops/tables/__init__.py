@@ -6,7 +6,7 @@ otherwise those of PyTorch's documentation.
 
 from __future__ import annotations
 
-from autograd_conformance.ops.row import Aliases, Op, Saves
+from autograd_conformance.ops.row import Certainty, Op
 from autograd_conformance.ops.tables.activations import ACTIVATIONS
 from autograd_conformance.ops.tables.binary import BINARY
 from autograd_conformance.ops.tables.convolution import CONVOLUTION, POOLING
@@ -45,7 +45,7 @@ FAMILIES: tuple[dict[str, Op], ...] = (
 
 OPS: dict[str, Op] = {name: op for family in FAMILIES for name, op in family.items()}
 
-VIEWS = frozenset(name for name, op in OPS.items() if op.aliases is not Aliases.NEVER)
+VIEWS = frozenset(name for name, op in OPS.items() if op.aliases is not Certainty.NEVER)
 """The ops whose results share memory with their first operand, or may."""
 
-__all__ = ["FAMILIES", "OPS", "VIEWS", "Aliases", "Op", "Saves"]
+__all__ = ["FAMILIES", "OPS", "VIEWS", "Op"]

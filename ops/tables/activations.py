@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import pi, sqrt
 
 from autograd_conformance.ops.domains import ANY, MODERATE, SQUARABLE, off
-from autograd_conformance.ops.row import Op, Saves, table
+from autograd_conformance.ops.row import Certainty, Op, table
 from autograd_conformance.ops.shapes import dims, offer, shaped
 from autograd_conformance.programs.language import Shape
 
-SURELY = Saves.SURELY
+ALWAYS = Certainty.ALWAYS
 
 SELU_ALPHA, SELU_SCALE = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
 
@@ -58,7 +58,7 @@ def _glu(j, x, dim):
 
 
 def _op(name: str, torch: str, reference, *domains, **more) -> Op:
-    return Op(name, torch, reference, SURELY, domains=domains or (ANY,), **more)
+    return Op(name, torch, reference, ALWAYS, domains=domains or (ANY,), **more)
 
 
 ACTIVATIONS = table(

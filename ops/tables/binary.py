@@ -14,12 +14,12 @@ from autograd_conformance.ops.domains import (
     SMALL,
     SQUARABLE,
 )
-from autograd_conformance.ops.row import RESULTS, Choices, Op, Saves, table
+from autograd_conformance.ops.row import RESULTS, Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import nested
 from autograd_conformance.ops.shapes import broadcast, broadcasting, broadcasting_two, nonempty, offer, size
 from autograd_conformance.programs.language import Shape
 
-SURELY, PERHAPS, NEVER = Saves.SURELY, Saves.PERHAPS, Saves.NEVER
+ALWAYS, MAYBE, NEVER = Certainty.ALWAYS, Certainty.MAYBE, Certainty.NEVER
 
 
 def untied(a: np.ndarray, b: np.ndarray) -> bool:
@@ -36,11 +36,11 @@ def masks(*shapes: Shape) -> Choices:
     return [{"mask": m} for m in dict.fromkeys((nested(at % 2 == 0), nested(at % 3 == 1), True, False))]
 
 
-def _two(name: str, torch: str, reference, saves: Saves, *domains, **more) -> Op:
+def _two(name: str, torch: str, reference, saves: Certainty, *domains, **more) -> Op:
     return Op(name, torch, reference, saves, rest=broadcasting, domains=domains or (ANY,), **more)
 
 
-def _three(name: str, torch: str, reference, saves: Saves, *domains, **more) -> Op:
+def _three(name: str, torch: str, reference, saves: Certainty, *domains, **more) -> Op:
     return Op(name, torch, reference, saves, rest=broadcasting_two, domains=domains or (ANY,), **more)
 
 
@@ -52,30 +52,30 @@ BINARY = table(
     "binary",
     _two("add", "{0} + {1}", lambda j, a, b: a + b, NEVER),
     _two("subtract", "{0} - {1}", lambda j, a, b: a - b, NEVER),
-    _two("multiply", "{0} * {1}", lambda j, a, b: a * b, SURELY, SQUARABLE),
-    _two("divide", "{0} / {1}", lambda j, a, b: a / b, SURELY, ANY, NONZERO),
-    _two("pow", "{0} ** {1}", lambda j, a, b: j.np.exp(b * j.np.log(a)), SURELY, POWERS, SMALL),
-    _two("atan2", "torch.atan2({0}, {1})", lambda j, a, b: j.np.arctan2(a, b), SURELY, NONZERO),
-    _two("hypot", "torch.hypot({0}, {1})", lambda j, a, b: j.np.sqrt(a * a + b * b), SURELY, ANY, NONZERO),
-    _two("logaddexp", "torch.logaddexp({0}, {1})", lambda j, a, b: b + _log1pexp(j, a - b), SURELY, MODERATE),
+    _two("multiply", "{0} * {1}", lambda j, a, b: a * b, ALWAYS, SQUARABLE),
+    _two("divide", "{0} / {1}", lambda j, a, b: a / b, ALWAYS, ANY, NONZERO),
+    _two("pow", "{0} ** {1}", lambda j, a, b: j.np.exp(b * j.np.log(a)), ALWAYS, POWERS, SMALL),
+    _two("atan2", "torch.atan2({0}, {1})", lambda j, a, b: j.np.arctan2(a, b), ALWAYS, NONZERO),
+    _two("hypot", "torch.hypot({0}, {1})", lambda j, a, b: j.np.sqrt(a * a + b * b), ALWAYS, ANY, NONZERO),
+    _two("logaddexp", "torch.logaddexp({0}, {1})", lambda j, a, b: b + _log1pexp(j, a - b), ALWAYS, MODERATE),
     _two(
         "logaddexp2",
         "torch.logaddexp2({0}, {1})",
         lambda j, a, b: b + _log1pexp(j, (a - b) * np.log(2)) / np.log(2),
-        SURELY,
+        ALWAYS,
         MODERATE,
     ),
-    _two("maximum", "torch.maximum({0}, {1})", lambda j, a, b: j.np.where(a > b, a, b), SURELY, apart=untied),
-    _two("minimum", "torch.minimum({0}, {1})", lambda j, a, b: j.np.where(a < b, a, b), SURELY, apart=untied),
-    _two("fmax", "torch.fmax({0}, {1})", lambda j, a, b: j.np.where(a > b, a, b), SURELY, apart=untied),
-    _two("fmin", "torch.fmin({0}, {1})", lambda j, a, b: j.np.where(a < b, a, b), SURELY, apart=untied),
+    _two("maximum", "torch.maximum({0}, {1})", lambda j, a, b: j.np.where(a > b, a, b), ALWAYS, apart=untied),
+    _two("minimum", "torch.minimum({0}, {1})", lambda j, a, b: j.np.where(a < b, a, b), ALWAYS, apart=untied),
+    _two("fmax", "torch.fmax({0}, {1})", lambda j, a, b: j.np.where(a > b, a, b), ALWAYS, apart=untied),
+    _two("fmin", "torch.fmin({0}, {1})", lambda j, a, b: j.np.where(a < b, a, b), ALWAYS, apart=untied),
     # The first operand of these two is kept for the points where both factors vanish.
-    _two("xlogy", "torch.xlogy({0}, {1})", lambda j, a, b: a * j.np.log(b), SURELY, ANY, POSITIVE, also_saves=(0,)),
+    _two("xlogy", "torch.xlogy({0}, {1})", lambda j, a, b: a * j.np.log(b), ALWAYS, ANY, POSITIVE, also_saves=(0,)),
     _two(
         "xlog1py",
         "torch.special.xlog1py({0}, {1})",
         lambda j, a, b: a * j.np.log1p(b),
-        SURELY,
+        ALWAYS,
         ANY,
         ABOVE_MINUS_ONE,
         also_saves=(0,),
@@ -84,7 +84,7 @@ BINARY = table(
         "copysign",
         "torch.copysign({0}, {1})",
         lambda j, a, b: j.np.abs(a) * j.np.sign(b),
-        SURELY,
+        ALWAYS,
         NONZERO,
         also_saves=(RESULTS,),  # kept whichever operand requires grad
     ),
@@ -92,35 +92,35 @@ BINARY = table(
         "add_scaled",
         "torch.add({0}, {1}, alpha={alpha})",
         lambda j, a, b, alpha: a + alpha * b,
-        PERHAPS,
+        MAYBE,
         choices=offer(alpha=(2.0, -0.5)),
     ),
     _two(
         "subtract_scaled",
         "torch.sub({0}, {1}, alpha={alpha})",
         lambda j, a, b, alpha: a - alpha * b,
-        PERHAPS,
+        MAYBE,
         choices=offer(alpha=(2.0, -0.5)),
     ),
     _two(
         "lerp_scalar",
         "torch.lerp({0}, {1}, {weight})",
         lambda j, a, b, weight: a + weight * (b - a),
-        PERHAPS,
+        MAYBE,
         choices=offer(weight=(0.25, 0.75, 1.5)),
     ),
     _two(
         "where",
         "torch.where(torch.tensor({mask}, device={0}.device), {0}, {1})",
         lambda j, a, b, mask: j.np.where(np.array(mask), a, b),
-        PERHAPS,
+        MAYBE,
         choices=masks,
     ),
     _three(
         "lerp",
         "torch.lerp({0}, {1}, {2})",
         lambda j, a, b, w: a + w * (b - a),
-        SURELY,
+        ALWAYS,
         SQUARABLE,
         also_saves=(2,),  # kept whichever operand requires grad
     ),
@@ -128,7 +128,7 @@ BINARY = table(
         "addcmul",
         "torch.addcmul({0}, {1}, {2}, value={value})",
         lambda j, a, b, c, value: a + value * b * c,
-        SURELY,
+        ALWAYS,
         SQUARABLE,
         choices=offer(value=(1, 0.5)),
         unsaved=(0,),
@@ -137,7 +137,7 @@ BINARY = table(
         "addcdiv",
         "torch.addcdiv({0}, {1}, {2}, value={value})",
         lambda j, a, b, c, value: a + value * b / c,
-        SURELY,
+        ALWAYS,
         ANY,
         ANY,
         NONZERO,

@@ -10,12 +10,12 @@ from itertools import product
 
 import numpy as np
 from autograd_conformance.ops.domains import ANY, DISTINCT, NONZERO, SQUARABLE
-from autograd_conformance.ops.row import LARGEST, Choices, Op, Saves, table
+from autograd_conformance.ops.row import LARGEST, Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import stacked
 from autograd_conformance.ops.shapes import every, nonempty, ranked, shaped, size
 from autograd_conformance.programs.language import Shape
 
-SURELY, PERHAPS = Saves.SURELY, Saves.PERHAPS
+ALWAYS, MAYBE = Certainty.ALWAYS, Certainty.MAYBE
 
 Settings = tuple[int, int, int]
 
@@ -174,7 +174,7 @@ POOL2 = "{kernel_size}, stride={stride}, padding={padding}"
 SIGNALS, IMAGES = ((1, 2, 4),), ((1, 1, 3, 3), (1, 2, 2, 3))
 
 
-def _op(name: str, torch: str, reference, accepts, more=(), saves=SURELY, domain=SQUARABLE, **fields) -> Op:
+def _op(name: str, torch: str, reference, accepts, more=(), saves=ALWAYS, domain=SQUARABLE, **fields) -> Op:
     return Op(name, torch, reference, saves, domains=(domain,), **fields, **shaped(accepts, *more))
 
 
@@ -245,7 +245,7 @@ POOLING = table(
         _mean_pool(1),
         every(_pooled(1), ranked(2, 3)),
         SIGNALS,
-        PERHAPS,
+        MAYBE,
         ANY,
         also_saves=(0,),
         choices=_pools(1),
@@ -256,7 +256,7 @@ POOLING = table(
         _mean_pool(2),
         every(_pooled(1), ranked(3, 4)),
         IMAGES,
-        PERHAPS,
+        MAYBE,
         ANY,
         also_saves=(0,),
         choices=_pools(2),
@@ -267,7 +267,7 @@ POOLING = table(
         _max_pool(1),
         every(_pooled(1), ranked(2, 3)),
         SIGNALS,
-        SURELY,
+        ALWAYS,
         DISTINCT,
         choices=_pools(1),
     ),
@@ -277,7 +277,7 @@ POOLING = table(
         _max_pool(2),
         every(_pooled(1), ranked(3, 4)),
         IMAGES,
-        SURELY,
+        ALWAYS,
         DISTINCT,
         choices=_pools(2),
     ),
@@ -287,7 +287,7 @@ POOLING = table(
         _power_pool,
         every(_pooled(2), ranked(2, 3)),
         SIGNALS,
-        SURELY,
+        ALWAYS,
         NONZERO,
         choices=lambda shape: [{"kernel_size": 2, "stride": s} for s in (1, 2)],
     ),
@@ -297,7 +297,7 @@ POOLING = table(
         _adaptive,
         every(_pooled(1), ranked(2, 3)),
         SIGNALS,
-        PERHAPS,
+        MAYBE,
         ANY,
         also_saves=(0,),
         choices=lambda shape: [

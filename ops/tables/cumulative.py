@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from autograd_conformance.ops.domains import ANY, DISTINCT, MODERATE, SMALL
-from autograd_conformance.ops.row import RESULTS, Choices, Op, Saves, table
+from autograd_conformance.ops.row import RESULTS, Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import scanned
 from autograd_conformance.ops.shapes import dims, every, having, nonempty, ranked, shaped
 
-SURELY, NEVER = Saves.SURELY, Saves.NEVER
+ALWAYS, NEVER = Certainty.ALWAYS, Certainty.NEVER
 
 LINE = shaped(ranked(1))
 FILLED = shaped(every(ranked(1), nonempty))
@@ -53,7 +53,7 @@ CUMULATIVE = table(
         "cumulative_prod",
         "torch.cumprod({0}, {dim})",
         _prod,
-        SURELY,
+        ALWAYS,
         choices=dims,
         domains=(SMALL,),
         also_saves=(0, RESULTS),
@@ -63,7 +63,7 @@ CUMULATIVE = table(
         "logcumsumexp",
         "torch.logcumsumexp({0}, {dim})",
         _logsumexp,
-        SURELY,
+        ALWAYS,
         choices=dims,
         domains=(MODERATE,),
         also_saves=(0, RESULTS),
@@ -73,7 +73,7 @@ CUMULATIVE = table(
         "cummax",
         "torch.cummax({0}, {dim}).values",
         _max,
-        SURELY,
+        ALWAYS,
         choices=dims,
         domains=(DISTINCT,),
         also_saves=(0,),
@@ -83,7 +83,7 @@ CUMULATIVE = table(
         "cummin",
         "torch.cummin({0}, {dim}).values",
         _min,
-        SURELY,
+        ALWAYS,
         choices=dims,
         domains=(DISTINCT,),
         also_saves=(0,),

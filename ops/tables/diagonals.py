@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from autograd_conformance.ops.row import LARGEST, Aliases, Choices, Op, Saves, table
+from autograd_conformance.ops.row import LARGEST, Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import picked, placed, put
 from autograd_conformance.ops.shapes import every, nonempty, ranked, shaped, size
 from autograd_conformance.programs.language import Shape
@@ -41,7 +41,7 @@ def _room(shape: Shape) -> bool:
 
 
 def _op(name: str, torch: str, reference, choices, accepts, **more) -> Op:
-    return Op(name, torch, reference, Saves.NEVER, choices=choices, **more, **shaped(accepts))
+    return Op(name, torch, reference, Certainty.NEVER, choices=choices, **more, **shaped(accepts))
 
 
 DIAGONALS = table(
@@ -66,7 +66,7 @@ DIAGONALS = table(
         lambda j, x, offset: picked(j, x, _diagonal(offset)),
         _offsets,
         every(ranked(2), nonempty),
-        aliases=Aliases.SURELY,
+        aliases=Certainty.ALWAYS,
     ),
     _op(
         "diag_embed",

@@ -22,10 +22,10 @@ from autograd_conformance.ops.domains import (
     off,
     off_steps,
 )
-from autograd_conformance.ops.row import Op, Saves, table
+from autograd_conformance.ops.row import Certainty, Op, table
 from autograd_conformance.ops.shapes import offer
 
-SURELY, PERHAPS, NEVER = Saves.SURELY, Saves.PERHAPS, Saves.NEVER
+ALWAYS, MAYBE, NEVER = Certainty.ALWAYS, Certainty.MAYBE, Certainty.NEVER
 
 SCALARS = offer(scalar=(2.0, -0.5, 3))
 BOUNDS = ({"min": -1.0, "max": 1.0}, {"min": None, "max": 1.0}, {"min": -1.0, "max": None})
@@ -35,18 +35,18 @@ ARITHMETIC = (
     Op("add_scalar", "{0} + {scalar}", lambda j, x, scalar: x + scalar, NEVER, choices=SCALARS),
     Op("subtract_scalar", "{0} - {scalar}", lambda j, x, scalar: x - scalar, NEVER, choices=SCALARS),
     Op("scalar_subtract", "{scalar} - {0}", lambda j, x, scalar: scalar - x, NEVER, choices=SCALARS),
-    Op("multiply_scalar", "{0} * {scalar}", lambda j, x, scalar: x * scalar, PERHAPS, choices=SCALARS),
-    Op("divide_scalar", "{0} / {scalar}", lambda j, x, scalar: x / scalar, PERHAPS, choices=SCALARS),
-    Op("scalar_divide", "{scalar} / {0}", lambda j, x, scalar: scalar / x, SURELY, choices=SCALARS, domains=(NONZERO,)),
-    Op("reciprocal", "torch.reciprocal({0})", lambda j, x: 1 / x, SURELY, domains=(NONZERO,)),
-    Op("square", "torch.square({0})", lambda j, x: x * x, SURELY, domains=(SQUARABLE,)),
-    Op("sqrt", "torch.sqrt({0})", lambda j, x: j.np.sqrt(x), SURELY, domains=(POSITIVE,)),
-    Op("rsqrt", "torch.rsqrt({0})", lambda j, x: 1 / j.np.sqrt(x), SURELY, domains=(POSITIVE,)),
+    Op("multiply_scalar", "{0} * {scalar}", lambda j, x, scalar: x * scalar, MAYBE, choices=SCALARS),
+    Op("divide_scalar", "{0} / {scalar}", lambda j, x, scalar: x / scalar, MAYBE, choices=SCALARS),
+    Op("scalar_divide", "{scalar} / {0}", lambda j, x, scalar: scalar / x, ALWAYS, choices=SCALARS, domains=(NONZERO,)),
+    Op("reciprocal", "torch.reciprocal({0})", lambda j, x: 1 / x, ALWAYS, domains=(NONZERO,)),
+    Op("square", "torch.square({0})", lambda j, x: x * x, ALWAYS, domains=(SQUARABLE,)),
+    Op("sqrt", "torch.sqrt({0})", lambda j, x: j.np.sqrt(x), ALWAYS, domains=(POSITIVE,)),
+    Op("rsqrt", "torch.rsqrt({0})", lambda j, x: 1 / j.np.sqrt(x), ALWAYS, domains=(POSITIVE,)),
     Op(
         "pow_scalar",
         "{0} ** {exponent}",
         lambda j, x, exponent: j.np.exp(exponent * j.np.log(x)),
-        SURELY,
+        ALWAYS,
         choices=offer(exponent=(1.5, 0.5, -1, -2.5)),
         domains=(POWERS,),
     ),
@@ -54,7 +54,7 @@ ARITHMETIC = (
         "pow_integer",
         "{0} ** {exponent}",
         lambda j, x, exponent: j.lax.integer_pow(x, exponent),
-        SURELY,
+        ALWAYS,
         choices=offer(exponent=(2, 3)),
         domains=(MODERATE,),
     ),
@@ -62,56 +62,56 @@ ARITHMETIC = (
         "scalar_pow",
         "{base} ** {0}",
         lambda j, x, base: j.np.exp(x * log(base)),
-        SURELY,
+        ALWAYS,
         choices=offer(base=(2.0, 0.5, 3)),
         domains=(SMALL,),
     ),
-    Op("abs", "torch.abs({0})", lambda j, x: j.np.abs(x), SURELY, domains=(off(0.0),)),
+    Op("abs", "torch.abs({0})", lambda j, x: j.np.abs(x), ALWAYS, domains=(off(0.0),)),
     Op(
         "clip",
         "torch.clamp({0}, {min}, {max})",
         lambda j, x, min, max: j.np.clip(x, min, max),
-        SURELY,
+        ALWAYS,
         choices=lambda shape: BOUNDS,
         domains=(off(-1.0, 1.0),),
     ),
 )
 
 EXPONENTIALS = (
-    Op("exp", "torch.exp({0})", lambda j, x: j.np.exp(x), SURELY, domains=(SMALL,)),
-    Op("exp2", "torch.exp2({0})", lambda j, x: j.np.exp(x * log(2)), SURELY, domains=(SMALL,)),
-    Op("expm1", "torch.expm1({0})", lambda j, x: j.np.expm1(x), SURELY, domains=(SMALL,)),
-    Op("log", "torch.log({0})", lambda j, x: j.np.log(x), SURELY, domains=(POSITIVE,)),
-    Op("log2", "torch.log2({0})", lambda j, x: j.np.log(x) / log(2), SURELY, domains=(POSITIVE,)),
-    Op("log10", "torch.log10({0})", lambda j, x: j.np.log(x) / log(10), SURELY, domains=(POSITIVE,)),
-    Op("log1p", "torch.log1p({0})", lambda j, x: j.np.log1p(x), SURELY, domains=(ABOVE_MINUS_ONE,)),
-    Op("sigmoid", "torch.sigmoid({0})", lambda j, x: j.nn.sigmoid(x), SURELY),
-    Op("logit", "torch.logit({0})", lambda j, x: j.np.log(x) - j.np.log1p(-x), SURELY, domains=(PROBABILITY,)),
+    Op("exp", "torch.exp({0})", lambda j, x: j.np.exp(x), ALWAYS, domains=(SMALL,)),
+    Op("exp2", "torch.exp2({0})", lambda j, x: j.np.exp(x * log(2)), ALWAYS, domains=(SMALL,)),
+    Op("expm1", "torch.expm1({0})", lambda j, x: j.np.expm1(x), ALWAYS, domains=(SMALL,)),
+    Op("log", "torch.log({0})", lambda j, x: j.np.log(x), ALWAYS, domains=(POSITIVE,)),
+    Op("log2", "torch.log2({0})", lambda j, x: j.np.log(x) / log(2), ALWAYS, domains=(POSITIVE,)),
+    Op("log10", "torch.log10({0})", lambda j, x: j.np.log(x) / log(10), ALWAYS, domains=(POSITIVE,)),
+    Op("log1p", "torch.log1p({0})", lambda j, x: j.np.log1p(x), ALWAYS, domains=(ABOVE_MINUS_ONE,)),
+    Op("sigmoid", "torch.sigmoid({0})", lambda j, x: j.nn.sigmoid(x), ALWAYS),
+    Op("logit", "torch.logit({0})", lambda j, x: j.np.log(x) - j.np.log1p(-x), ALWAYS, domains=(PROBABILITY,)),
 )
 
 TRIGONOMETRY = (
-    Op("sin", "torch.sin({0})", lambda j, x: j.np.sin(x), SURELY),
-    Op("cos", "torch.cos({0})", lambda j, x: j.np.cos(x), SURELY),
-    Op("tan", "torch.tan({0})", lambda j, x: j.np.sin(x) / j.np.cos(x), SURELY, domains=(TANGENT,)),
-    Op("asin", "torch.asin({0})", lambda j, x: j.np.arcsin(x), SURELY, domains=(UNIT,)),
-    Op("acos", "torch.acos({0})", lambda j, x: pi / 2 - j.np.arcsin(x), SURELY, domains=(UNIT,)),
-    Op("atan", "torch.atan({0})", lambda j, x: j.np.arctan(x), SURELY),
-    Op("sinh", "torch.sinh({0})", lambda j, x: j.np.sinh(x), SURELY, domains=(SMALL,)),
-    Op("cosh", "torch.cosh({0})", lambda j, x: j.np.cosh(x), SURELY, domains=(SMALL,)),
-    Op("tanh", "torch.tanh({0})", lambda j, x: j.np.tanh(x), SURELY),
-    Op("asinh", "torch.asinh({0})", lambda j, x: j.np.arcsinh(x), SURELY),
-    Op("acosh", "torch.acosh({0})", lambda j, x: j.np.arccosh(x), SURELY, domains=(ABOVE_ONE,)),
-    Op("atanh", "torch.atanh({0})", lambda j, x: j.np.arctanh(x), SURELY, domains=(UNIT,)),
-    Op("sinc", "torch.sinc({0})", lambda j, x: j.np.sin(pi * x) / (pi * x), SURELY, domains=(NONZERO,)),
-    Op("deg2rad", "torch.deg2rad({0})", lambda j, x: x * (pi / 180), PERHAPS),
+    Op("sin", "torch.sin({0})", lambda j, x: j.np.sin(x), ALWAYS),
+    Op("cos", "torch.cos({0})", lambda j, x: j.np.cos(x), ALWAYS),
+    Op("tan", "torch.tan({0})", lambda j, x: j.np.sin(x) / j.np.cos(x), ALWAYS, domains=(TANGENT,)),
+    Op("asin", "torch.asin({0})", lambda j, x: j.np.arcsin(x), ALWAYS, domains=(UNIT,)),
+    Op("acos", "torch.acos({0})", lambda j, x: pi / 2 - j.np.arcsin(x), ALWAYS, domains=(UNIT,)),
+    Op("atan", "torch.atan({0})", lambda j, x: j.np.arctan(x), ALWAYS),
+    Op("sinh", "torch.sinh({0})", lambda j, x: j.np.sinh(x), ALWAYS, domains=(SMALL,)),
+    Op("cosh", "torch.cosh({0})", lambda j, x: j.np.cosh(x), ALWAYS, domains=(SMALL,)),
+    Op("tanh", "torch.tanh({0})", lambda j, x: j.np.tanh(x), ALWAYS),
+    Op("asinh", "torch.asinh({0})", lambda j, x: j.np.arcsinh(x), ALWAYS),
+    Op("acosh", "torch.acosh({0})", lambda j, x: j.np.arccosh(x), ALWAYS, domains=(ABOVE_ONE,)),
+    Op("atanh", "torch.atanh({0})", lambda j, x: j.np.arctanh(x), ALWAYS, domains=(UNIT,)),
+    Op("sinc", "torch.sinc({0})", lambda j, x: j.np.sin(pi * x) / (pi * x), ALWAYS, domains=(NONZERO,)),
+    Op("deg2rad", "torch.deg2rad({0})", lambda j, x: x * (pi / 180), MAYBE),
 )
 
 SPECIAL = (
-    Op("erf", "torch.erf({0})", lambda j, x: j.sp.erf(x), SURELY),
-    Op("erfc", "torch.erfc({0})", lambda j, x: j.sp.erfc(x), SURELY),
-    Op("erfinv", "torch.erfinv({0})", lambda j, x: j.sp.erfinv(x), SURELY, domains=(UNIT,)),
-    Op("lgamma", "torch.lgamma({0})", lambda j, x: j.sp.gammaln(x), SURELY, domains=(POSITIVE,)),
-    Op("digamma", "torch.digamma({0})", lambda j, x: j.sp.digamma(x), SURELY, domains=(POSITIVE,)),
+    Op("erf", "torch.erf({0})", lambda j, x: j.sp.erf(x), ALWAYS),
+    Op("erfc", "torch.erfc({0})", lambda j, x: j.sp.erfc(x), ALWAYS),
+    Op("erfinv", "torch.erfinv({0})", lambda j, x: j.sp.erfinv(x), ALWAYS, domains=(UNIT,)),
+    Op("lgamma", "torch.lgamma({0})", lambda j, x: j.sp.gammaln(x), ALWAYS, domains=(POSITIVE,)),
+    Op("digamma", "torch.digamma({0})", lambda j, x: j.sp.digamma(x), ALWAYS, domains=(POSITIVE,)),
 )
 
 STEPS = (

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 from autograd_conformance.ops.domains import ANY
-from autograd_conformance.ops.row import Aliases, Choices, Op, Saves, table
+from autograd_conformance.ops.row import Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import along, nested, picked, placed, put, untouched
 from autograd_conformance.ops.shapes import every, growing, having, nonempty, ranked, same, shaped
 from autograd_conformance.ops.tables.binary import masks
 from autograd_conformance.programs.language import Shape
 
-PERHAPS, NEVER = Saves.PERHAPS, Saves.NEVER
+MAYBE, NEVER = Certainty.MAYBE, Certainty.NEVER
 
 FILLED = every(nonempty, ranked(1))
 
@@ -117,12 +117,12 @@ def _fill(j, x, dim, index, value):
     return x * keep + value * (1 - keep)
 
 
-def _op(name: str, torch: str, reference, choices, accepts, saves: Saves = PERHAPS, **more) -> Op:
+def _op(name: str, torch: str, reference, choices, accepts, saves: Certainty = MAYBE, **more) -> Op:
     return Op(name, torch, reference, saves, choices=choices, domains=(ANY,), **more, **shaped(accepts))
 
 
 def _view(name: str, torch: str, reference, choices, accepts) -> Op:
-    return _op(name, torch, reference, choices, accepts, NEVER, aliases=Aliases.SURELY)
+    return _op(name, torch, reference, choices, accepts, NEVER, aliases=Certainty.ALWAYS)
 
 
 TAKING = (

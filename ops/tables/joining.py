@@ -6,12 +6,12 @@ Where a cotangent comes for some of several results only, the others count as ze
 from __future__ import annotations
 
 import numpy as np
-from autograd_conformance.ops.row import LARGEST, POOL, Aliases, Choices, Op, Saves, table
+from autograd_conformance.ops.row import LARGEST, POOL, Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import stacked
 from autograd_conformance.ops.shapes import dims, every, growing, having, ranked, same, same_two, shaped, size
 from autograd_conformance.programs.language import Shape
 
-NEVER = Saves.NEVER
+NEVER = Certainty.NEVER
 
 
 def _joinable(first: Shape) -> list[tuple[Shape, ...]]:
@@ -94,7 +94,7 @@ def _op(name: str, torch: str, reference, accepts, **more) -> Op:
 
 
 def _views(name: str, torch: str, reference, accepts, choices, multi: bool = True) -> Op:
-    return _op(name, torch, reference, accepts, choices=choices, aliases=Aliases.SURELY, multi=multi)
+    return _op(name, torch, reference, accepts, choices=choices, aliases=Certainty.ALWAYS, multi=multi)
 
 
 JOINING = table(

@@ -19,12 +19,12 @@ from autograd_conformance.ops.domains import (
     SPLIT_SPECTRUM,
     SQUARABLE,
 )
-from autograd_conformance.ops.row import RESULTS, Op, Saves, table
+from autograd_conformance.ops.row import RESULTS, Certainty, Op, table
 from autograd_conformance.ops.selection import entry, stacked
 from autograd_conformance.ops.shapes import every, nonempty, offer, ranked, shaped, square
 from autograd_conformance.programs.language import Shape
 
-SURELY = Saves.SURELY
+ALWAYS = Certainty.ALWAYS
 
 SYMMETRIC = "({0} + {0}.mT) / 2"
 
@@ -133,7 +133,7 @@ def _right_sides(first: Shape) -> list[tuple[Shape, ...]]:
 
 
 def _op(name: str, torch: str, reference, *domains, accepts=square, **more) -> Op:
-    return Op(name, torch, reference, SURELY, domains=domains, **more, **shaped(accepts))
+    return Op(name, torch, reference, ALWAYS, domains=domains, **more, **shaped(accepts))
 
 
 LINALG = table(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from autograd_conformance.ops.domains import ANY, MARGIN, MODERATE, NONZERO, POSITIVE, PROBABILITY, SMALL, SQUARABLE
-from autograd_conformance.ops.row import Choices, Op, Saves, table
+from autograd_conformance.ops.row import Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import logsumexp, nested
 from autograd_conformance.ops.shapes import dims, every, having, nonempty, offer, ranked, same, same_two, shaped
 from autograd_conformance.programs.language import Shape
 
-SURELY, PERHAPS = Saves.SURELY, Saves.PERHAPS
+ALWAYS, MAYBE = Certainty.ALWAYS, Certainty.MAYBE
 
 REDUCTION = offer(reduction=("mean", "sum", "none"))
 
@@ -136,18 +136,18 @@ VALUES = shaped(nonempty)
 
 
 def _loss(name: str, torch: str, reference, *domains, choices=REDUCTION, **more) -> Op:
-    return Op(name, f"F.{torch}", reference, SURELY, choices=choices, domains=domains or (ANY,), **{**VALUES, **more})
+    return Op(name, f"F.{torch}", reference, ALWAYS, choices=choices, domains=domains or (ANY,), **{**VALUES, **more})
 
 
 LOSSES = table(
     "losses",
-    Op("softmax", "torch.softmax({0}, {dim})", _softmax, SURELY, choices=_filled_dims, **shaped(having(1))),
-    Op("log_softmax", "torch.log_softmax({0}, {dim})", _log_softmax, SURELY, choices=_filled_dims, **shaped(having(1))),
+    Op("softmax", "torch.softmax({0}, {dim})", _softmax, ALWAYS, choices=_filled_dims, **shaped(having(1))),
+    Op("log_softmax", "torch.log_softmax({0}, {dim})", _log_softmax, ALWAYS, choices=_filled_dims, **shaped(having(1))),
     Op(
         "softmin",
         "F.softmin({0}, {dim})",
         lambda j, x, dim: _softmax(j, -x, dim),
-        SURELY,
+        ALWAYS,
         choices=_filled_dims,
         **shaped(having(1)),
     ),
@@ -173,7 +173,7 @@ LOSSES = table(
         "nll_loss",
         "F.nll_loss({0}, torch.tensor({target}, device={0}.device), reduction={reduction})",
         _likelihood,
-        PERHAPS,
+        MAYBE,
         choices=_targets,
         also_saves=(0,),  # for its shape
         **SAMPLES,
@@ -259,7 +259,7 @@ LOSSES = table(
         "dist",
         "torch.dist({0}, {1}, {p})",
         _distance,
-        SURELY,
+        ALWAYS,
         rest=same,
         choices=offer(p=(2, 3)),
         apart=_gap_off(0.0),

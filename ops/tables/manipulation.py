@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from autograd_conformance.ops.row import POOL, Aliases, Choices, Op, Saves, table
+from autograd_conformance.ops.row import POOL, Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import picked, stacked
 from autograd_conformance.ops.shapes import (
     broadcast,
@@ -22,7 +22,7 @@ from autograd_conformance.ops.shapes import (
 )
 from autograd_conformance.programs.language import Attr, Shape
 
-PERHAPS, NEVER = Saves.PERHAPS, Saves.NEVER
+MAYBE, NEVER = Certainty.MAYBE, Certainty.NEVER
 
 
 def _unique(name: str, options: Sequence[Attr]) -> Choices:
@@ -155,17 +155,17 @@ def _unfold(j, x, dimension, size, step):
     return stacked(j, [j.np.moveaxis(t, dimension, -1) for t in taken], dimension)
 
 
-def _op(name: str, torch: str, reference, choices, accepts=lambda shape: True, saves: Saves = NEVER, **more) -> Op:
+def _op(name: str, torch: str, reference, choices, accepts=lambda shape: True, saves: Certainty = NEVER, **more) -> Op:
     return Op(name, torch, reference, saves, choices=choices, **more, **shaped(accepts))
 
 
 def _view(name: str, torch: str, reference, choices, accepts=lambda shape: True, **more) -> Op:
-    return _op(name, torch, reference, choices, accepts, aliases=Aliases.SURELY, **more)
+    return _op(name, torch, reference, choices, accepts, aliases=Certainty.ALWAYS, **more)
 
 
 def _maybe_view(name: str, torch: str, reference, choices, accepts=lambda shape: True) -> Op:
     """An op that may copy, and whose documentation leaves open when."""
-    return _op(name, torch, reference, choices, accepts, aliases=Aliases.PERHAPS)
+    return _op(name, torch, reference, choices, accepts, aliases=Certainty.MAYBE)
 
 
 RESHAPING = (
@@ -237,7 +237,7 @@ GROWING = (
         _repeat,
         _uneven_repeats,
         every(growing(2), ranked(1), nonempty),
-        saves=PERHAPS,
+        saves=MAYBE,
     ),
     _op("pad", "F.pad({0}, {pad}, value={value})", _pad, _pads, every(growing(3), ranked(1))),
     # PyTorch keeps the operand of these paddings for its shape alone, and so frees it with the graph.
@@ -247,7 +247,7 @@ GROWING = (
         _bordered,
         _borders,
         every(growing(2), ranked(2, 3), lambda shape: shape[-1] >= 2 and nonempty(shape)),
-        saves=PERHAPS,
+        saves=MAYBE,
         also_saves=(0,),
     ),
     _view(

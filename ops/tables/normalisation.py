@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 from autograd_conformance.ops.domains import NONZERO, SQUARABLE
-from autograd_conformance.ops.row import Choices, Op, Saves, table
+from autograd_conformance.ops.row import Certainty, Choices, Op, table
 from autograd_conformance.ops.shapes import count, dims, every, nonempty, offer, ranked, shaped, size
 from autograd_conformance.programs.language import Shape
 
-SURELY, PERHAPS = Saves.SURELY, Saves.PERHAPS
+ALWAYS, MAYBE = Certainty.ALWAYS, Certainty.MAYBE
 
 EPS = offer(eps=(0.125, 1.0))
 
@@ -117,7 +117,7 @@ ROWS = every(nonempty, ranked(1, 4))
 
 
 def _op(
-    name: str, torch: str, reference, accepts, choices=EPS, rest=None, saves=SURELY, domain=SQUARABLE, **fields
+    name: str, torch: str, reference, accepts, choices=EPS, rest=None, saves=ALWAYS, domain=SQUARABLE, **fields
 ) -> Op:
     more = fields if rest is None else {"rest": rest, **fields}
     return Op(name, torch, reference, saves, choices=choices, domains=(domain,), **more, **shaped(accepts))
@@ -156,7 +156,7 @@ NORMALISATION = table(
         _batch_running,
         _batched,
         _statistics,
-        saves=PERHAPS,
+        saves=MAYBE,
         also_saves=(0,),
     ),
     _op(

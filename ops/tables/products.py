@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from autograd_conformance.ops.domains import SQUARABLE
-from autograd_conformance.ops.row import LARGEST, POOL, Choices, Op, Saves, table
+from autograd_conformance.ops.row import LARGEST, POOL, Certainty, Choices, Op, table
 from autograd_conformance.ops.shapes import (
     broadcast,
     every,
@@ -19,7 +19,7 @@ from autograd_conformance.ops.shapes import (
 )
 from autograd_conformance.programs.language import Shape
 
-SURELY = Saves.SURELY
+ALWAYS = Certainty.ALWAYS
 
 VECTORS: tuple[Shape, ...] = ((1,), (2,), (3,))
 
@@ -145,7 +145,7 @@ def _add_product(j, x, a, b, beta, alpha):
 
 
 def _op(name: str, torch: str, reference, rest, accepts, **more) -> Op:
-    return Op(name, torch, reference, SURELY, rest=rest, domains=(SQUARABLE,), **more, **shaped(accepts))
+    return Op(name, torch, reference, ALWAYS, rest=rest, domains=(SQUARABLE,), **more, **shaped(accepts))
 
 
 def _added(name: str, factors, accepts, reference=_add_product) -> Op:

@@ -6,7 +6,7 @@ it): weights and biases of the reset, update and new gates stand below one anoth
 
 from __future__ import annotations
 
-from autograd_conformance.ops.row import Choices, Op, Saves, table
+from autograd_conformance.ops.row import Certainty, Choices, Op, table
 from autograd_conformance.programs.language import Shape
 
 HIDDEN = (1, 2)
@@ -59,7 +59,7 @@ def _code(directions: int) -> str:
 def _op(name: str, directions: int, reference) -> Op:
     fresh = ((2, 1, 3), (2, 2, 3))
     return Op(
-        name, _code(directions), reference, Saves.SURELY, accepts=_sequence, fresh=fresh, rest=_weights(directions),
+        name, _code(directions), reference, Certainty.ALWAYS, accepts=_sequence, fresh=fresh, rest=_weights(directions),
         choices=_hidden,
     )  # fmt: skip
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from autograd_conformance.ops.domains import ANY, DISTINCT, DISTINCT_MAGNITUDES, NONZERO, SMALL, SQUARABLE
-from autograd_conformance.ops.row import RESULTS, Choices, Op, Saves, table
+from autograd_conformance.ops.row import RESULTS, Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import folded, logsumexp, ordered
 from autograd_conformance.ops.shapes import count, every, lines, nonempty, ranked, reduced, shaped, size
 from autograd_conformance.programs.language import Shape
 
-SURELY, NEVER = Saves.SURELY, Saves.NEVER
+ALWAYS, NEVER = Certainty.ALWAYS, Certainty.NEVER
 
 OVER = "dim={dim}, keepdim={keepdim}"
 
@@ -91,16 +91,16 @@ def _sort(j, x, dim, descending):
 
 
 def _all(name: str, torch: str, reference, *domains, accepts=nonempty, **more) -> Op:
-    return Op(name, torch, reference, SURELY, domains=domains, **more, **shaped(accepts))
+    return Op(name, torch, reference, ALWAYS, domains=domains, **more, **shaped(accepts))
 
 
-def _some(name: str, torch: str, reference, saves: Saves, *domains, choices=reduced, accepts=nonempty) -> Op:
+def _some(name: str, torch: str, reference, saves: Certainty, *domains, choices=reduced, accepts=nonempty) -> Op:
     return Op(name, torch, reference, saves, choices=choices, domains=domains or (ANY,), **shaped(accepts))
 
 
 def _one(name: str, torch: str, reference, *domains, choices=lines, **more) -> Op:
     accepts = every(nonempty, ranked(1))
-    return Op(name, torch, reference, SURELY, choices=choices, domains=domains, **more, **shaped(accepts))
+    return Op(name, torch, reference, ALWAYS, choices=choices, domains=domains, **more, **shaped(accepts))
 
 
 SUMS = (
@@ -122,7 +122,7 @@ SUMS = (
     ),
     _one("prod_dim", f"torch.prod({{0}}, {OVER})", _product, SMALL, also_saves=(0, RESULTS)),
     _some(
-        "logsumexp", f"torch.logsumexp({{0}}, {OVER})", lambda j, x, dim, keepdim: logsumexp(j, x, dim, keepdim), SURELY
+        "logsumexp", f"torch.logsumexp({{0}}, {OVER})", lambda j, x, dim, keepdim: logsumexp(j, x, dim, keepdim), ALWAYS
     ),
 )
 
@@ -131,7 +131,7 @@ MOMENTS = (
         "var",
         f"torch.var({{0}}, {OVER}, correction={{correction}})",
         _var,
-        SURELY,
+        ALWAYS,
         SQUARABLE,
         choices=_moments,
         accepts=_several,
@@ -140,7 +140,7 @@ MOMENTS = (
         "std",
         f"torch.std({{0}}, {OVER}, correction={{correction}})",
         _std,
-        SURELY,
+        ALWAYS,
         DISTINCT,
         choices=_moments,
         accepts=_several,
@@ -149,7 +149,7 @@ MOMENTS = (
         "var_mean",
         f"torch.var_mean({{0}}, {OVER}, correction={{correction}})",
         lambda j, x, dim, keepdim, correction: (_var(j, x, dim, keepdim, correction), _mean(j, x, dim, keepdim)),
-        SURELY,
+        ALWAYS,
         SQUARABLE,
         choices=_moments,
         accepts=_several,
@@ -158,7 +158,7 @@ MOMENTS = (
         "std_mean",
         f"torch.std_mean({{0}}, {OVER}, correction={{correction}})",
         lambda j, x, dim, keepdim, correction: (_std(j, x, dim, keepdim, correction), _mean(j, x, dim, keepdim)),
-        SURELY,
+        ALWAYS,
         DISTINCT,
         choices=_moments,
         accepts=_several,
@@ -172,10 +172,10 @@ EXTREMES = (
         "amax",
         f"torch.amax({{0}}, {OVER})",
         lambda j, x, dim, keepdim: j.np.max(x, axis=dim, keepdims=keepdim),
-        SURELY,
+        ALWAYS,
         DISTINCT,
     ),
-    _some("amin", f"torch.amin({{0}}, {OVER})", _min, SURELY, DISTINCT),
+    _some("amin", f"torch.amin({{0}}, {OVER})", _min, ALWAYS, DISTINCT),
     _one(
         "max_dim",
         f"torch.max({{0}}, {OVER}).values",
@@ -214,12 +214,12 @@ EXTREMES = (
 )
 
 NORMS = (
-    _some("vector_norm", f"torch.linalg.vector_norm({{0}}, {{ord}}, {OVER})", _norm, SURELY, NONZERO, choices=_norms),
+    _some("vector_norm", f"torch.linalg.vector_norm({{0}}, {{ord}}, {OVER})", _norm, ALWAYS, NONZERO, choices=_norms),
     _some(
         "vector_norm_inf",
         f"torch.linalg.vector_norm({{0}}, torch.inf, {OVER})",
         lambda j, x, dim, keepdim: j.np.max(j.np.abs(x), axis=dim, keepdims=keepdim),
-        SURELY,
+        ALWAYS,
         DISTINCT_MAGNITUDES,
     ),
 )

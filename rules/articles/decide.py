@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.programs.observations import NotRun, Observation, Raised, Returned
+from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped
 from autograd_conformance.rules.articles.claim import Case, Claim, Holds, Prediction, Raises, Returns, Saved
 
 CLOSE = 1e-6
@@ -50,7 +50,7 @@ def verdict(claim: Claim, found: Iterable[bool | None]) -> str:
 
 def _came_true(prediction: Prediction, case: Case, observation: Observation) -> bool | None:
     seen = observation[prediction.line - 1]
-    if isinstance(seen.outcome, NotRun):
+    if isinstance(seen.outcome, Skipped):
         return None
     match prediction:
         case Raises(_, kind):

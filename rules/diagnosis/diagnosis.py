@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from autograd_conformance.programs.language import Grad, Leaf, Ref, Walking
+from autograd_conformance.programs.language import BackwardCall, Grad, Leaf, Ref
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.diagnosis.graph_faults import mistakes
@@ -30,7 +30,7 @@ class Diagnosis:
 
 
 def diagnose(
-    reference: Reference, call: Walking, leaf: Ref, held: Holds, got: Holds, alone: bool = False
+    reference: Reference, call: BackwardCall, leaf: Ref, held: Holds, got: Holds, alone: bool = False
 ) -> Diagnosis | None:
     """The first known mistake by which `leaf` is wrong and that explains, within a thousand roundings, what all
     leaves hold.
@@ -41,7 +41,7 @@ def diagnose(
     """
     pulled = reference.pullback(call)
     into = call.inputs if isinstance(call, Grad) else reference.receivers(call, dict(pulled))
-    due = {r: pulled[reference.slot(r)] for r in into if r in got and reference.slot(r) in pulled}
+    due = {r: pulled[reference.edge(r)] for r in into if r in got and reference.edge(r) in pulled}
     if leaf not in due:
         return None
     before = {r: np.zeros_like(c) if held.get(r) is None else np.asarray(held[r]) for r, c in due.items()}
@@ -61,10 +61,10 @@ def _same(got: Array, want: Array) -> bool:
 
 
 def _explanations(
-    reference: Reference, call: Walking, leaf: Ref, held: Holds, before: Totals, due: Totals, alone: bool
+    reference: Reference, call: BackwardCall, leaf: Ref, held: Holds, before: Totals, due: Totals, alone: bool
 ) -> Iterator[tuple[Diagnosis, Totals]]:
     def total(contributions: Mapping[Ref, Array]) -> Totals:
-        return {r: before[r] + contributions.get(reference.slot(r), 0.0) for r in due}
+        return {r: before[r] + contributions.get(reference.edge(r), 0.0) for r in due}
 
     if held.get(leaf) is not None:
         yield from _old_and_new(held, before, due)

@@ -11,19 +11,19 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from autograd_conformance.programs.language import Apply, Detach, Literal, Ref, Walking
+from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Literal, Ref
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import Record, exact_vjp, pull
+from autograd_conformance.reference.reverse import TapeEntry, exact_vjp, pull
 from autograd_conformance.reference.staging.derivatives import Array, array
 from autograd_conformance.rules.diagnosis.state_faults import Contributions, Mistake, slips
 
 
-def mistakes(reference: Reference, call: Walking) -> Iterator[Mistake]:
+def mistakes(reference: Reference, call: BackwardCall) -> Iterator[Mistake]:
     """The mistakes that are possible in a call, those about what went before it first, and then the simplest."""
     hooked = reference.hooked()
 
-    def walk(changed: Walking = call, **options: Any) -> Contributions:
-        return pull(reference.records, reference.values, reference.roots(changed), hooked=hooked, **options)
+    def walk(changed: BackwardCall = call, **options: Any) -> Contributions:
+        return pull(reference.entries, reference.values, reference.roots(changed), hooked=hooked, **options)
 
     yield from slips(reference, call)
     if any(c is not None for c in call.cotangents):
@@ -51,12 +51,12 @@ def mistakes(reference: Reference, call: Walking) -> Iterator[Mistake]:
             f"It is the gradient through result number {kept + 1} of an op that has several: the others were dropped."
         )
         yield "gradients/several-results", text, walk(vjp=_results_kept(kept))
-    if any(isinstance(step, Detach) for step in reference.steps) and not reference.slots:
+    if any(isinstance(step, Detach) for step in reference.steps) and not reference.edges:
         text = "It is the gradient with the detach left out: the detached value passed it on."
         yield "detach/blocks", text, _through(reference, call)
 
 
-def _roots(call: Walking, walk: Callable[..., Contributions]) -> Iterator[Mistake]:
+def _roots(call: BackwardCall, walk: Callable[..., Contributions]) -> Iterator[Mistake]:
     if len(set(call.roots)) < len(call.roots):
         once = dict(zip(call.roots, call.cotangents, strict=True))
         text = "It counts a root that is listed twice only once."
@@ -86,7 +86,7 @@ def _total(cotangent: Literal | None) -> Literal | None:
 
 
 def _arguments_once(first: bool) -> Callable[..., tuple[Array, ...]]:
-    def vjp(step: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+    def vjp(step: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         made = list(exact_vjp(step, operands, cotangents))
         order = range(len(made)) if first else range(len(made) - 1, -1, -1)
         seen: set[Ref] = set()
@@ -100,7 +100,7 @@ def _arguments_once(first: bool) -> Callable[..., tuple[Array, ...]]:
 
 
 def _results_kept(kept: int) -> Callable[..., tuple[Array, ...]]:
-    def vjp(step: Record, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+    def vjp(step: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         if len(step.outs) > 1:
             cotangents = [c if k == kept else np.zeros_like(c) for k, c in enumerate(cotangents)]
         return exact_vjp(step, operands, cotangents)
@@ -108,7 +108,7 @@ def _results_kept(kept: int) -> Callable[..., tuple[Array, ...]]:
     return vjp
 
 
-def _through(reference: Reference, call: Walking) -> Contributions:
+def _through(reference: Reference, call: BackwardCall) -> Contributions:
     """The gradients of the program in which every detach is the identity."""
     renamed: dict[Ref, Ref] = {}
     requires: dict[Ref, bool] = dict(reference.requires_grad)
@@ -116,12 +116,12 @@ def _through(reference: Reference, call: Walking) -> Contributions:
         if isinstance(step, Detach):
             renamed[Ref(at)] = renamed.get(step.source, step.source)
             requires[Ref(at)] = requires[renamed[Ref(at)]]
-    records: list[Record] = []
-    for record in reference.records:
+    records: list[TapeEntry] = []
+    for record in reference.entries:
         args = tuple(renamed.get(r, r) for r in record.args)
-        flows = tuple(requires.get(r, False) for r in args)
-        requires.update({out: any(flows) for out in record.outs})
-        records.append(replace(record, args=args, flows=flows))
+        needs_input_grad = tuple(requires.get(r, False) for r in args)
+        requires.update({out: any(needs_input_grad) for out in record.outs})
+        records.append(replace(record, args=args, needs_input_grad=needs_input_grad))
     changed = replace(call, roots=tuple(renamed.get(r, r) for r in call.roots))
     ones = [
         np.ones_like(reference.values[r]) if c is None else array(c)

@@ -8,16 +8,16 @@ from functools import cached_property
 
 import numpy as np
 from autograd_conformance.ops.catalogue import APPLIED
-from autograd_conformance.ops.tables import Saves
-from autograd_conformance.programs.language import DetachInPlace, Program, Ref, Step, Walking, Write
-from autograd_conformance.programs.observations import NotRun, Observation, Raised
+from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.language import BackwardCall, DetachInPlace, InPlace, Program, Ref, Step
+from autograd_conformance.programs.observations import Observation, Raised, Skipped
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.text import names
 from autograd_conformance.reference.observed import take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE
 from autograd_conformance.reference.saved_tensors import needs
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.tape.graph import Expectation, Node
 from autograd_conformance.rules.tape.model import Tape
@@ -49,7 +49,7 @@ class Scene:
     @cached_property
     def walked(self) -> tuple[Node, ...]:
         """The nodes that the failing call goes through, surely or perhaps."""
-        return (*self.expectation.walk.nodes, *self.expectation.walk.perhaps)
+        return (*self.expectation.traversal.nodes, *self.expectation.traversal.maybe_nodes)
 
     @cached_property
     def lines_walked(self) -> frozenset[int]:
@@ -59,7 +59,7 @@ class Scene:
     @property
     def is_call(self) -> bool:
         """Whether the failing line is a call."""
-        return isinstance(self.program[self.violation.at], Walking)
+        return isinstance(self.program[self.violation.at], BackwardCall)
 
     @property
     def lifetime(self) -> bool:
@@ -90,60 +90,64 @@ class Scene:
         found: dict[Ref, list[int]] = {}
         for at in range(self.violation.at):
             step = self.program[at]
-            if not isinstance(step, (Write, Step, DetachInPlace)) or self.raised(at) is not None:
+            if not isinstance(step, (InPlace, Step, DetachInPlace)) or self.raised(at) is not None:
                 continue
-            if isinstance(self.observation[at].outcome, NotRun):
+            if isinstance(self.observation[at].outcome, Skipped):
                 continue
             for target in step.leaves if isinstance(step, Step) else (step.target,):
-                found.setdefault(self.reference.memory.owner(target), []).append(at)
+                found.setdefault(self.reference.storages.storage(target), []).append(at)
         return found
 
     def aliases(self, ref: Ref) -> list[Ref]:
         """The other values of the program that share a value's memory and are there before the failing line."""
-        return [r for r in self.reference.memory.users_of(ref) if r != ref and r in self.names]
+        return [r for r in self.reference.storages.aliases(ref) if r != ref and r in self.names]
 
     def needs(self, node: Node) -> list[Ref]:
         """The operands that a node's derivative depends on."""
-        record = node.record
+        record = node.entry
         refs = operands(self.program[record.at]) if record.at < len(self.program) else ()
         if record.op == MOVE or node.derivative or len(refs) != len(record.args):
             return []
         shapes = tuple([np.shape(x) for x in record.operands])
-        return [refs[k] for k in sorted(needs(record.op, record.attrs, shapes, record.flows))]
+        return [refs[k] for k in sorted(needs(record.op, record.attrs, shapes, record.needs_input_grad))]
 
     def path(self, ref: Ref) -> list[int]:
         """The instructions on the failing call's way to a value, or all that it walks where none leads there."""
-        ends, found = {self.reference.slot(ref)}, []
-        for node in sorted(self.expectation.walk.nodes, key=lambda node: node.at):
-            if ends.intersection(s for s, flows in zip(node.record.args, node.record.flows, strict=True) if flows):
-                ends.update(node.record.outs)
+        ends, found = {self.reference.edge(ref)}, []
+        for node in sorted(self.expectation.traversal.nodes, key=lambda node: node.at):
+            if ends.intersection(
+                s
+                for s, needs_input_grad in zip(node.entry.args, node.entry.needs_input_grad, strict=True)
+                if needs_input_grad
+            ):
+                ends.update(node.entry.outs)
                 found.append(node.at)
-        return found or [node.at for node in self.expectation.walk.nodes]
+        return found or [node.at for node in self.expectation.traversal.nodes]
 
     def keepers(self, owner: Ref, before: int) -> list[Node]:
         """The walked nodes, recorded before an instruction, that may have kept what some memory held."""
-        found = [node for node in self.walked if node.at < before and node.saves is not Saves.NEVER]
+        found = [node for node in self.walked if node.at < before and node.saves is not Certainty.NEVER]
         return sorted((node for node in found if owner in set(self.tape.kept(node))), key=lambda node: node.at)
 
 
 def retraced(
-    program: Program, observation: Observation, reference: Reference, claims: Collection[Needs], until: int
+    program: Program, observation: Observation, reference: Reference, claims: Collection[Capability], until: int
 ) -> tuple[Tape, Expectation]:
     """The tape before instruction `until`, and what may happen there; `reference` follows where it has to."""
     if program.stateful:
         reference = Reference()
         reference.observing = True
-    tape = Tape(reference, Needs.FREES in claims)
+    tape = Tape(reference, Capability.FREES in claims)
     expectation = Expectation()
     for at in range(until + 1):
         step, seen, modes = program[at], observation[at], program.mode(at)
-        if not isinstance(seen.outcome, NotRun):
+        if not isinstance(seen.outcome, Skipped):
             expectation = tape.expect(at, step, modes)
         if at == until:
             break
         if program.stateful:
             take(reference, at, step, modes, seen)
-        if not isinstance(seen.outcome, NotRun):
+        if not isinstance(seen.outcome, Skipped):
             tape.advance(at, step, expectation, seen, modes)
     return tape, expectation
 

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from autograd_conformance.ops.catalogue import WRITES, row_of
-from autograd_conformance.ops.row import Aliases
-from autograd_conformance.ops.tables import Saves
+from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
     Backward,
+    BackwardCall,
     Clip,
+    Delete,
     Detach,
     DetachInPlace,
-    Drop,
     Grad,
-    Held,
     Hook,
+    InPlace,
     Leaf,
+    ReadGrad,
     Ref,
     RemoveHook,
-    RequiresGrad,
     RetainGrad,
+    SetRequiresGrad,
     Step,
-    Walking,
-    Write,
     ZeroGrad,
-    records,
+    is_recorded,
 )
-from autograd_conformance.programs.observations import NotRun, Returned
+from autograd_conformance.programs.observations import Returned, Skipped
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.rules.explanation.context import Scene, joined, lines, op_name, shown
 from autograd_conformance.rules.tape.graph import Node
@@ -48,11 +47,11 @@ def _said(scene: Scene, at: int) -> str | None:
     step, plain = scene.program[at], not scene.program.stateful
     if plain and isinstance(scene.program[scene.violation.at], (Apply, Leaf)):
         return None
-    if isinstance(scene.observation[at].outcome, NotRun):
+    if isinstance(scene.observation[at].outcome, Skipped):
         return "is not run: it needs a value that was never made."
-    if not isinstance(step, Walking) and scene.raised(at) is not None:
+    if not isinstance(step, BackwardCall) and scene.raised(at) is not None:
         kind = scene.raised(at).kind.value  # type: ignore[union-attr]
-        return f"is refused ({kind})" + (", and leaves every value as it was." if isinstance(step, Write) else ".")
+        return f"is refused ({kind})" + (", and leaves every value as it was." if isinstance(step, InPlace) else ".")
     match step:
         case Leaf(_, requires_grad):
             told = Ref(at) == scene.violation.subject or _is_written(scene, Ref(at))
@@ -61,7 +60,7 @@ def _said(scene: Scene, at: int) -> str | None:
             return _applied(scene, at, step)
         case Detach(source):
             return _detached(scene, at, source)
-        case Write():
+        case InPlace():
             return _written(scene, at, step)
         case Backward() | Grad():
             return _called(scene, at, step)
@@ -75,7 +74,7 @@ def _done(scene: Scene, at: int) -> str | None:
     match step:
         case DetachInPlace(target):
             return f"cuts {name(target)} off from its history: from here on it is a constant."
-        case RequiresGrad(target, on):
+        case SetRequiresGrad(target, on):
             return f"{name(target)} requires {'' if on else 'no '}grad from here on."
         case RetainGrad(target):
             return f"{name(target)} holds its own gradient from here on, as its hooks leave it."
@@ -86,7 +85,7 @@ def _done(scene: Scene, at: int) -> str | None:
         case ZeroGrad(leaves, set_to_none) if scene.violation.subject in leaves or scene.program.stateful:
             gradients = joined(f"{name(leaf)}'s gradient" for leaf in leaves)
             return f"clears {gradients} to {'none' if set_to_none else 'zeros'}."
-        case Held(leaf):
+        case ReadGrad(leaf):
             return f"{name(Ref(at))} is the gradient that {name(leaf)} holds, not a copy of it."
         case AssignGrad(leaf, value):
             return f"{name(leaf)} holds {'no gradient' if value is None else f'{name(value)} itself'} from here on."
@@ -95,7 +94,7 @@ def _done(scene: Scene, at: int) -> str | None:
         case Clip(leaves, kind, bound):
             how = f"their common norm to at most {bound:g}" if kind == "norm" else f"each element to within {bound:g}"
             return f"clips the gradients of {scene.named(leaves)} in place, {how}."
-        case Drop(values) if scene.violation.rule.startswith("memory/"):
+        case Delete(values) if scene.violation.rule.startswith("memory/"):
             return f"lets go of {scene.named(values)}, and of the graph that nothing else leads to."
     return None
 
@@ -105,9 +104,9 @@ def _done(scene: Scene, at: int) -> str | None:
 
 def _is_written(scene: Scene, ref: Ref) -> bool:
     """Whether a write changes a value, before the failing line or there."""
-    memory, failing = scene.reference.memory, scene.program[scene.violation.at]
-    owner = memory.owner(ref)
-    return owner in scene.written or (isinstance(failing, Write) and memory.owner(failing.target) == owner)
+    storages, failing = scene.reference.storages, scene.program[scene.violation.at]
+    owner = storages.storage(ref)
+    return owner in scene.written or (isinstance(failing, InPlace) and storages.storage(failing.target) == owner)
 
 
 def _applied(scene: Scene, at: int, step: Apply) -> str | None:
@@ -116,17 +115,17 @@ def _applied(scene: Scene, at: int, step: Apply) -> str | None:
     are, modes = ("is" if len(outs) == 1 else "are"), scene.program.mode(at)
     requires = any(scene.reference.requires_grad.get(r) for r in step.args)
     said = []
-    if modes and requires and not records(modes):
+    if modes and requires and not is_recorded(modes):
         said.append(f"is not recorded, for it stands under no_grad: {made} {are} a constant to what follows.")
     elif modes and requires:
         said.append("is recorded, for enable_grad is the innermost mode.")
-    memory = scene.reference.memory
-    sources = {memory.derived[out].source for out in outs if out in memory.derived}
+    storages = scene.reference.storages
+    sources = {storages.derived[out].source for out in outs if out in storages.derived}
     if sources and (_is_written(scene, outs[0]) or scene.violation.rule.startswith("views/")):
         (source, *_) = sorted(sources)
         views = "a view of" if len(outs) == 1 else "views of"
         said.append(f"{made} {are} {views} {scene.name(source)}: they share memory.")
-    elif scene.violation.rule == "views/own-memory" and row_of(step.op).aliases is Aliases.NEVER:
+    elif scene.violation.rule == "views/own-memory" and row_of(step.op).aliases is Certainty.NEVER:
         said.append(f"{made} has memory of its own.")
     nodes = [node for node in scene.walked if node.at == at]
     if nodes and not said:
@@ -136,19 +135,19 @@ def _applied(scene: Scene, at: int, step: Apply) -> str | None:
 
 def _saved(scene: Scene, node: Node) -> str | None:
     """What an op kept for its derivative, where that matters."""
-    memory = scene.reference.memory
+    storages = scene.reference.storages
     hit = {c for c in scene.tape.kept(node) if any(w > node.at for w in scene.written.get(c, ()))}
-    if hit and node.saves is not Saves.NEVER:
+    if hit and node.saves is not Certainty.NEVER:
         needed = scene.needs(node)
-        if any(memory.owner(r) in hit for r in needed):
+        if any(storages.storage(r) in hit for r in needed):
             return f"{op_name(node)}'s derivative needs {scene.named(needed)} as it is here."
-        made = scene.named(r for r in node.record.outs if r in scene.names)
+        made = scene.named(r for r in node.entry.outs if r in scene.names)
         return f"{op_name(node)} may keep {made} as it is here: its derivative may be computed from it."
     if not scene.lifetime:
         return None
-    if node.saves is Saves.SURELY:
+    if node.saves is Certainty.ALWAYS:
         return f"{node.op} saves values that its derivative needs."
-    return f"{node.op} needs nothing saved." if node.saves is Saves.NEVER else None
+    return f"{node.op} needs nothing saved." if node.saves is Certainty.NEVER else None
 
 
 def _detached(scene: Scene, at: int, source: Ref) -> str | None:
@@ -162,14 +161,14 @@ def _detached(scene: Scene, at: int, source: Ref) -> str | None:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def _written(scene: Scene, at: int, step: Write) -> str:
+def _written(scene: Scene, at: int, step: InPlace) -> str:
     target, others = scene.name(step.target), _alive(scene, step.target, at)
     changed = f"changes {target}" + (f", and with it {scene.named(others)}, in the same memory" if others else "")
-    mine = [r for r in scene.reference.records if r.at == at and r.op in WRITES]
-    recorded = bool(mine) and any(mine[0].flows)
+    mine = [r for r in scene.reference.entries if r.at == at and r.op in WRITES]
+    recorded = bool(mine) and any(mine[0].needs_input_grad)
     if recorded:
         from_now = f"; it is recorded: from here on {target} is its result"
-    elif not records(scene.program.mode(at)):
+    elif not is_recorded(scene.program.mode(at)):
         from_now = f"; it is not recorded, for it stands under no_grad: the history of {target} stays as it was"
     else:
         from_now = ""
@@ -182,7 +181,7 @@ def _alive(scene: Scene, ref: Ref, at: int) -> list[Ref]:
 
 def _harm(scene: Scene, target: Ref, at: int) -> str:
     """Who may have kept what a write changed."""
-    keepers = scene.keepers(scene.reference.memory.owner(target), at)
+    keepers = scene.keepers(scene.reference.storages.storage(target), at)
     if not keepers:
         return ""
     return f" What {joined(f'{op_name(n)} on line {n.at + 1}' for n in keepers)} may have kept is another value now."
@@ -237,12 +236,12 @@ def _called(scene: Scene, at: int, call: Backward | Grad) -> str | None:
 
 def _holds_matter(scene: Scene) -> bool:
     failing, violation = scene.program[scene.violation.at], scene.violation
-    return violation.held is not None or isinstance(failing, (Held, AssignGrad, Step, ZeroGrad))
+    return violation.held is not None or isinstance(failing, (ReadGrad, AssignGrad, Step, ZeroGrad))
 
 
-def _freed(scene: Scene, at: int, call: Walking) -> list[str]:
+def _freed(scene: Scene, at: int, call: BackwardCall) -> list[str]:
     """What a call freed or kept of what the failing one needs."""
-    shared = [n for n in scene.tape.walk(call).nodes if n.at in scene.lines_walked]
+    shared = [n for n in scene.tape.traverse(call).nodes if n.at in scene.lines_walked]
     if not shared or not scene.lifetime:
         return []
     where = {n.at for n in shared}
@@ -254,7 +253,7 @@ def _freed(scene: Scene, at: int, call: Walking) -> list[str]:
     return [f"walks {lines(where)}; {flag} keeps what {they} saved."]
 
 
-def _made(scene: Scene, at: int, call: Walking) -> list[str]:
+def _made(scene: Scene, at: int, call: BackwardCall) -> list[str]:
     """What a call returned, restricted itself to, or recorded."""
     said = []
     if isinstance(call, Backward) and call.inputs is not None:

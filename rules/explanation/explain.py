@@ -12,7 +12,7 @@ from collections.abc import Collection
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.explanation.context import Scene
 from autograd_conformance.rules.explanation.context import retraced as retraced
 from autograd_conformance.rules.explanation.context import shown as shown
@@ -24,7 +24,11 @@ Remarks = list[tuple[int, str]]
 
 
 def explain(
-    program: Program, observation: Observation, reference: Reference, claims: Collection[Needs], violation: Violation
+    program: Program,
+    observation: Observation,
+    reference: Reference,
+    claims: Collection[Capability],
+    violation: Violation,
 ) -> Remarks:
     """The remarks that lead to a violation, in the order of the program's lines, which count from 1."""
     tape, expectation = retraced(program, observation, reference, claims, violation.at)

@@ -8,15 +8,15 @@ from autograd_conformance.programs.language import (
     Clip,
     Detach,
     DetachInPlace,
-    Held,
     Hook,
+    InPlace,
     Leaf,
-    RequiresGrad,
+    ReadGrad,
     RetainGrad,
+    SetRequiresGrad,
     Step,
-    Write,
     ZeroGrad,
-    records,
+    is_recorded,
 )
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.rules.explanation.context import Scene, joined, shown
@@ -35,14 +35,14 @@ def _refused(scene: Scene) -> str:
     """Why an instruction that is no call must raise."""
     step, name = scene.program[scene.violation.at], scene.name
     match step:
-        case Write(_, target):
-            base = scene.reference.memory.base(target)
+        case InPlace(_, target):
+            base = scene.reference.storages.base(target)
             leaf = f"{name(target)} is a view of {name(base)}, which" if base != target else f"{name(target)}"
             why = f"{leaf} is a leaf that requires grad, and the write would be recorded"
         case DetachInPlace(target):
-            base = scene.reference.memory.base(target)
+            base = scene.reference.storages.base(target)
             why = f"{name(target)} is a view of {name(base)}, and a view cannot be cut off from its base"
-        case RequiresGrad(target):
+        case SetRequiresGrad(target):
             why = f"{name(target)} is no leaf: it requires grad because of what it was computed from"
         case RetainGrad(target):
             why = f"{name(target)} requires no grad, so there will be no gradient to retain"
@@ -64,11 +64,11 @@ def _legal(scene: Scene) -> str:
     if scene.expectation.returns is None:
         return f"must raise another error ({scene.kinds})."
     step = scene.program[scene.violation.at]
-    if isinstance(step, Write):
+    if isinstance(step, InPlace):
         target = step.target
         if not scene.reference.requires_grad[target]:
             why = f"{scene.name(target)} requires no grad, so it may be written to"
-        elif not records(scene.program.mode(scene.violation.at)):
+        elif not is_recorded(scene.program.mode(scene.violation.at)):
             why = "under no_grad every value may be written to"
         else:
             why = f"{scene.name(target)} is no leaf, so it may be written to"
@@ -83,16 +83,16 @@ def _state(scene: Scene) -> str:
     if violation.want is not None:
         return _value(scene, subject)
     match step:
-        case Write() if violation.rule == "writes/refused-keeps-values":
+        case InPlace() if violation.rule == "writes/refused-keeps-values":
             return f"raises, as it may, but then {due}: {subject} was changed all the same."
-        case Write() | Step() if violation.rule == "writes/nothing-else":
+        case InPlace() | Step() if violation.rule == "writes/nothing-else":
             targets = step.leaves if isinstance(step, Step) else (step.target,)
             return f"{subject} shares no memory with {scene.named(targets)}: it has to stay as it was, but it changed."
-        case Write() if violation.rule in ("writes/requires-grad", "modes/unrecorded-write"):
+        case InPlace() if violation.rule in ("writes/requires-grad", "modes/unrecorded-write"):
             return _flag_of_write(scene, step, subject)
         case DetachInPlace():
             return f"{subject} is cut off from its history here, so it must not require grad; it does."
-        case Apply() | Held() | Leaf() | Detach() if "requires" in violation.observed:
+        case Apply() | ReadGrad() | Leaf() | Detach() if "requires" in violation.observed:
             return f"{_flag(scene, step, subject)}, but it {'does' if 'no grad' in due else 'does not'}."
         case Apply() | Detach() if violation.rule.startswith("views/"):
             source = scene.named(operands(step))
@@ -115,9 +115,9 @@ def _value(scene: Scene, subject: str) -> str:
     violation, step = scene.violation, scene.program[scene.violation.at]
     seen = f"{shown(violation.want)}, but it is {shown(violation.got)}."
     match step:
-        case Write(_, target) if violation.subject != target:
+        case InPlace(_, target) if violation.subject != target:
             return f"{subject} shares {scene.name(target)}'s memory, so the write shows in it: it has to be {seen}"
-        case Write():
+        case InPlace():
             return f"by definition {subject} becomes {seen}"
         case Step(_, optimizer):
             return f"by {optimizer}'s formula {subject} moves to {seen}"
@@ -128,12 +128,12 @@ def _value(scene: Scene, subject: str) -> str:
             return f"{subject} has the values of {scene.name(source)}: {seen}"
         case DetachInPlace():
             return f"{subject} loses its history and keeps its value: {seen}"
-        case Held(leaf):
+        case ReadGrad(leaf):
             return f"{subject} is the gradient that {scene.name(leaf)} holds: {seen}"
     return f"by definition {subject} is {seen}"
 
 
-def _flag(scene: Scene, step: Apply | Held | Leaf | Detach, subject: str) -> str:
+def _flag(scene: Scene, step: Apply | ReadGrad | Leaf | Detach, subject: str) -> str:
     """Why a result requires grad, or not."""
     flagged = [r for r in operands(step) if scene.reference.requires_grad[r]]
     modes = scene.program.mode(scene.violation.at)
@@ -141,15 +141,15 @@ def _flag(scene: Scene, step: Apply | Held | Leaf | Detach, subject: str) -> str
         return f"{subject} has no history, so it must not require grad"
     if not flagged:
         return f"no operand requires grad, so {subject} must not either"
-    if not records(modes):
+    if not is_recorded(modes):
         return f"stands under no_grad and is not recorded, so {subject} must not require grad"
     mode = "enable_grad is the innermost mode, and " if modes else ""
     return f"{mode}{scene.named(flagged)} requires grad, so {subject} must, too"
 
 
-def _flag_of_write(scene: Scene, step: Write, subject: str) -> str:
+def _flag_of_write(scene: Scene, step: InPlace, subject: str) -> str:
     flagged = [r for r in operands(step) if scene.reference.requires_grad[r]]
-    if flagged and records(scene.program.mode(scene.violation.at)):
+    if flagged and is_recorded(scene.program.mode(scene.violation.at)):
         of = joined(scene.name(r) for r in dict.fromkeys(flagged))
         return f"is recorded, and {of} requires grad, so from here on {subject} must, too; it does not."
     if "no grad" in scene.violation.observed:

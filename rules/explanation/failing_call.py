@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from autograd_conformance.ops.tables import Saves
-from autograd_conformance.programs.language import Backward, Grad, Ref, Walking
+from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.rules.explanation.context import Scene, joined, lines, op_name, shown
 from autograd_conformance.rules.explanation.failing_action import effect
-from autograd_conformance.rules.tape.graph import Freed
 
 
 def reason(scene: Scene) -> str:
@@ -15,7 +14,7 @@ def reason(scene: Scene) -> str:
     violation, step = scene.violation, scene.program[scene.violation.at]
     if violation.rule.startswith("memory/"):
         return _alive(scene)
-    if isinstance(step, Walking):
+    if isinstance(step, BackwardCall):
         return _call(scene, step)
     return effect(scene)
 
@@ -24,9 +23,9 @@ def _alive(scene: Scene) -> str:
     """How many saved tensors there have to be, and why."""
     violation, step = scene.violation, scene.program[scene.violation.at]
     due = violation.allowed[0][0].replace("tensors are", "tensors have to be").replace("tensor is", "tensor has to be")
-    where = {node.at for node in scene.expectation.walk.nodes}
+    where = {node.at for node in scene.expectation.traversal.nodes}
     why = "what can no longer be reached must not stay"
-    if isinstance(step, Walking) and where:
+    if isinstance(step, BackwardCall) and where:
         they = "it" if len(where) == 1 else "they"
         why = f"walks {lines(where)} and keeps what {they} saved, and nothing more"
         if not step.retains:
@@ -50,7 +49,7 @@ OBJECTS = {
 # -- calls ------------------------------------------------------------------------------------------------------------
 
 
-def _call(scene: Scene, call: Walking) -> str:
+def _call(scene: Scene, call: BackwardCall) -> str:
     violation = scene.violation
     subject = scene.name(violation.subject)
     if violation.subject is None:
@@ -111,9 +110,9 @@ def _way(scene: Scene, ref: Ref) -> str:
 
 def _stale(scene: Scene) -> str:
     """Which of the values that the call needs were written to since."""
-    nodes = [node for node in scene.walked if node.at < scene.violation.at and scene.tape.stale(node)]
-    kept = {cell for node in nodes for cell in scene.tape.kept(node)}
-    since = {w for cell in kept for w in scene.written.get(cell, ()) if any(w > node.at for node in nodes)}
+    nodes = [node for node in scene.walked if node.at < scene.violation.at and scene.tape.version_mismatch(node)]
+    kept = {storage for node in nodes for storage in scene.tape.kept(node)}
+    since = {w for storage in kept for w in scene.written.get(storage, ()) if any(w > node.at for node in nodes)}
     if not since:
         return ""
     which = joined(dict.fromkeys(f"{op_name(n)} on line {n.at + 1}" for n in sorted(nodes, key=lambda n: n.at)))
@@ -127,7 +126,7 @@ def _stale(scene: Scene) -> str:
 def _sum(scene: Scene, subject: str, call: Backward) -> str:
     violation = scene.violation
     assert violation.subject is not None
-    due = scene.reference.pullback(call).get(scene.reference.slot(violation.subject))
+    due = scene.reference.pullback(call).get(scene.reference.edge(violation.subject))
     path = scene.path(violation.subject)
     way = f"through {lines(path)} " if path else ""
     before = "held no gradient" if violation.held is None else f"held {shown(violation.held)}"
@@ -140,7 +139,9 @@ def _sum(scene: Scene, subject: str, call: Backward) -> str:
 def _with_hooks(scene: Scene) -> str:
     """Which hooks have a part in what a call contributes."""
     hooks = [
-        handle.at for handle, hook in scene.tape.hooks_on(scene.expectation.walk.called) if hook.effect != "observe"
+        handle.at
+        for handle, hook in scene.tape.hooks_on(scene.expectation.traversal.must_fire)
+        if hook.effect != "observe"
     ]
     return f" (with the hook{'s' if len(hooks) > 1 else ''} of {lines(hooks)})" if hooks else ""
 
@@ -189,8 +190,8 @@ def _hook(scene: Scene, subject: str) -> str:
     if violation.want is not None:
         seen = f"{shown(violation.want)}, but it was called with {shown(violation.got)}."
         return f"the gradient of {subject} is complete when its hook is called: {seen}"
-    reached = scene.expectation.walk.reached
-    surely = violation.subject is not None and scene.reference.slot(violation.subject) in reached
+    reached = scene.expectation.traversal.must_reach
+    surely = violation.subject is not None and scene.reference.edge(violation.subject) in reached
     why = f"computes {subject}'s gradient" if surely else f"does not compute {subject}'s gradient"
     if violation.rule == "hooks/order":
         return f"{why}: its hooks have to be called {due}, but they were called in another one."
@@ -201,8 +202,8 @@ def _hook(scene: Scene, subject: str) -> str:
     return f"{why}: {must}, but {violation.observed.replace('the hook', 'it')}."
 
 
-def _must_raise(scene: Scene, call: Walking) -> str:
-    gone = [n for n in scene.expectation.walk.nodes if n.freed is Freed.SURELY and n.saves is Saves.SURELY]
+def _must_raise(scene: Scene, call: BackwardCall) -> str:
+    gone = [n for n in scene.expectation.traversal.nodes if n.freed is Certainty.ALWAYS and n.saves is Certainty.ALWAYS]
     if gone and all("freed" in kind.value for kind in scene.expectation.raises):
         by = lines(n.freed_by for n in gone if n.freed_by is not None)
         late = " retain_graph=True asks to keep the graph, it cannot bring it back." if call.retain_graph else ""
@@ -223,17 +224,17 @@ def _must_raise(scene: Scene, call: Walking) -> str:
     return f"{why}: it must raise ({scene.kinds})." if why else f"must be refused ({scene.kinds})."
 
 
-def _rootless(scene: Scene, call: Walking) -> list[str]:
+def _rootless(scene: Scene, call: BackwardCall) -> list[str]:
     return [scene.name(r) for r in dict.fromkeys(call.roots) if not scene.reference.requires_grad[r]]
 
 
-def _unused(scene: Scene, call: Walking) -> list[Ref]:
-    walk, slot = scene.expectation.walk, scene.reference.slot
-    return [r for r in call.inputs or () if slot(r) not in walk.reached and slot(r) not in walk.near]
+def _unused(scene: Scene, call: BackwardCall) -> list[Ref]:
+    traversal, edge = scene.expectation.traversal, scene.reference.edge
+    return [r for r in call.inputs or () if edge(r) not in traversal.must_reach and edge(r) not in traversal.may_fire]
 
 
 def _must_return(scene: Scene) -> str:
-    nodes = scene.expectation.walk.nodes
+    nodes = scene.expectation.traversal.nodes
     if not nodes:
         return "is legal: it must return."
     again = any(n.walks for n in nodes)

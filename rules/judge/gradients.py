@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from autograd_conformance.programs.language import Backward, Instruction, Program, Ref, Walking
-from autograd_conformance.programs.observations import Gradient, Kind, Seen
+from autograd_conformance.programs.language import Backward, BackwardCall, Instruction, Program, Ref
+from autograd_conformance.programs.observations import Gradient, Kind, StepObservation
 from autograd_conformance.programs.text import names
 from autograd_conformance.reference.bounds import close, gradient_bound, working_dtype
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.catalogue import RULES, Needs
+from autograd_conformance.rules.catalogue import RULES, Capability
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge.violation import Violation, op_of
 from autograd_conformance.rules.tape.exercises import derived_op
-from autograd_conformance.rules.tape.graph import Expectation, Walk
+from autograd_conformance.rules.tape.graph import Expectation, Traversal
 from autograd_conformance.rules.tape.model import Tape
 
 HUGE = 1e30
@@ -26,12 +26,12 @@ HUGE = 1e30
 class Holdings:
     """What leaves hold after an instruction, against what they have to hold."""
 
-    def __init__(self, program: Program, reference: Reference, claims: frozenset[Needs]) -> None:
+    def __init__(self, program: Program, reference: Reference, claims: frozenset[Capability]) -> None:
         self.program, self.claims = program, claims
         self.stateful = program.stateful  # then what is right depends on what was seen, and the reference follows it
         self.reference = Reference() if self.stateful else reference
         self.reference.observing = self.stateful
-        self.tape = Tape(self.reference, Needs.FREES in claims)
+        self.tape = Tape(self.reference, Capability.FREES in claims)
         self.exercised: dict[str, int] = {}
         self.before: dict[Ref, np.ndarray] = {}
         self.strides: dict[Ref, tuple[int, ...] | None] = {}
@@ -52,18 +52,18 @@ class Holdings:
     def _differs(self, rule: str, at: int, ref: Ref, seen: str, due: str, step: Instruction) -> Violation | None:
         return Violation(rule, at, seen, ((due, rule),), ref, op_of(step)) if self.applies(rule) else None
 
-    def _gradients(self, at: int, call: Backward, expectation: Expectation, seen: Seen) -> Violation | None:
-        due, walk = self.reference.pullback(call), expectation.walk
+    def _gradients(self, at: int, call: Backward, expectation: Expectation, seen: StepObservation) -> Violation | None:
+        due, traversal = self.reference.pullback(call), expectation.traversal
         for leaf, got in seen.gradients.items():
             held = self.tape.held.get(leaf)
-            if leaf not in walk.into:
+            if leaf not in traversal.must_accumulate:
                 known = unchanged(held, got) or self._is_anothers(leaf, call)
-                if not known and not self._complete(call, leaf, held, got, walk):
+                if not known and not self._complete(call, leaf, held, got, traversal):
                     return self._stray(at, leaf, held, got, expectation)
                 continue
-            contribution = due.get(self.reference.slot(leaf), np.zeros_like(self.reference.values[leaf]))
+            contribution = due.get(self.reference.edge(leaf), np.zeros_like(self.reference.values[leaf]))
             before = "accumulation/first" if held is None else "accumulation/adds"
-            if leaf not in walk.leaves:
+            if leaf not in traversal.leaves:
                 before = "hooks/retained" if leaf in self.reference.retained else "functional/inputs-only"
             if got is None:
                 if held is None and self._negligible(call, leaf, contribution):
@@ -77,13 +77,13 @@ class Holdings:
                 form, due_form = f"a gradient of shape {got.value.shape}, {got.dtype}", f"shape {contribution.shape}"
                 return self._differs("gradients/form", at, leaf, form, f"{due_form}, {dtype}", call)
             violation = self._compare(at, call, leaf, seen, contribution, expectation, before)
-            if not violation and leaf in walk.leaves:
+            if not violation and leaf in traversal.leaves:
                 violation = self._object(at, call, leaf, held, got)
             if violation:
                 return violation
-        return self._shared(at, seen, walk)
+        return self._shared(at, seen, traversal)
 
-    def _is_anothers(self, leaf: Ref, call: Walking) -> bool:
+    def _is_anothers(self, leaf: Ref, call: BackwardCall) -> bool:
         """Whether a leaf holds an object that was assigned to, or taken from, another value that may be added to."""
         held = self.tape.held.get(leaf)
         if held is None or held.memory is None:
@@ -91,11 +91,13 @@ class Holdings:
         others = (g for r, g in self.tape.held.items() if r != leaf)
         return any(g is not None and g.memory == held.memory for g in others)
 
-    def _complete(self, call: Walking, leaf: Ref, held: Gradient | None, got: Gradient | None, walk: Walk) -> bool:
+    def _complete(
+        self, call: BackwardCall, leaf: Ref, held: Gradient | None, got: Gradient | None, traversal: Traversal
+    ) -> bool:
         """Whether a value that a call may add to holds its old gradient and the whole contribution."""
-        if leaf not in walk.into | walk.maybe or got is None:
+        if leaf not in traversal.must_accumulate | traversal.may_accumulate or got is None:
             return False
-        contribution = self.reference.pullback(call).get(self.reference.slot(leaf))
+        contribution = self.reference.pullback(call).get(self.reference.edge(leaf))
         if contribution is None or got.value.shape != contribution.shape:
             return contribution is None and not got.value.any()
         want = contribution if held is None else held.value + contribution
@@ -128,7 +130,7 @@ class Holdings:
         at: int,
         call: Backward,
         leaf: Ref,
-        seen: Seen,
+        seen: StepObservation,
         contribution: np.ndarray,
         expectation: Expectation,
         before: str,
@@ -141,16 +143,16 @@ class Holdings:
         bound = self._bound(call, leaf, held, want)
         if (np.abs(got.value - want) <= bound).all():
             return None
-        alone = expectation.walk.alone
-        rule, op = ("gradients/op", expectation.walk.nodes[0].op) if alone else ("gradients/graph", None)
+        alone = expectation.traversal.alone
+        rule, op = ("gradients/op", expectation.traversal.nodes[0].op) if alone else ("gradients/graph", None)
         rule = self._blamed(expectation, rule)
         gradients = values_of(self.tape.held), values_of(seen.gradients)
         diagnosis = diagnose(self.reference, call, leaf, *gradients, alone)
         if diagnosis and self.applies(diagnosis.rule) and rule in ("gradients/op", "gradients/graph", "training/loop"):
             rule = diagnosis.rule
-        if leaf not in expectation.walk.leaves:
+        if leaf not in expectation.traversal.leaves:
             rule = before
-        derived = derived_op(expectation.walk)
+        derived = derived_op(expectation.traversal)
         blamed = {"gradients/op": op, "higher/op": derived, "higher/op-third": derived}
         allowed: tuple[tuple[str, str], ...] = (("returns with the right gradient", before),)
         if Kind.MODIFIED in expectation.raises:
@@ -177,20 +179,20 @@ class Holdings:
         modules = ("recurrent/gradient", "networks/gradient")
         return next((s for s in modules if s in expectation.exercises and self.applies(s)), rule)
 
-    def _negligible(self, call: Walking, leaf: Ref, contribution: np.ndarray) -> bool:
+    def _negligible(self, call: BackwardCall, leaf: Ref, contribution: np.ndarray) -> bool:
         """Whether a contribution is zero but for the rounding of the reference itself."""
         if not contribution.any():
             return True
         return bool((np.abs(contribution) <= self._slack(call, leaf)).all())
 
-    def _slack(self, call: Walking, ref: Ref) -> np.ndarray:
+    def _slack(self, call: BackwardCall, ref: Ref) -> np.ndarray:
         """How far rounding may take what a call contributes to a value."""
-        return self._slack_of(call, self.reference.slot(ref))
+        return self._slack_of(call, self.reference.edge(ref))
 
-    def _slack_of(self, call: Walking, slot: Ref) -> np.ndarray:
-        return gradient_bound(self.reference, call, slot, self.dtype)
+    def _slack_of(self, call: BackwardCall, edge: Ref) -> np.ndarray:
+        return gradient_bound(self.reference, call, edge, self.dtype)
 
-    def _bound(self, call: Walking, leaf: Ref, held: Gradient | None, want: np.ndarray) -> np.ndarray:
+    def _bound(self, call: BackwardCall, leaf: Ref, held: Gradient | None, want: np.ndarray) -> np.ndarray:
         bound = self._slack(call, leaf)
         if held is not None:
             eps = np.finfo(self.dtype).eps
@@ -203,7 +205,7 @@ class Holdings:
         """A leaf that the call does not reach, whose gradient changed all the same."""
         rule = "accumulation/unreached"
         if not self.reference.requires_grad[leaf]:
-            rule = "modes/frozen-leaf" if leaf in expectation.walk.reached else "accumulation/constant"
+            rule = "modes/frozen-leaf" if leaf in expectation.traversal.must_reach else "accumulation/constant"
         elif "detach/blocks" in expectation.exercises:
             rule = "detach/blocks"
         seen = (
@@ -220,7 +222,7 @@ class Holdings:
             held=None if held is None else held.value, got=None if got is None else got.value,
         )  # fmt: skip
 
-    def _shared(self, at: int, seen: Seen, walk: Walk) -> Violation | None:
+    def _shared(self, at: int, seen: StepObservation, traversal: Traversal) -> Violation | None:
         owner: dict[int, Ref] = {}
         for leaf, gradient in seen.gradients.items():
             if gradient is None or gradient.identity is None or not gradient.value.size:
@@ -231,14 +233,14 @@ class Holdings:
                 return Violation(
                     "accumulation/own-object", at, f"{name[other]} and {name[leaf]} hold the same gradient object",
                     (("each leaf holds an object of its own", "accumulation/own-object"),), leaf,
-                    _meeting(walk, other, leaf),
+                    _meeting(traversal, other, leaf),
                     partner=other,
                 )  # fmt: skip
         return None
 
     def _were_one(self, one: Ref, other: Ref) -> bool:
         """Whether two leaves held the same object before: the program assigned it to both."""
-        if other in self.reference.one_with([one]):
+        if other in self.reference.same_objects([one]):
             return True
         held = self.tape.held.get(one), self.tape.held.get(other)
         return all(g is not None and g.identity is not None for g in held) and held[0].identity == held[1].identity  # type: ignore[union-attr]
@@ -256,12 +258,12 @@ def unchanged(held: Gradient | None, got: Gradient | None) -> bool:
     return held.value.shape == got.value.shape and np.array_equal(held.value, got.value, equal_nan=True)
 
 
-def _meeting(walk: Walk, one: Ref, other: Ref) -> str | None:
+def _meeting(traversal: Traversal, one: Ref, other: Ref) -> str | None:
     """The op in which two leaves first meet on the way to the roots."""
     reach: dict[Ref, set[Ref]] = {}
-    for node in reversed(walk.nodes):
-        met = {leaf for slot in node.args for leaf in reach.get(slot, {slot})} & {one, other}
-        reach.update(dict.fromkeys(node.record.outs, met))
+    for node in reversed(traversal.nodes):
+        met = {leaf for edge in node.args for leaf in reach.get(edge, {edge})} & {one, other}
+        reach.update(dict.fromkeys(node.entry.outs, met))
         if len(met) == 2:
             return node.op
     return None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from autograd_conformance.programs.language import Backward, Hook, Ref, Walking
-from autograd_conformance.programs.observations import Fired, Seen
+from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
+from autograd_conformance.programs.observations import HookCall, StepObservation
 from autograd_conformance.reference.bounds import close, gradient_bound
 from autograd_conformance.rules.judge.gradients import HUGE, Holdings
 from autograd_conformance.rules.judge.violation import Violation
@@ -14,19 +14,19 @@ from autograd_conformance.rules.tape.graph import Expectation
 class Watching(Holdings):
     """The checks of hooks."""
 
-    def _hooks(self, at: int, call: Walking, expectation: Expectation, seen: Seen) -> Violation | None:
+    def _hooks(self, at: int, call: BackwardCall, expectation: Expectation, seen: StepObservation) -> Violation | None:
         """What the hooks saw of a call that returned."""
-        reference, walk = self.reference, expectation.walk
+        reference, traversal = self.reference, expectation.traversal
         if not reference.hooks and not reference.after and not seen.fired:
             return None
         due = dict(reference.firings(call))
-        surely = {handle for handle, _ in self.tape.hooks_on(walk.called - reference.doubtful)}
-        maybe = {handle for handle, _ in self.tape.hooks_on(walk.near | walk.called)}
+        surely = {handle for handle, _ in self.tape.hooks_on(traversal.must_fire - reference.rebased)}
+        maybe = {handle for handle, _ in self.tape.hooks_on(traversal.may_fire | traversal.must_fire)}
         after: set[Ref] = set()
         if isinstance(call, Backward):
-            reached = walk.reached | walk.near
-            maybe |= {handle for slot in reached for handle, _ in reference.after.get(slot, ())}
-            after = {handle for leaf in walk.leaves for handle, _ in reference.after.get(reference.slot(leaf), ())}
+            reached = traversal.must_reach | traversal.may_fire
+            maybe |= {handle for edge in reached for handle, _ in reference.after.get(edge, ())}
+            after = {handle for leaf in traversal.leaves for handle, _ in reference.after.get(reference.edge(leaf), ())}
         counts: dict[Ref, int] = {}
         for fired in seen.fired:
             counts[fired.hook] = counts.get(fired.hook, 0) + 1
@@ -42,13 +42,13 @@ class Watching(Holdings):
                 return self._hook("hooks/called", at, handle, "the hook was not called", "the hook is called", call)
         contributed = self.reference.pullback(call)
         for handle in sorted(after):
-            value = contributed.get(reference.slot(self.program[handle.at].target))  # type: ignore[union-attr]
+            value = contributed.get(reference.edge(self.program[handle.at].target))  # type: ignore[union-attr]
             if handle not in counts and value is not None and self._matters(call, handle, value):
                 text = "the hook was not called"
                 return self._hook("hooks/accumulated", at, handle, text, "the hook is called", call)
         return self._what_they_saw(at, call, seen, due, surely, after) or self._order(at, call, seen, surely)
 
-    def _matters(self, call: Walking, handle: Ref, value: np.ndarray) -> bool:
+    def _matters(self, call: BackwardCall, handle: Ref, value: np.ndarray) -> bool:
         """A gradient that is zero throughout may stay undefined."""
         return bool(value.any()) and bool(np.abs(value).max() > 1e-12)
 
@@ -57,7 +57,13 @@ class Watching(Holdings):
         return all(handle != other for entries in on for other, _ in entries)
 
     def _what_they_saw(
-        self, at: int, call: Walking, seen: Seen, due: dict[Ref, np.ndarray], surely: set[Ref], after: set[Ref]
+        self,
+        at: int,
+        call: BackwardCall,
+        seen: StepObservation,
+        due: dict[Ref, np.ndarray],
+        surely: set[Ref],
+        after: set[Ref],
     ) -> Violation | None:
         for fired in seen.fired:
             step = self.program[fired.hook.at]
@@ -78,17 +84,17 @@ class Watching(Holdings):
                 )  # fmt: skip
         return None
 
-    def _agrees(self, call: Walking, fired: Fired, step: Hook, want: np.ndarray) -> bool:
+    def _agrees(self, call: BackwardCall, fired: HookCall, step: Hook, want: np.ndarray) -> bool:
         if fired.value is None:
             return not self._matters(call, fired.hook, want)
         if fired.value.shape != want.shape:
             return False
         if close(fired.value, want, self.dtype) or not np.abs(want).max() < HUGE:
             return True
-        bound = gradient_bound(self.reference, call, self.reference.slot(step.target), self.dtype, fired.hook)
+        bound = gradient_bound(self.reference, call, self.reference.edge(step.target), self.dtype, fired.hook)
         return bool((np.abs(fired.value - want) <= bound).all())
 
-    def _order(self, at: int, call: Walking, seen: Seen, surely: set[Ref]) -> Violation | None:
+    def _order(self, at: int, call: BackwardCall, seen: StepObservation, surely: set[Ref]) -> Violation | None:
         """Hooks of one value are called in the order in which they were registered."""
         place = {fired.hook: n for n, fired in enumerate(seen.fired)}
         for entries in self.reference.hooks.values():
@@ -99,7 +105,7 @@ class Watching(Holdings):
                 return self._hook("hooks/order", at, handle, text, "in the order of their registration", call)
         return None
 
-    def _hook(self, rule: str, at: int, handle: Ref, seen: str, due: str, call: Walking) -> Violation | None:
+    def _hook(self, rule: str, at: int, handle: Ref, seen: str, due: str, call: BackwardCall) -> Violation | None:
         step = self.program[handle.at]
         assert isinstance(step, Hook)
         return self._differs(rule, at, step.target, seen, due, call)

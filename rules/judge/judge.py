@@ -18,23 +18,23 @@ from autograd_conformance.programs.language import (
     Detach,
     DetachInPlace,
     Grad,
-    Held,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Optimizer,
     Program,
+    ReadGrad,
     RemoveHook,
-    RequiresGrad,
     RetainGrad,
+    SetRequiresGrad,
     Step,
-    Write,
     ZeroGrad,
 )
-from autograd_conformance.programs.observations import NotRun, Observation, Raised, Returned, Seen
+from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped, StepObservation
 from autograd_conformance.reference.observed import adopt, enter, in_domain, leave_out
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.catalogue import RULES, Level, Needs
+from autograd_conformance.rules.catalogue import RULES, Capability, Level
 from autograd_conformance.rules.judge.hooks import Watching
 from autograd_conformance.rules.judge.optimizers import Stepping
 from autograd_conformance.rules.judge.saved_tensors import Keeping
@@ -44,7 +44,9 @@ from autograd_conformance.rules.judge.violation import Judgement, Violation, op_
 from autograd_conformance.rules.tape.graph import Expectation
 
 
-def judge(program: Program, observation: Observation, reference: Reference, claims: Collection[Needs]) -> Judgement:
+def judge(
+    program: Program, observation: Observation, reference: Reference, claims: Collection[Capability]
+) -> Judgement:
     """Judge one observation of one program for a framework that claims `claims`."""
     return _Judge(program, reference, frozenset(claims)).run(observation)
 
@@ -53,16 +55,16 @@ class _Judge(Making, Stepping, Watching, Staying):
     def run(self, observation: Observation) -> Judgement:
         violation, keeping = None, Keeping(self.tape, self.claims, self.exercised)
         for at, (step, seen) in enumerate(zip(self.program, observation, strict=False)):
-            if isinstance(seen.outcome, NotRun) and not self.stateful:
+            if isinstance(seen.outcome, Skipped) and not self.stateful:
                 break
-            if isinstance(seen.outcome, NotRun):
+            if isinstance(seen.outcome, Skipped):
                 self.reference.skip(step)  # it needed a value that an earlier error kept from being made
                 continue
             modes = self.program.mode(at)
             if self.stateful and self.loses_track(step):
                 break
             expectation = self.tape.expect(at, step, modes)
-            unclear = expectation.unclear and isinstance(seen.outcome, Returned)
+            unclear = expectation.unspecified and isinstance(seen.outcome, Returned)
             left_open = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
             for rule in dict.fromkeys((*(() if unclear else expectation.exercises), *left_open)):
                 self.exercised[rule] = self.exercised.get(rule, 0) + 1
@@ -77,12 +79,14 @@ class _Judge(Making, Stepping, Watching, Staying):
 
     def loses_track(self, step: Instruction) -> bool:
         """Whether an instruction uses something of which the rules leave open what it is."""
-        self.lost = self.lost or self.reference.lost or self.reference.memory.unknown(step)
+        self.lost = self.lost or self.reference.unspecified or self.reference.storages.uses_unspecified(step)
         return self.lost
 
     # -- outcomes ------------------------------------------------------------------------------------------------------
 
-    def _instruction(self, at: int, step: Instruction, expectation: Expectation, seen: Seen) -> Violation | None:
+    def _instruction(
+        self, at: int, step: Instruction, expectation: Expectation, seen: StepObservation
+    ) -> Violation | None:
         match seen.outcome:
             case Raised() as raised:
                 if raised.kind not in expectation.raises and self.stateful and not in_domain(self.reference, step):
@@ -119,7 +123,9 @@ class _Judge(Making, Stepping, Watching, Staying):
         observed = f"raised: {raised.kind.value} ({raised.type}: {message[:160]})"
         return Violation(rule, at, observed, self.allowed(expectation), op=op_of(step))
 
-    def _returned(self, at: int, step: Instruction, expectation: Expectation, seen: Seen) -> Violation | None:
+    def _returned(
+        self, at: int, step: Instruction, expectation: Expectation, seen: StepObservation
+    ) -> Violation | None:
         violation = None
         if isinstance(step, (Backward, Grad)):
             violation = self._hooks(at, step, expectation, seen)
@@ -128,7 +134,7 @@ class _Judge(Making, Stepping, Watching, Staying):
         if self.stateful and not violation:
             self.before = dict(self.reference.values) if isinstance(step, WRITING) else {}
             enter(self.reference, at, step, self.program.mode(at), seen)
-            if self.reference.lost:
+            if self.reference.unspecified:
                 return None  # what this made is not known
         if not violation:
             violation = self._values(at, step, expectation, seen)
@@ -136,10 +142,10 @@ class _Judge(Making, Stepping, Watching, Staying):
             adopt(self.reference, at, step, seen)
         return violation
 
-    def _values(self, at: int, step: Instruction, expectation: Expectation, seen: Seen) -> Violation | None:
+    def _values(self, at: int, step: Instruction, expectation: Expectation, seen: StepObservation) -> Violation | None:
         assert isinstance(seen.outcome, Returned)
         match step:
-            case Apply() | Leaf() | Detach() | Held():
+            case Apply() | Leaf() | Detach() | ReadGrad():
                 return self._made(at, step, seen.outcome.values)
             case Grad():
                 return self._functional(at, step, expectation, seen)
@@ -149,13 +155,13 @@ class _Judge(Making, Stepping, Watching, Staying):
                 return self._stepped(at, step, seen.outcome.values, seen) or self._others(at, step, seen)
             case Clip():
                 return self._clipped(at, step, seen)
-            case Write():
+            case InPlace():
                 return self._written(at, step, seen)
             case ZeroGrad():
                 return self._cleared(at, step, seen)
             case DetachInPlace():
                 return self._kept_all(at, step, seen) or self._cut_off(at, step, seen)
-            case RequiresGrad() | RetainGrad() | Hook() | RemoveHook() | Optimizer():
+            case SetRequiresGrad() | RetainGrad() | Hook() | RemoveHook() | Optimizer():
                 return self._kept_all(at, step, seen)
             case _:
                 return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.programs.language import Clip, Instruction, Ref, Step
-from autograd_conformance.programs.observations import Gradient, Seen
+from autograd_conformance.programs.observations import Gradient, StepObservation
 from autograd_conformance.programs.operands import grouped
 from autograd_conformance.reference.optimizers import LeafState, slack, stepped
 from autograd_conformance.reference.staging.derivatives import Array
@@ -25,8 +25,8 @@ else:
 class Stepping(Base):
     """The checks of steps and of clipped gradients."""
 
-    def _stepped(self, at: int, step: Step, values: tuple, seen: Seen) -> Violation | None:
-        owners = [self.reference.memory.owner(leaf) for leaf in step.leaves]
+    def _stepped(self, at: int, step: Step, values: tuple, seen: StepObservation) -> Violation | None:
+        owners = [self.reference.storages.storage(leaf) for leaf in step.leaves]
         if len(set(owners)) < len(owners):
             self.lost = True  # one memory, moved as often as there are leaves in it
             return None
@@ -95,18 +95,18 @@ class Stepping(Base):
 
     def _moved_along(self, leaf: Ref, step: Step, got: Gradient | None) -> bool:
         """Whether a gradient lies in the memory of a leaf that was stepped, and is what that is now."""
-        memory, held = self.reference.memory, self.reference.objects.get(leaf)
-        if held is None or got is None or memory.owner(held) not in map(memory.owner, step.leaves):
+        storages, held = self.reference.storages, self.reference.grads.get(leaf)
+        if held is None or got is None or storages.storage(held) not in map(storages.storage, step.leaves):
             return False
         want = self.reference.values[held]
         return got.value.shape == want.shape and np.allclose(got.value, want, 256 * np.finfo(self.dtype).eps)
 
-    def _clipped(self, at: int, step: Clip, seen: Seen) -> Violation | None:
+    def _clipped(self, at: int, step: Clip, seen: StepObservation) -> Violation | None:
         rule, eps = "optimizers/clips", np.finfo(self.dtype).eps
-        owners = {self.reference.memory.owner(held) for held in map(self.reference.objects.get, step.leaves) if held}
+        owners = {self.reference.storages.storage(held) for held in map(self.reference.grads.get, step.leaves) if held}
         for leaf, got in seen.gradients.items():
-            held, place = self.tape.held.get(leaf), self.reference.objects.get(leaf)
-            if held is None or place is None or self.reference.memory.owner(place) not in owners:
+            held, place = self.tape.held.get(leaf), self.reference.grads.get(leaf)
+            if held is None or place is None or self.reference.storages.storage(place) not in owners:
                 if not unchanged(held, got):
                     return self._clips_wrong(at, leaf, "other leaves keep their gradients", step)
                 continue

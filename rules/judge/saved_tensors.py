@@ -13,32 +13,32 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.row import Aliases
+from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
     Backward,
+    BackwardCall,
+    Delete,
     DetachInPlace,
-    Drop,
     Grad,
-    Held,
+    InPlace,
     Instruction,
+    ReadGrad,
     Ref,
-    Walking,
-    Write,
     ZeroGrad,
 )
-from autograd_conformance.programs.observations import Returned, Seen
-from autograd_conformance.rules.catalogue import RULES, Needs
+from autograd_conformance.programs.observations import Returned, StepObservation
+from autograd_conformance.rules.catalogue import RULES, Capability
 from autograd_conformance.rules.judge.violation import Violation
-from autograd_conformance.rules.tape.graph import Expectation, Node, Walk
+from autograd_conformance.rules.tape.graph import Expectation, Node, Traversal
 from autograd_conformance.rules.tape.model import Tape
 
 Shares = frozenset[int]
 """What some instructions saved, by their numbers."""
 
 NONE: Shares = frozenset()
-LETTING_GO = (Drop, ZeroGrad, AssignGrad)
+LETTING_GO = (Delete, ZeroGrad, AssignGrad)
 CREATED = "create_graph"
 
 Kind = tuple[str, tuple[str, ...]]
@@ -109,7 +109,7 @@ class Ledger:
 class Keeping:
     """The judge's side of the ledger; `exercised` counts the rules that are put to the test."""
 
-    def __init__(self, tape: Tape, claims: Collection[Needs], exercised: dict[str, int]) -> None:
+    def __init__(self, tape: Tape, claims: Collection[Capability], exercised: dict[str, int]) -> None:
         self.tape, self.reference = tape, tape.reference
         self.claims, self.exercised = claims, exercised
         self.ledger = Ledger()
@@ -117,7 +117,7 @@ class Keeping:
         self.lingering = 0
         self.done: set[Kind] = set()
 
-    def check(self, at: int, step: Instruction, expectation: Expectation, seen: Seen) -> Violation | None:
+    def check(self, at: int, step: Instruction, expectation: Expectation, seen: StepObservation) -> Violation | None:
         """Whether as many saved tensors are alive as may be, after an instruction that did what it may; the tape has
         not yet gone on.
         """
@@ -129,14 +129,14 @@ class Keeping:
         for ref, gradient in seen.gradients.items():
             if gradient is None:
                 self.ledger.held.pop(ref, None)
-        if isinstance(step, (*LETTING_GO, Backward, Grad, Write, DetachInPlace)):
+        if isinstance(step, (*LETTING_GO, Backward, Grad, InPlace, DetachInPlace)):
             dropped = self.ledger.forget()
             gone = dropped if isinstance(step, LETTING_GO) else gone
             self.lingering += sum(share.most for share in dropped if share.failed)
         low, high = self.ledger.bounds()
-        recorded = isinstance(step, Write) or (isinstance(step, Walking) and step.create_graph)
+        recorded = isinstance(step, InPlace) or (isinstance(step, BackwardCall) and step.create_graph)
         if recorded and seen.saved >= low:
-            op = step.op if isinstance(step, Write) else CREATED
+            op = step.op if isinstance(step, InPlace) else CREATED
             self.ledger.shares[at] = Share(op, max(0, seen.saved - high), seen.saved - low, True)
         elif not low <= seen.saved <= high:
             self.saved = None
@@ -146,7 +146,9 @@ class Keeping:
 
     # -- following ----------------------------------------------------------------------------------------------------
 
-    def _follow(self, at: int, step: Instruction, expectation: Expectation, seen: Seen, count: int) -> list[Share]:
+    def _follow(
+        self, at: int, step: Instruction, expectation: Expectation, seen: StepObservation, count: int
+    ) -> list[Share]:
         """Take an instruction, after which there are `count` more, into the ledger; what it surely released."""
         ledger = self.ledger
         match step:
@@ -154,15 +156,15 @@ class Keeping:
                 return self._walked(at, step, expectation, seen)
             case Apply() if isinstance(seen.outcome, Returned):
                 self._applied(at, step, count)
-            case Held(leaf) if isinstance(seen.outcome, Returned):
+            case ReadGrad(leaf) if isinstance(seen.outcome, Returned):
                 ledger.keeps[Ref(at)] = ledger.held.get(leaf, NONE)
             case AssignGrad(leaf, value) if isinstance(seen.outcome, Returned) and value is not None:
                 ledger.held[leaf] = ledger.keeps.get(value, NONE)
-            case Write() if isinstance(seen.outcome, Returned):
+            case InPlace() if isinstance(seen.outcome, Returned):
                 self._written(at, step)
             case DetachInPlace(target) if isinstance(seen.outcome, Returned):
                 ledger.leads.pop(target, None)
-            case Drop(values) if isinstance(seen.outcome, Returned):
+            case Delete(values) if isinstance(seen.outcome, Returned):
                 for ref in values:
                     ledger.keeps.pop(ref, None)
                     ledger.leads.pop(ref, None)
@@ -176,31 +178,31 @@ class Keeping:
         own = NONE | {at}
         for k in range(step.results):
             ref = Ref(at, k)
-            graph = requires[ref] or row_of(step.op).aliases is not Aliases.NEVER  # a view may keep its base
+            graph = requires[ref] or row_of(step.op).aliases is not Certainty.NEVER  # a view may keep its base
             ledger.keeps[ref] = ledger.kept(step.args) | own if graph else own
             if requires[ref]:
-                flows = (ledger.leads.get(r, NONE) for r in step.args if requires[r])
-                ledger.leads[ref] = NONE.union(own if step.results == 1 else NONE, *flows)
+                needs_input_grad = (ledger.leads.get(r, NONE) for r in step.args if requires[r])
+                ledger.leads[ref] = NONE.union(own if step.results == 1 else NONE, *needs_input_grad)
 
-    def _written(self, at: int, step: Write) -> None:
+    def _written(self, at: int, step: InPlace) -> None:
         """A write becomes part of the history of all that shares memory with its target, and may cut off another."""
-        ledger, memory = self.ledger, self.reference.memory
-        users = {step.target, *memory.users_of(step.target), *memory.relatives(step.target)}
+        ledger, storages = self.ledger, self.reference.storages
+        users = {step.target, *storages.aliases(step.target), *storages.view_family(step.target)}
         history = ledger.kept((*users, *step.args)) | {at}
         for ref in users:
             ledger.leads.pop(ref, None)
             if ref in ledger.keeps or ref == step.target:
                 ledger.keeps[ref] = history
-        for holder in self.reference.objects:  # what is held may be what is written to
+        for holder in self.reference.grads:  # what is held may be what is written to
             ledger.held[holder] = ledger.held.get(holder, NONE) | history
 
-    def _walked(self, at: int, call: Walking, expectation: Expectation, seen: Seen) -> list[Share]:
+    def _walked(self, at: int, call: BackwardCall, expectation: Expectation, seen: StepObservation) -> list[Share]:
         """A call releases what it walks, unless it retains it; with create_graph, gradients lead to what it walks."""
-        ledger, walk = self.ledger, expectation.walk
+        ledger, traversal = self.ledger, expectation.traversal
         returned = isinstance(seen.outcome, Returned)
         if call.create_graph:
             history = ledger.kept(call.roots) | {at}
-            for ref in walk.into | walk.maybe:
+            for ref in traversal.must_accumulate | traversal.may_accumulate:
                 ledger.held[ref] = ledger.held.get(ref, NONE) | history
             values = seen.outcome.values if isinstance(seen.outcome, Returned) else ()
             ledger.keeps.update({Ref(at, k): history for k, value in enumerate(values) if value is not None})
@@ -209,31 +211,33 @@ class Keeping:
         elif call.retains:
             return []
         surely = (
-            [node.at for node in walk.nodes if self._is_whole(node, call, walk)] if returned and self.tape.frees else []
+            [node.at for node in traversal.nodes if self._is_whole(node, call, traversal)]
+            if returned and self.tape.frees
+            else []
         )
-        ledger.doubt(node.at for node in (*walk.nodes, *walk.perhaps))
+        ledger.doubt(node.at for node in (*traversal.nodes, *traversal.maybe_nodes))
         return ledger.gone(dict.fromkeys(surely))
 
-    def _is_whole(self, node: Node, call: Walking, walk: Walk) -> bool:
+    def _is_whole(self, node: Node, call: BackwardCall, traversal: Traversal) -> bool:
         """Whether a call walks all that an op recorded: each of several results, and of several operands of which only
         some lead to inputs that are asked for, may have a part of its own.
         """
         share = self.ledger.shares.get(node.at)
-        if share is None or share.derived or not all(out in walk.reached for out in node.record.outs):
+        if share is None or share.derived or not all(out in traversal.must_reach for out in node.entry.outs):
             return False
         if call.inputs is None:
             return True
-        ends = {self.reference.slot(r) for r in call.inputs}.union(*(each.record.outs for each in walk.nodes))
-        operands = zip(node.record.args, node.record.flows, strict=True)
-        return all(slot in ends for slot, flows in operands if flows)
+        ends = {self.reference.edge(r) for r in call.inputs}.union(*(each.entry.outs for each in traversal.nodes))
+        operands = zip(node.entry.args, node.entry.needs_input_grad, strict=True)
+        return all(edge in ends for edge, needs_input_grad in operands if needs_input_grad)
 
     # -- judging ------------------------------------------------------------------------------------------------------
 
-    def _exercise(self, step: Instruction, expectation: Expectation, seen: Seen, gone: list[Share]) -> None:
+    def _exercise(self, step: Instruction, expectation: Expectation, seen: StepObservation, gone: list[Share]) -> None:
         """Count the rules that an instruction put to the test."""
         rules = []
-        if isinstance(step, Walking) and isinstance(seen.outcome, Returned) and step.retains:
-            shares = (self.ledger.shares.get(node.at) for node in expectation.walk.nodes)
+        if isinstance(step, BackwardCall) and isinstance(seen.outcome, Returned) and step.retains:
+            shares = (self.ledger.shares.get(node.at) for node in expectation.traversal.nodes)
             rules += ["memory/retained"] if any(share is not None and share.least for share in shares) else []
         if isinstance(step, LETTING_GO) and any(share.failed for share in gone):
             rules.append("memory/after-error")
@@ -246,11 +250,11 @@ class Keeping:
                 self.exercised[rule] = self.exercised.get(rule, 0) + 1
 
     def _violation(
-        self, at: int, step: Instruction, seen: Seen, gone: list[Share], low: int, high: int
+        self, at: int, step: Instruction, seen: StepObservation, gone: list[Share], low: int, high: int
     ) -> Violation | None:
         """The rule that says how many saved tensors there may be, where there is one."""
         assert seen.saved is not None
-        if isinstance(step, Walking) and isinstance(seen.outcome, Returned):
+        if isinstance(step, BackwardCall) and isinstance(seen.outcome, Returned):
             rule = "memory/retained" if step.retains else "memory/freed"
         elif isinstance(step, LETTING_GO) and seen.saved > high:
             rule = _released(step, gone)
@@ -272,7 +276,7 @@ class Keeping:
 
 def _released(step: Instruction, gone: list[Share]) -> str:
     """The rule by which something is released."""
-    if isinstance(step, Walking):
+    if isinstance(step, BackwardCall):
         return "memory/freed"
     return "memory/cycle" if any(share.op == CREATED for share in gone) else "memory/dropped"
 

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from autograd_conformance.programs.language import AssignGrad, Backward, Grad, Instruction, Write, ZeroGrad
-from autograd_conformance.programs.observations import Gradient, Raised, Seen
+from autograd_conformance.programs.language import (
+    AssignGrad,
+    Backward,
+    DetachInPlace,
+    Grad,
+    InPlace,
+    Instruction,
+    RetainGrad,
+    SetRequiresGrad,
+    ZeroGrad,
+)
+from autograd_conformance.programs.observations import Gradient, Raised, StepObservation
 from autograd_conformance.programs.operands import made_for
 from autograd_conformance.reference.bounds import close
 from autograd_conformance.rules.judge.gradients import Holdings, unchanged
@@ -16,7 +26,7 @@ from autograd_conformance.rules.tape.model import ON_THE_WAY
 class Staying(Holdings):
     """The checks of what no call brought about."""
 
-    def _assigned(self, at: int, step: AssignGrad, seen: Seen) -> Violation | None:
+    def _assigned(self, at: int, step: AssignGrad, seen: StepObservation) -> Violation | None:
         rule = "accumulation/assigned"
         for leaf, got in seen.gradients.items():
             held = self.tape.held.get(leaf)
@@ -34,7 +44,7 @@ class Staying(Holdings):
                 )
         return None
 
-    def _cleared(self, at: int, step: ZeroGrad, seen: Seen) -> Violation | None:
+    def _cleared(self, at: int, step: ZeroGrad, seen: StepObservation) -> Violation | None:
         rule = "accumulation/zero-to-none" if step.set_to_none else "accumulation/zero-to-zeros"
         rule = "optimizers/clears" if made_for(step, self.program.instructions[:at]) else rule
         for leaf, got in seen.gradients.items():
@@ -56,20 +66,24 @@ class Staying(Holdings):
         cleared = [self.tape.held.get(leaf) for leaf in step.leaves]
         return held is not None and any(c is not None and c.memory == held.memory is not None for c in cleared)
 
-    def _kept_all(self, at: int, step: Instruction, seen: Seen) -> Violation | None:
+    def _kept_all(self, at: int, step: Instruction, seen: StepObservation) -> Violation | None:
         """Whether an instruction that has nothing to do with gradients left them alone."""
-        rule = {"RequiresGrad": "modes/frozen-leaf", "DetachInPlace": "detach/in-place", "RetainGrad": "hooks/retained"}
+        rule: dict[type, str] = {
+            SetRequiresGrad: "modes/frozen-leaf",
+            DetachInPlace: "detach/in-place",
+            RetainGrad: "hooks/retained",
+        }
         for leaf, got in seen.gradients.items():
             if not unchanged(self.tape.held.get(leaf), got):
-                slug = rule.get(type(step).__name__, "hooks/called")
+                slug = rule.get(type(step), "hooks/called")
                 return self._differs(slug, at, leaf, "the leaf's gradient changed", "gradients stay as they were", step)
         return None
 
     def _after_error(
-        self, at: int, step: Instruction, expectation: Expectation, raised: Raised, seen: Seen
+        self, at: int, step: Instruction, expectation: Expectation, raised: Raised, seen: StepObservation
     ) -> Violation | None:
         """What an instruction that raised may leave behind."""
-        if isinstance(step, Write):
+        if isinstance(step, InPlace):
             return self._kept(at, step, seen)
         if not isinstance(step, (Backward, Grad)):
             return None
@@ -77,11 +91,13 @@ class Staying(Holdings):
         rule = "errors/not-torn" if walked else "errors/refusal-keeps-gradients"
         for leaf, got in seen.gradients.items():
             held = self.tape.held.get(leaf)
-            if unchanged(held, got) or (walked and self._complete(step, leaf, held, got, expectation.walk)):
+            if unchanged(held, got) or (walked and self._complete(step, leaf, held, got, expectation.traversal)):
                 continue
-            if walked and (self.reference.slot(leaf) in expectation.walk.ambiguous or self._is_anothers(leaf, step)):
+            if walked and (
+                self.reference.edge(leaf) in expectation.traversal.may_reach or self._is_anothers(leaf, step)
+            ):
                 continue
-            if walked and self.tape.is_unclear(step, expectation.walk):
+            if walked and self.tape.is_unspecified(step, expectation.traversal):
                 self.lost = True  # what it would have given is open, too
                 return None
             due = "its old gradient or the complete new one" if walked else "its old gradient"
@@ -92,12 +108,12 @@ class Staying(Holdings):
                 )  # fmt: skip
         return None
 
-    def _kept(self, at: int, step: Write, seen: Seen) -> Violation | None:
+    def _kept(self, at: int, step: InPlace, seen: StepObservation) -> Violation | None:
         """Whether a write that was refused left the values as they were."""
         rule = "writes/refused-keeps-values"
         for ref, tensor in seen.values.items():
             before = self.reference.values.get(ref)
-            if before is None or ref in self.reference.memory.unsure:
+            if before is None or ref in self.reference.storages.unspecified:
                 continue
             if not np.array_equal(tensor.value, before, equal_nan=True):
                 return self._differs(rule, at, ref, "the refused write changed a value", "values stay", step)

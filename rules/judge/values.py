@@ -7,24 +7,24 @@ from collections.abc import Sequence
 import numpy as np
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.random import CHANCE
-from autograd_conformance.ops.row import Aliases
+from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import (
     Apply,
     Detach,
     DetachInPlace,
     Grad,
-    Held,
+    InPlace,
     Instruction,
     Leaf,
+    ReadGrad,
     Ref,
     Step,
-    Write,
-    records,
+    is_recorded,
 )
-from autograd_conformance.programs.observations import Gradient, Returned, Seen, Tensor
+from autograd_conformance.programs.observations import Gradient, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.reference.bounds import close, forward_bound
-from autograd_conformance.reference.reverse import Slot
+from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge.gradients import HUGE, Holdings, unchanged
 from autograd_conformance.rules.judge.violation import Violation, op_of
@@ -36,13 +36,13 @@ Values = Sequence[Tensor | None]
 class Making(Holdings):
     """The checks of values."""
 
-    def _made(self, at: int, step: Leaf | Apply | Detach | Held, values: Values) -> Violation | None:
+    def _made(self, at: int, step: Leaf | Apply | Detach | ReadGrad, values: Values) -> Violation | None:
         rule = "detach/values" if isinstance(step, Detach) else "gradients/forward"
         rule = "networks/random" if isinstance(step, Apply) and step.op in CHANCE else rule
         for k, tensor in enumerate(values):
             ref = Ref(at, k)
             want = self.reference.values.get(ref)
-            if want is None or tensor is None or ref in self.reference.memory.unsure:
+            if want is None or tensor is None or ref in self.reference.storages.unspecified:
                 continue
             self.strides[ref] = tensor.strides
             violation = (
@@ -63,13 +63,13 @@ class Making(Holdings):
         ref: Ref,
         tensor: Tensor,
         want: np.ndarray,
-        slot: Slot | None = None,
+        edge: GradientEdge | None = None,
     ) -> Violation | None:
         if tensor.value.shape != want.shape:
             return self._differs(rule, at, ref, f"a result of shape {tensor.value.shape}", f"shape {want.shape}", step)
         if close(tensor.value, want, self.dtype) or not np.abs(want).max() < HUGE:
             return None
-        bound = forward_bound(self.reference, ref if slot is None else slot, self.dtype)
+        bound = forward_bound(self.reference, ref if edge is None else edge, self.dtype)
         if bound.shape != want.shape:  # an alias sees only some elements of what was written
             bound = np.full(want.shape, bound.max())
         if (np.abs(tensor.value - want) <= bound).all() or not self.applies(rule):
@@ -92,7 +92,7 @@ class Making(Holdings):
         requires = self.reference.requires_grad[ref]
         if tensor.requires_grad is None or tensor.requires_grad == requires:
             return None
-        if isinstance(step, (Held, Grad)) and requires and not self.reference.depends(ref):
+        if isinstance(step, (ReadGrad, Grad)) and requires and not self.reference.depends(ref):
             self.reference.requires_grad[ref] = False  # the gradient is constant: it need not be recorded
             return None
         about = self._history_rule(at, step, requires)
@@ -104,7 +104,7 @@ class Making(Holdings):
 
     def _history_rule(self, at: int, step: Instruction, requires: bool) -> str:
         """The rule that says whether a result has a history."""
-        if isinstance(step, (Held, Grad)):
+        if isinstance(step, (ReadGrad, Grad)):
             return "higher/differentiable" if requires else "higher/plain-raises"
         if isinstance(step, Detach):
             return "detach/values"
@@ -118,20 +118,20 @@ class Making(Holdings):
         """Whether a result uses the memory that it should."""
         if tensor.memory is None or not self.stateful:
             return None
-        memory = self.reference.memory
-        sources = {memory.ids[memory.owner(r)] for r in operands(step) if memory.owner(r) in memory.ids}
-        shares = isinstance(step, Detach) or (isinstance(step, Apply) and row_of(step.op).aliases is Aliases.SURELY)
+        storages = self.reference.storages
+        sources = {storages.ids[storages.storage(r)] for r in operands(step) if storages.storage(r) in storages.ids}
+        shares = isinstance(step, Detach) or (isinstance(step, Apply) and row_of(step.op).aliases is Certainty.ALWAYS)
         if shares and sources and tensor.memory not in sources:
             due = "the result shares its operand's memory"
             return self._differs("views/shares", at, ref, "the result has memory of its own", due, step)
-        if isinstance(step, Apply) and row_of(step.op).aliases is Aliases.NEVER and tensor.memory in sources:
+        if isinstance(step, Apply) and row_of(step.op).aliases is Certainty.NEVER and tensor.memory in sources:
             due = "the result has memory of its own"
             return self._differs("views/own-memory", at, ref, "the result shares an operand's memory", due, step)
         return None
 
     # -- the functional form ------------------------------------------------------------------------------------------
 
-    def _functional(self, at: int, step: Grad, expectation: Expectation, seen: Seen) -> Violation | None:
+    def _functional(self, at: int, step: Grad, expectation: Expectation, seen: StepObservation) -> Violation | None:
         """The gradients that a functional call returned, and what it left alone."""
         assert isinstance(seen.outcome, Returned)
         for leaf, got in seen.gradients.items():
@@ -145,15 +145,15 @@ class Making(Holdings):
         self, step: Grad, leaf: Ref, held: Gradient | None, got: Gradient | None, expectation: Expectation
     ) -> bool:
         """Only values that retain their gradient get one."""
-        if leaf in expectation.walk.into:
-            due = self.reference.pullback(step).get(self.reference.slot(leaf))
-            return self._complete(step, leaf, held, got, expectation.walk) or due is None or not due.any()
-        return unchanged(held, got) or self._complete(step, leaf, held, got, expectation.walk)
+        if leaf in expectation.traversal.must_accumulate:
+            due = self.reference.pullback(step).get(self.reference.edge(leaf))
+            return self._complete(step, leaf, held, got, expectation.traversal) or due is None or not due.any()
+        return unchanged(held, got) or self._complete(step, leaf, held, got, expectation.traversal)
 
     def _results(self, at: int, step: Grad, values: Values, expectation: Expectation) -> Violation | None:
         due = self.reference.pullback(step)
         for k, (ref, tensor) in enumerate(zip(step.inputs, values, strict=True)):
-            want, out = due.get(self.reference.slot(ref)), Ref(at, k)
+            want, out = due.get(self.reference.edge(ref)), Ref(at, k)
             if tensor is None:
                 if want is not None and want.any() and not (step.allow_unused and self._tiny(want)):
                     text, rule = "the result is none", self._about_input(step, k, values, "functional/value")
@@ -162,8 +162,8 @@ class Making(Holdings):
                     rule = "functional/materialized"
                     return self._differs(rule, at, out, "the result is none", "the result is zeros", step)
                 continue
-            walk, slot = expectation.walk, self.reference.slot(ref)
-            surely_unused = slot not in walk.reached | walk.near
+            traversal, edge = expectation.traversal, self.reference.edge(ref)
+            surely_unused = edge not in traversal.must_reach | traversal.may_fire
             if want is None and not step.materialize_grads and (surely_unused or tensor.value.any()):
                 rule = "functional/unused-none"
                 return self._differs(rule, at, out, "the result is a gradient", "the result is none", step)
@@ -178,7 +178,7 @@ class Making(Holdings):
                 if violation:
                     return violation
             if want is not None and not want.any() and step.materialize_grads and step.create_graph:
-                self.reference.memory.unsure.add(out)  # computed, or made anew in the place of what was unused
+                self.reference.storages.unspecified.add(out)  # computed, or made anew in the place of what was unused
             self.reference.requires_grad[out] = bool(tensor.requires_grad)
         return None
 
@@ -232,13 +232,13 @@ class Making(Holdings):
 
     # -- writes -------------------------------------------------------------------------------------------------------
 
-    def _written(self, at: int, step: Write, seen: Seen) -> Violation | None:
+    def _written(self, at: int, step: InPlace, seen: StepObservation) -> Violation | None:
         assert isinstance(seen.outcome, Returned)
-        target, memory = step.target, self.reference.memory
-        affected = set(memory.users_of(target))
+        target, storages = step.target, self.reference.storages
+        affected = set(storages.aliases(target))
         for ref, tensor in seen.values.items():
             want = self.reference.values[ref]
-            if ref in memory.unsure or ref not in affected:
+            if ref in storages.unspecified or ref not in affected:
                 continue
             rule = "writes/value" if ref == target else "writes/aliases"
             violation = self._value(at, step, rule, ref, tensor, want, self.reference.latest)
@@ -251,15 +251,15 @@ class Making(Holdings):
         if left is not None and left.requires_grad not in (None, requires):
             words = ("requires grad", "requires no grad")
             got, due = words if left.requires_grad else words[::-1]
-            recorded = records(self.program.mode(at))
+            recorded = is_recorded(self.program.mode(at))
             rule = "writes/requires-grad" if recorded else "modes/unrecorded-write"
             return self._differs(rule, at, target, f"the target {got}", f"the target {due}", step)
         return None
 
-    def _cut_off(self, at: int, step: DetachInPlace, seen: Seen) -> Violation | None:
+    def _cut_off(self, at: int, step: DetachInPlace, seen: StepObservation) -> Violation | None:
         """Whether a value that was detached in place is what it was, without its history."""
         rule, target, left = "detach/in-place", step.target, seen.values.get(step.target)
-        if left is None or target in self.reference.memory.unsure or not self.applies(rule):
+        if left is None or target in self.reference.storages.unspecified or not self.applies(rule):
             return None
         want = self.reference.values[target]
         if not np.array_equal(left.value, want, equal_nan=True):
@@ -269,11 +269,11 @@ class Making(Holdings):
             return self._differs(rule, at, target, "the target requires grad", "the target requires no grad", step)
         return None
 
-    def _others(self, at: int, step: Write | Step, seen: Seen) -> Violation | None:
+    def _others(self, at: int, step: InPlace | Step, seen: StepObservation) -> Violation | None:
         """Whether a write changed nothing but what shares memory with its targets."""
-        memory = self.reference.memory
+        storages = self.reference.storages
         targets = step.leaves if isinstance(step, Step) else (step.target,)
-        affected = {user for target in targets for user in memory.users_of(target)} | memory.unsure
+        affected = {user for target in targets for user in storages.aliases(target)} | storages.unspecified
         for ref, tensor in seen.values.items():
             before = self.before.get(ref)
             if ref in affected or before is None or np.array_equal(tensor.value, before, equal_nan=True):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from autograd_conformance.programs.language import Apply, Instruction, Ref, Write
+from autograd_conformance.programs.language import Apply, InPlace, Instruction, Ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,15 @@ class Violation:
 class Judgement:
     """The verdict on one program: the first violation, if any, and how often each rule was put to the test.
 
-    `lost` says that judging ended before the program did, because it went on with something that the rules leave open.
+    `unspecified` says that judging ended before the program did, because it went on with something that the rules
+    leave open.
     """
 
     violation: Violation | None
     exercised: Mapping[str, int]
-    lost: bool = False
+    unspecified: bool = False
 
 
 def op_of(step: Instruction) -> str | None:
     """The op that an instruction applies, if it does."""
-    return step.op if isinstance(step, (Apply, Write)) else None
+    return step.op if isinstance(step, (Apply, InPlace)) else None

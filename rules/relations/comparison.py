@@ -6,7 +6,15 @@ from itertools import combinations
 
 import numpy as np
 from autograd_conformance.programs.language import Backward, Grad, Program, Ref, ZeroGrad
-from autograd_conformance.programs.observations import Gradient, NotRun, Observation, Raised, Returned, Seen, Tensor
+from autograd_conformance.programs.observations import (
+    Gradient,
+    Observation,
+    Raised,
+    Returned,
+    Skipped,
+    StepObservation,
+    Tensor,
+)
 from autograd_conformance.reference.bounds import EPSILON, gradient_bound, working_dtype
 from autograd_conformance.reference.observed import take
 from autograd_conformance.reference.reference import Reference
@@ -30,7 +38,7 @@ def form(found: Found) -> str:
     return f"a {found.dtype} of shape {found.value.shape}{flag}"
 
 
-def told(seen: Seen) -> str:
+def told(seen: StepObservation) -> str:
     """What an instruction did, in words."""
     match seen.outcome:
         case Raised(kind, error):
@@ -49,7 +57,7 @@ def last(program: Program, observation: Observation, ref: Ref) -> Found:
     return next((seen.gradients[ref] for seen in reversed(observation) if ref in seen.gradients), None)
 
 
-def fired(seen: Seen) -> dict[Ref, Found]:
+def fired(seen: StepObservation) -> dict[Ref, Found]:
     """What each hook was called with, the last time."""
     return {f.hook: None if f.value is None else Tensor(f.value, f.value.dtype.name, None) for f in seen.fired}
 
@@ -69,15 +77,15 @@ def slack(program: Program, observation: Observation, ref: Ref) -> Array:
     reference.observing = True
     total: Array = np.zeros(())
     for at, (step, seen) in enumerate(zip(program, observation, strict=False)):
-        if isinstance(seen.outcome, NotRun):
+        if isinstance(seen.outcome, Skipped):
             reference.skip(step)
             continue
         if isinstance(step, Backward) and isinstance(seen.outcome, Returned) and ref in reference.values:
             held = seen.gradients.get(ref)
-            total = total + gradient_bound(reference, step, reference.slot(ref), dtype)
+            total = total + gradient_bound(reference, step, reference.edge(ref), dtype)
             total = total + (0.0 if held is None else 2 * EPSILON[dtype] * np.abs(held.value))
         elif isinstance(step, Grad) and at == ref.at:
-            return gradient_bound(reference, step, reference.slot(step.inputs[ref.output]), dtype)
+            return gradient_bound(reference, step, reference.edge(step.inputs[ref.output]), dtype)
         elif isinstance(step, ZeroGrad) and ref in step.leaves:
             total = np.zeros(())
         take(reference, at, step, program.mode(at), seen)

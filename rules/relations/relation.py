@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from autograd_conformance.programs.language import AssignGrad, Grad, Held, Program, Ref, Step, Walking
-from autograd_conformance.programs.observations import Gradient, Observation, Raised, Returned, Seen, Tensor
+from autograd_conformance.programs.language import AssignGrad, BackwardCall, Grad, Program, ReadGrad, Ref, Step
+from autograd_conformance.programs.observations import Gradient, Observation, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.text import names
 from autograd_conformance.reference.bounds import EPSILON, close, working_dtype
 from autograd_conformance.reference.staging.derivatives import Array
@@ -20,7 +20,7 @@ from autograd_conformance.rules.explanation.explain import shown
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.comparison import Found, fired, form, last, same, share_gradients, slack, told
 
-RETURNING = (Held, Grad, Step, AssignGrad)
+RETURNING = (ReadGrad, Grad, Step, AssignGrad)
 """Instructions by which gradients, and so their roundings, become values again."""
 
 
@@ -92,7 +92,11 @@ class _Comparison:
             if _kind(mine) != _kind(its):
                 text = f"{told(mine)}; the second program {told(its)} on line {place + 1}"
                 return self._violation(at, text, "does the same in both programs")
-            if self.related.torn and isinstance(self.related.first[at], Walking) and isinstance(mine.outcome, Raised):
+            if (
+                self.related.torn
+                and isinstance(self.related.first[at], BackwardCall)
+                and isinstance(mine.outcome, Raised)
+            ):
                 return None
             for ref, left, right in self._pairs(at, mine, its):
                 if same(left, right):
@@ -105,7 +109,7 @@ class _Comparison:
                     return None
         return None
 
-    def _pairs(self, at: int, mine: Seen, its: Seen) -> Iterator[tuple[Ref, Found, Found]]:
+    def _pairs(self, at: int, mine: StepObservation, its: StepObservation) -> Iterator[tuple[Ref, Found, Found]]:
         """What is comparable of an instruction: its values, all values after a write, what is held, what hooks saw."""
         if isinstance(mine.outcome, Returned) and isinstance(its.outcome, Returned):
             step = self.related.first[at]
@@ -213,9 +217,9 @@ def shown_of(found: Found) -> str:
 
 def _failed(program: Program, observation: Observation) -> int | None:
     """The first call that did not return."""
-    calls = (at for at, step in enumerate(program) if isinstance(step, Walking))
+    calls = (at for at, step in enumerate(program) if isinstance(step, BackwardCall))
     return next((at for at in calls if not isinstance(observation[at].outcome, Returned)), None)
 
 
-def _kind(seen: Seen) -> object:
+def _kind(seen: StepObservation) -> object:
     return seen.outcome.kind if isinstance(seen.outcome, Raised) else type(seen.outcome)

@@ -6,65 +6,77 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from autograd_conformance.ops.catalogue import WRITES
-from autograd_conformance.ops.tables import Saves
-from autograd_conformance.programs.language import Backward, Grad, Hook, Modes, Ref, RemoveHook, Step, Walking, records
-from autograd_conformance.reference.reverse import MOVE, Slot
+from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.language import (
+    Backward,
+    BackwardCall,
+    Grad,
+    Hook,
+    Modes,
+    Ref,
+    RemoveHook,
+    Step,
+    is_recorded,
+)
+from autograd_conformance.reference.reverse import MOVE, GradientEdge
 from autograd_conformance.reference.staging.derivatives import VJP
-from autograd_conformance.reference.state import is_shadow
-from autograd_conformance.rules.tape.graph import Freed, Node, Walk
+from autograd_conformance.reference.state import is_internal
+from autograd_conformance.rules.tape.graph import Node, Traversal
 from autograd_conformance.rules.tape.recurrence import detaches_state, through_modules
 
 if TYPE_CHECKING:
     from autograd_conformance.rules.tape.model import Tape
 
 
-def exercised(tape: Tape, call: Walking, walk: Walk, modes: Modes) -> tuple[str, ...]:
+def exercised(tape: Tape, call: BackwardCall, traversal: Traversal, modes: Modes) -> tuple[str, ...]:
     """The rules that a call which may return exercises."""
-    rules = ["errors/legal-returns", *_form(tape, call, walk), *_graph(tape, call, walk)]
-    made = {out for n in walk.nodes for out in n.record.outs}
-    slot = tape.reference.slot
-    if any(slot(source) in made for source in tape.detached.values()):
+    rules = ["errors/legal-returns", *_form(tape, call, traversal), *_graph(tape, call, traversal)]
+    made = {out for n in traversal.nodes for out in n.entry.outs}
+    edge = tape.reference.edge
+    if any(edge(source) in made for source in tape.detached.values()):
         rules.append("detach/keeps-source")
-    if tape.refused & (made | {slot(r) for r in call.roots}):
+    if tape.refused & (made | {edge(r) for r in call.roots}):
         rules.append("errors/refusal-keeps-graph")
-    if derived_op(walk):
-        rules.append("higher/op" if order(walk) == 2 else "higher/op-third")
-    if any(node.derivative for node in walk.nodes):
+    if derived_op(traversal):
+        rules.append("higher/op" if order(traversal) == 2 else "higher/op-third")
+    if any(node.derivative for node in traversal.nodes):
         rules.append("higher/differentiable")
-    if modes and not records(modes):
+    if modes and not is_recorded(modes):
         rules.append("modes/backward-anywhere")
     if tape.failed:
         rules.append("errors/goes-on")
     if tape.actions > 1:
         rules.append("sequences/history")
-    if isinstance(call, Backward) and walk.leaves:
-        rules += through_modules(walk.nodes)
-    if detaches_state(tape, walk):
+    if isinstance(call, Backward) and traversal.leaves:
+        rules += through_modules(traversal.nodes)
+    if detaches_state(tape, traversal):
         rules.append("recurrent/detached-state")
-    if _stepped(tape, walk):
+    if _stepped(tape, traversal):
         rules.append("training/loop")
-    rules += [*_written(tape, walk), *_hooked(tape, call, walk), *_lifetime(tape, call, walk)]
+    rules += [*_written(tape, traversal), *_hooked(tape, call, traversal), *_lifetime(tape, call, traversal)]
     return tuple(dict.fromkeys(rules))
 
 
-def _stepped(tape: Tape, walk: Walk) -> bool:
+def _stepped(tape: Tape, traversal: Traversal) -> bool:
     """Whether a call walks what was recorded of a leaf after a step had moved it."""
-    written, owner, steps = tape.reference.memory.written, tape.reference.memory.owner, tape.reference.steps
+    written, owner, steps = tape.reference.storages.versions, tape.reference.storages.storage, tape.reference.steps
     if not tape.moved:
         return False
-    moved = {leaf: at for leaf in walk.leaves if isinstance(steps[at := written.get(owner(leaf), 0)], Step)}
-    return bool(moved) and any(node.at > moved.get(slot, node.at) for node in walk.nodes for slot in node.record.args)
+    moved = {leaf: at for leaf in traversal.leaves if isinstance(steps[at := written.get(owner(leaf), 0)], Step)}
+    return bool(moved) and any(
+        node.at > moved.get(edge, node.at) for node in traversal.nodes for edge in node.entry.args
+    )
 
 
 WEIGHTS = "multiply"
 """What may stand after an op, so that the op's cotangent is differentiable, too."""
 
 
-def derived_op(walk: Walk) -> str | None:
+def derived_op(traversal: Traversal) -> str | None:
     """The op whose derivative by itself, but for weights, a call goes through."""
-    if not any(node.derivative for node in walk.nodes):
+    if not any(node.derivative for node in traversal.nodes):
         return None
-    nodes = (node for node in (*walk.nodes, *walk.perhaps) if not _joins(node))
+    nodes = (node for node in (*traversal.nodes, *traversal.maybe_nodes) if not _joins(node))
     ops = dict.fromkeys(node.op.rpartition(" ")[2] for node in nodes)
     found = [op for op in ops if op != WEIGHTS] or [WEIGHTS]
     return found[0] if len(found) == 1 else None
@@ -72,30 +84,30 @@ def derived_op(walk: Walk) -> str | None:
 
 def _joins(node: Node) -> bool:
     """Whether a node is the sum that a call made of what came to one place from several."""
-    return node.op == "add" and is_shadow(node.record.outs[0])
+    return node.op == "add" and is_internal(node.entry.outs[0])
 
 
-def order(walk: Walk) -> int:
+def order(traversal: Traversal) -> int:
     """How many times an op is differentiated by a call that goes through derivatives of derivatives."""
-    return 1 + max(node.op.count(VJP) for node in (*walk.nodes, *walk.perhaps))
+    return 1 + max(node.op.count(VJP) for node in (*traversal.nodes, *traversal.maybe_nodes))
 
 
-def _form(tape: Tape, call: Walking, walk: Walk) -> list[str]:
+def _form(tape: Tape, call: BackwardCall, traversal: Traversal) -> list[str]:
     """What the call is asked for."""
     rules: list[str] = []
     if isinstance(call, Grad):
         rules += ["functional/value", "functional/no-accumulation"]
-        slots = [tape.reference.slot(r) for r in call.inputs]
+        edges = [tape.reference.edge(r) for r in call.inputs]
         if len(set(call.inputs)) < len(call.inputs):
             rules.append("functional/duplicates")
-        if any(s not in walk.reached | walk.near for s in slots):
+        if any(s not in traversal.must_reach | traversal.may_fire for s in edges):
             rules.append("functional/materialized" if call.materialize_grads else "functional/unused-none")
-        if any(s in tape.reference.producer for s in slots):
+        if any(s in tape.reference.producer for s in edges):
             rules.append("functional/inner-input")
         return rules
-    if walk.leaves:
-        rules += ["gradients/op" if walk.alone else "gradients/graph", "gradients/form"]
-        held = [tape.held.get(leaf) for leaf in walk.leaves]
+    if traversal.leaves:
+        rules += ["gradients/op" if traversal.alone else "gradients/graph", "gradients/form"]
+        held = [tape.held.get(leaf) for leaf in traversal.leaves]
         rules += dict.fromkeys("accumulation/first" if h is None else "accumulation/adds" for h in held)
         if any(h is None for h in held):
             rules.append("accumulation/layout")
@@ -103,118 +115,118 @@ def _form(tape: Tape, call: Walking, walk: Walk) -> list[str]:
             rules.append("accumulation/replaces" if call.create_graph else "accumulation/in-place")
     if call.inputs is not None:
         rules.append("functional/inputs-only")
-    if len(walk.leaves) > 1:
+    if len(traversal.leaves) > 1:
         rules.append("accumulation/own-object")
-        values = [tape.leaves[leaf].value for leaf in walk.leaves if leaf in tape.leaves]
+        values = [tape.leaves[leaf].value for leaf in traversal.leaves if leaf in tape.leaves]
         if len({(v.shape, v.data) for v in values if v.data}) < sum(1 for v in values if v.data):
             rules.append("gradients/equal-leaves")
-    if any(ref in tape.reference.retained for ref in walk.into):
+    if any(ref in tape.reference.retained for ref in traversal.must_accumulate):
         rules.append("hooks/retained")
     if len(call.roots) > 1:
         rules.append("gradients/several-roots")
     if any(ct is not None and any(x != 1 for x in ct.data) for ct in call.cotangents):
         rules.append("gradients/cotangent")
     requires = tape.reference.requires_grad
-    if any(requires[leaf] and leaf not in walk.leaves for leaf in tape.leaves):
+    if any(requires[leaf] and leaf not in traversal.leaves for leaf in tape.leaves):
         rules.append("accumulation/unreached")
-    if any(not requires[leaf] and leaf in walk.reached for leaf in tape.leaves):
+    if any(not requires[leaf] and leaf in traversal.must_reach for leaf in tape.leaves):
         rules.append("modes/frozen-leaf")
     return rules
 
 
-def _graph(tape: Tape, call: Walking, walk: Walk) -> list[str]:
+def _graph(tape: Tape, call: BackwardCall, traversal: Traversal) -> list[str]:
     """What the graph looks like."""
-    rules = ["gradients/fan-out"] if any(n > 1 for n in walk.uses.values()) else []
-    for node in walk.nodes:
-        record = node.record
+    rules = ["gradients/fan-out"] if any(n > 1 for n in traversal.uses.values()) else []
+    for node in traversal.nodes:
+        record = node.entry
         if len(set(record.args)) < len(record.args):
             rules.append("gradients/same-argument")
         if len(record.outs) > 1:
             rules.append("gradients/several-results")
-        if all(record.flows):
+        if all(record.needs_input_grad):
             continue
-        for slot, flows in zip(record.args, record.flows, strict=True):
-            if not flows and slot in tape.leaves:
+        for edge, needs_input_grad in zip(record.args, record.needs_input_grad, strict=True):
+            if not needs_input_grad and edge in tape.leaves:
                 rules.append("accumulation/constant")
-            elif not flows and slot in tape.detached:
+            elif not needs_input_grad and edge in tape.detached:
                 rules.append("detach/blocks")
-            elif not flows and slot in tape.unrecorded:
+            elif not needs_input_grad and edge in tape.unrecorded:
                 rules.append("modes/constant")
     return rules
 
 
-def _written(tape: Tape, walk: Walk) -> list[str]:
+def _written(tape: Tape, traversal: Traversal) -> list[str]:
     rules = []
-    nodes = (*walk.nodes, *walk.perhaps)
-    if any(node.op in WRITES for node in walk.nodes):
+    nodes = (*traversal.nodes, *traversal.maybe_nodes)
+    if any(node.op in WRITES for node in traversal.nodes):
         rules.append("writes/recorded")
-    if any(node.op == MOVE for node in walk.nodes):
+    if any(node.op == MOVE for node in traversal.nodes):
         rules.append("views/history")
-    if tape.reference.memory.written:
-        touched = [node for node in nodes if tape.touched(node)]
-        if any(tape.stale(node) for node in touched):
+    if tape.reference.storages.versions:
+        touched = [node for node in nodes if tape.written_since(node)]
+        if any(tape.version_mismatch(node) for node in touched):
             rules.append("writes/error-or-recorded")
         elif touched:
             rules.append("writes/unsaved-works")
     return rules
 
 
-def _hooked(tape: Tape, call: Walking, walk: Walk) -> list[str]:
+def _hooked(tape: Tape, call: BackwardCall, traversal: Traversal) -> list[str]:
     reference = tape.reference
     if not reference.hooks and not reference.after:
         return []
-    hooks = tape.hooks_on(walk.called)
+    hooks = tape.hooks_on(traversal.must_fire)
     rules = ["hooks/called"] if hooks else []
     if any(hook.effect in ("scale", "replace") for _, hook in hooks):
         rules.append("hooks/result")
-    if any(len(reference.hooks.get(slot, ())) > 1 for slot in walk.called):
+    if any(len(reference.hooks.get(edge, ())) > 1 for edge in traversal.must_fire):
         rules.append("hooks/order")
     removed = [reference.steps[s.handle.at] for s in reference.steps if isinstance(s, RemoveHook)]
-    if any(isinstance(s, Hook) and reference.slot(s.target) in walk.called for s in removed):
+    if any(isinstance(s, Hook) and reference.edge(s.target) in traversal.must_fire for s in removed):
         rules.append("hooks/removed")
-    if any(reference.after.get(leaf) for leaf in walk.leaves) and isinstance(call, Backward):
+    if any(reference.after.get(leaf) for leaf in traversal.leaves) and isinstance(call, Backward):
         rules.append("hooks/accumulated")
     return rules
 
 
-def _lifetime(tape: Tape, call: Walking, walk: Walk) -> list[str]:
+def _lifetime(tape: Tape, call: BackwardCall, traversal: Traversal) -> list[str]:
     rules = []
-    if any(node.walks and not node.freed and node.saves is Saves.SURELY for node in walk.nodes):
+    if any(node.walks and not node.freed and node.saves is Certainty.ALWAYS for node in traversal.nodes):
         rules.append("lifetime/retained-works")
-    if any(node.freed for node in walk.nodes):
+    if any(node.freed for node in traversal.nodes):
         return ["lifetime/nothing-saved", *rules]
-    freed = [node for node in tape.nodes.values() if node.freed is Freed.SURELY]
-    if freed and walk.nodes:
-        slot, producer = tape.reference.slot, tape.reference.producer
-        signatures = {_signature(tape, out) for n in freed for out in n.record.outs[:1]}
-        if any(_signature(tape, slot(root)) in signatures for root in call.roots if slot(root) in producer):
+    freed = [node for node in tape.nodes.values() if node.freed is Certainty.ALWAYS]
+    if freed and traversal.nodes:
+        edge, producer = tape.reference.edge, tape.reference.producer
+        signatures = {_signature(tape, out) for n in freed for out in n.entry.outs[:1]}
+        if any(_signature(tape, edge(root)) in signatures for root in call.roots if edge(root) in producer):
             rules.append("lifetime/rebuilt")
-        elif _joined(tape, walk, freed):
+        elif _joined(tape, traversal, freed):
             rules.append("lifetime/walked-only")
-        elif any(s in walk.leaves for node in freed for s in node.args):
+        elif any(s in traversal.leaves for node in freed for s in node.args):
             rules.append("lifetime/independent")
     return rules
 
 
-def _signature(tape: Tape, slot: Slot) -> int:
+def _signature(tape: Tape, edge: GradientEdge) -> int:
     """A number that two slots share if they were computed by the same ops from the same leaves."""
-    if slot not in tape.signatures:
-        number = tape.reference.producer.get(slot)
-        key: object = slot
+    if edge not in tape.signatures:
+        number = tape.reference.producer.get(edge)
+        key: object = edge
         if number is not None:
-            record = tape.reference.records[number]
+            record = tape.reference.entries[number]
             attrs = record.attrs if record.op != MOVE else number
-            key = (record.op, attrs, record.outs.index(slot), *(_signature(tape, s) for s in record.args))
-        tape.signatures[slot] = tape.kinds.setdefault(key, len(tape.kinds))
-    return tape.signatures[slot]
+            key = (record.op, attrs, record.outs.index(edge), *(_signature(tape, s) for s in record.args))
+        tape.signatures[edge] = tape.kinds.setdefault(key, len(tape.kinds))
+    return tape.signatures[edge]
 
 
-def _joined(tape: Tape, walk: Walk, freed: Sequence[Node]) -> bool:
+def _joined(tape: Tape, traversal: Traversal, freed: Sequence[Node]) -> bool:
     """Whether some node depends both on what is walked and on what was freed: the two are parts of one graph."""
-    walked = {out for n in walk.nodes for out in n.record.outs}
-    gone = {out for n in freed for out in n.record.outs}
+    walked = {out for n in traversal.nodes for out in n.entry.outs}
+    gone = {out for n in freed for out in n.entry.outs}
     reach: dict[Ref, int] = {}
-    for record in tape.reference.records:
+    for record in tape.reference.entries:
         mask = 0
         for s in record.args:
             mask |= reach.get(s, 0)

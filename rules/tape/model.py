@@ -14,30 +14,39 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from autograd_conformance.ops.modules import MODULES
+from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
+    BackwardCall,
     Detach,
     Grad,
-    Held,
     Hook,
     Instruction,
     Leaf,
     Modes,
+    ReadGrad,
     Ref,
-    RequiresGrad,
+    SetRequiresGrad,
     Step,
-    Walking,
-    records,
+    is_recorded,
 )
-from autograd_conformance.programs.observations import Gradient, Kind, NotRun, Outcome, Raised, Returned, Seen
+from autograd_conformance.programs.observations import (
+    Gradient,
+    Kind,
+    Outcome,
+    Raised,
+    Returned,
+    Skipped,
+    StepObservation,
+)
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import Slot
+from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.rules.tape.exercises import exercised
-from autograd_conformance.rules.tape.graph import Expectation, Freed, Node, Walk
+from autograd_conformance.rules.tape.graph import Expectation, Node, Traversal
 from autograd_conformance.rules.tape.outcomes import allowed, refusals
 from autograd_conformance.rules.tape.recurrence import carries_state
-from autograd_conformance.rules.tape.traversal import Walker
+from autograd_conformance.rules.tape.traversal import RecordedGraph
 
 ON_THE_WAY = frozenset(
     {
@@ -54,7 +63,7 @@ BROKEN_HOOKS = {"raise": (Kind.HOOK_RAISED, "hooks/raise"), "misshape": (Kind.HO
 """What a hook that misbehaves makes of the call."""
 
 
-class Tape(Walker):
+class Tape(RecordedGraph):
     """The model's state; `frees` says whether the framework claims to free graphs, `counts` whether it is to be told
     which rules a call exercises.
     """
@@ -65,11 +74,11 @@ class Tape(Walker):
         self.leaves: dict[Ref, Leaf] = {}
         self.detached: dict[Ref, Ref] = {}
         self.held: dict[Ref, Gradient | None] = {}
-        self.roots: dict[Slot, int] = {}
+        self.roots: dict[GradientEdge, int] = {}
         self.by_default: set[int] = set()
-        self.refused: set[Slot] = set()
+        self.refused: set[GradientEdge] = set()
         self.unrecorded: set[Ref] = set()
-        self.signatures: dict[Slot, int] = {}
+        self.signatures: dict[GradientEdge, int] = {}
         self.kinds: dict[object, int] = {}
         self.failed = False
         self.moved: dict[tuple[Step, Ref], list[bool]] = {}
@@ -87,155 +96,171 @@ class Tape(Walker):
             return self._walking(step, modes)
         return allowed(self, step, modes)
 
-    def _walking(self, call: Walking, modes: Modes) -> Expectation:
-        walk = self.walk(call)
+    def _walking(self, call: BackwardCall, modes: Modes) -> Expectation:
+        traversal = self.traverse(call)
         refused = refusals(self, call)
-        met = self._met(call, walk)
+        met = self._met(call, traversal)
         if refused:
             raises = dict(refused)
-            if any(node.freed for node in walk.nodes):
+            if any(node.freed for node in traversal.nodes):
                 raises.setdefault(Kind.GRAPH_FREED, "lifetime/same-root-raises")
             exercises = tuple(dict.fromkeys(refused.values())) + self._after_refusal()
-            return Expectation(None, {**raises, **met}, exercises, walk)
+            return Expectation(None, {**raises, **met}, exercises, traversal)
         zeros = self._zeros(call)
         if any(zeros) and isinstance(call, Grad) and not call.allow_unused and not call.materialize_grads:
             met[Kind.UNUSED_INPUT] = "functional/unused-raises"
-        gone = [n for n in walk.nodes if n.surely_gone and n not in walk.partly] if self.frees else []
-        broken = self._broken(call, walk)
-        if self.reference.doubtful.intersection(map(self.reference.slot, call.inputs or ())):
+        gone = (
+            [n for n in traversal.nodes if n.must_be_freed and n not in traversal.partial_nodes] if self.frees else []
+        )
+        broken = self._broken(call, traversal)
+        if self.reference.rebased.intersection(map(self.reference.edge, call.inputs or ())):
             gone, broken = [], {}  # a view whose memory was written to may have lost its place in the graph
-        unused = self._unused(call, walk)
+        unused = self._unused(call, traversal)
         if gone or broken or unused:
-            rules = self._gone(call, walk, gone) if gone else ()
-            if any(node.freed for node in (*walk.nodes, *walk.perhaps)):
+            rules = self._gone(call, traversal, gone) if gone else ()
+            if any(node.freed for node in (*traversal.nodes, *traversal.maybe_nodes)):
                 met.setdefault(Kind.GRAPH_FREED, "lifetime/nothing-saved")
             raises = {**({Kind.GRAPH_FREED: rules[0]} if rules else {}), **broken, **unused}
-            torn = ("errors/not-torn",) if walk.into else ()
+            torn = ("errors/not-torn",) if traversal.must_accumulate else ()
             exercises = (*rules, *broken.values(), *unused.values(), *torn)
-            return Expectation(None, {**met, **raises}, exercises, walk)
-        if any(node.freed for node in (*walk.nodes, *walk.perhaps)):
+            return Expectation(None, {**met, **raises}, exercises, traversal)
+        if any(node.freed for node in (*traversal.nodes, *traversal.maybe_nodes)):
             met[Kind.GRAPH_FREED] = "lifetime/nothing-saved"
-        exercises = exercised(self, call, walk, modes) if self.counts else ()
-        return Expectation(self._why_returns(exercises), met, exercises, walk, self.is_unclear(call, walk))
+        exercises = exercised(self, call, traversal, modes) if self.counts else ()
+        return Expectation(
+            self._why_returns(exercises), met, exercises, traversal, self.is_unspecified(call, traversal)
+        )
 
-    def _zeros(self, call: Walking) -> list[bool]:
+    def _zeros(self, call: BackwardCall) -> list[bool]:
         """For each input, whether its gradient is zero throughout: it may be undefined."""
         return [self.reference.is_zero(call, r) for r in call.inputs or ()]
 
-    def is_unclear(self, call: Walking, walk: Walk) -> bool:
+    def is_unspecified(self, call: BackwardCall, traversal: Traversal) -> bool:
         """Whether it is open what a call gives: through a hook that may be called, or not, or in a gradient that is
         asked for, or that several leaves were given to hold.
         """
         same = self.reference.same
-        holding = {same.get(r, r): gradient for r in walk.into if (gradient := self.held.get(r)) is not None}
+        holding = {
+            same.get(r, r): gradient for r in traversal.must_accumulate if (gradient := self.held.get(r)) is not None
+        }
         identities = [g.identity for g in holding.values() if g.value.size and g.identity is not None]
         if len(set(identities)) < len(identities):
             return True
-        slot, switched = self.reference.slot, self.reference.switched
-        if self._is_muddled(walk) or (isinstance(call, Grad) and self._changed_on_the_way(call, walk)):
+        edge, toggled = self.reference.edge, self.reference.toggled
+        if self._is_muddled(traversal) or (isinstance(call, Grad) and self._changed_on_the_way(call, traversal)):
             return True
-        if call.create_graph and any(switched.intersection(node.args) for node in walk.nodes):
+        if call.create_graph and any(toggled.intersection(node.args) for node in traversal.nodes):
             return True  # its derivative may depend on what was saved as it is now
-        replacing = [(at, hook) for at, hook in self.hooks_on(walk.called | walk.near) if hook.effect == "replace"]
+        replacing = [
+            (at, hook)
+            for at, hook in self.hooks_on(traversal.must_fire | traversal.may_fire)
+            if hook.effect == "replace"
+        ]
         if self._missed(call, replacing):
             return True
-        asked = {slot(r) for r in (*(call.inputs or ()), *self.reference.retained, *self.reference.asked)}
-        doubtful = self.reference.doubtful & (walk.called | walk.near) | walk.ambiguous
-        if (walk.ambiguous | self.reference.doubtful) & asked:
+        asked = {edge(r) for r in (*(call.inputs or ()), *self.reference.retained, *self.reference.captured_inputs)}
+        rebased = self.reference.rebased & (traversal.must_fire | traversal.may_fire) | traversal.may_reach
+        if (traversal.may_reach | self.reference.rebased) & asked:
             return True
-        return any(hook.effect != "observe" for _, hook in self.hooks_on(doubtful))
+        return any(hook.effect != "observe" for _, hook in self.hooks_on(rebased))
 
     def _may_overlap(self, leaf: Ref) -> bool:
         """Whether a leaf was given a gradient of which one element may be spread over many places."""
-        held = self.reference.objects.get(leaf)
+        held = self.reference.grads.get(leaf)
         if held is None or held.at < 0:
             return False
-        owner = self.reference.memory.owner(held)
-        if owner in self.reference.memory.seen:
-            return self.reference.memory.overlaps_itself(held)
+        owner = self.reference.storages.storage(held)
+        if owner in self.reference.storages.laid_out_as_seen:
+            return self.reference.storages.overlaps_itself(held)
         made = self.reference.steps[owner.at] if owner.at >= 0 else None
-        return owner.at < 0 or isinstance(made, Grad) or self.reference.memory.overlaps_itself(held)
+        return owner.at < 0 or isinstance(made, Grad) or self.reference.storages.overlaps_itself(held)
 
-    def _is_muddled(self, walk: Walk) -> bool:
+    def _is_muddled(self, traversal: Traversal) -> bool:
         """Whether a call goes through uses of views whose base has begun or ceased to require grad since."""
-        muddled = self.reference.memory.muddled
-        return bool(muddled) and any(muddled.intersection(node.args) for node in (*walk.nodes, *walk.perhaps))
+        views_of_toggled = self.reference.storages.views_of_toggled
+        return bool(views_of_toggled) and any(
+            views_of_toggled.intersection(node.args) for node in (*traversal.nodes, *traversal.maybe_nodes)
+        )
 
-    def _changed_on_the_way(self, call: Grad, walk: Walk) -> bool:
+    def _changed_on_the_way(self, call: Grad, traversal: Traversal) -> bool:
         """Whether an input of the functional form has a hook that changes its gradient, and is walked through to
         another: whether the result shows the change is not said.
         """
-        through = {out for node in (*walk.nodes, *walk.perhaps) for out in node.record.outs}
-        inputs = through.intersection(map(self.reference.slot, call.inputs))
+        through = {out for node in (*traversal.nodes, *traversal.maybe_nodes) for out in node.entry.outs}
+        inputs = through.intersection(map(self.reference.edge, call.inputs))
         return any(hook.effect != "observe" for _, hook in self.hooks_on(inputs))
 
-    def _met(self, call: Walking, walk: Walk) -> dict[Kind, str]:
+    def _met(self, call: BackwardCall, traversal: Traversal) -> dict[Kind, str]:
         """The errors that a call may raise, or not: because of what was written, or of what is not implemented."""
         found = {}
-        if call.create_graph or any(node.derivative for node in (*walk.nodes, *walk.perhaps)):
+        if call.create_graph or any(node.derivative for node in (*traversal.nodes, *traversal.maybe_nodes)):
             found[Kind.NOT_IMPLEMENTED] = "higher/unsupported"
-        if any(self.stale(node) for node in (*walk.nodes, *walk.perhaps)) or self._hits_itself(walk):
+        if any(self.version_mismatch(node) for node in (*traversal.nodes, *traversal.maybe_nodes)) or self._hits_itself(
+            traversal
+        ):
             found[Kind.MODIFIED] = "writes/error-or-recorded"
-            made_of_parts = any(node.op.rpartition(" ")[2] in MODULES for node in (*walk.nodes, *walk.perhaps))
-            if self.reference.memory.restricted or made_of_parts:  # it may have kept a restricted view of an operand
+            made_of_parts = any(
+                node.op.rpartition(" ")[2] in MODULES for node in (*traversal.nodes, *traversal.maybe_nodes)
+            )
+            if self.reference.storages.restricted or made_of_parts:  # it may have kept a restricted view of an operand
                 found[Kind.VIEW_WRITTEN] = "views/restricted"
-        if not call.create_graph and any(map(self._may_overlap, walk.into)):
+        if not call.create_graph and any(map(self._may_overlap, traversal.must_accumulate)):
             found[Kind.OVERLAP] = "writes/overlap"
-        if self._is_muddled(walk):
+        if self._is_muddled(traversal):
             found[Kind.VIEW_WRITTEN] = "views/restricted"
-        if {self.reference.slot(r) for r in call.inputs or ()} & self.reference.doubtful:
+        if {self.reference.edge(r) for r in call.inputs or ()} & self.reference.rebased:
             found[Kind.UNUSED_INPUT] = "functional/unused-raises"
-        if any(self.poisoned(r) for r in (*call.roots, *(call.inputs or ()))):
+        if any(self.invalidated(r) for r in (*call.roots, *(call.inputs or ()))):
             found[Kind.VIEW_WRITTEN] = "views/restricted"
-        for _, hook in self.hooks_on(walk.near | walk.called):
+        for _, hook in self.hooks_on(traversal.may_fire | traversal.must_fire):
             if hook.effect in BROKEN_HOOKS:
                 kind, rule = BROKEN_HOOKS[hook.effect]
                 found[kind] = rule
         return found
 
-    def _hits_itself(self, walk: Walk) -> bool:
+    def _hits_itself(self, traversal: Traversal) -> bool:
         """Whether a call adds to a gradient that a node on its way may have kept."""
-        memory = self.reference.memory
-        held = (self.reference.objects.get(r) for r in walk.into)
-        added = {memory.owner(h) for h in held if h is not None and (h.at >= 0 or len(memory.users_of(h)) > 1)}
-        return bool(added) and any(added & set(self.kept(node)) for node in (*walk.nodes, *walk.perhaps))
+        storages = self.reference.storages
+        held = (self.reference.grads.get(r) for r in traversal.must_accumulate)
+        added = {storages.storage(h) for h in held if h is not None and (h.at >= 0 or len(storages.aliases(h)) > 1)}
+        return bool(added) and any(added & set(self.kept(node)) for node in (*traversal.nodes, *traversal.maybe_nodes))
 
-    def _broken(self, call: Walking, walk: Walk) -> dict[Kind, str]:
+    def _broken(self, call: BackwardCall, traversal: Traversal) -> dict[Kind, str]:
         """The errors that hooks raise which the call surely comes by."""
-        surely = self.hooks_on(walk.called - self.reference.doubtful)
+        surely = self.hooks_on(traversal.must_fire - self.reference.rebased)
         broken = [(handle, hook) for handle, hook in surely if hook.effect in BROKEN_HOOKS]
         missed = self._missed(call, broken)
         return dict(BROKEN_HOOKS[hook.effect] for handle, hook in broken if handle not in missed)
 
-    def _missed(self, call: Walking, hooks: list[tuple[Ref, Hook]]) -> set[Ref]:
+    def _missed(self, call: BackwardCall, hooks: list[tuple[Ref, Hook]]) -> set[Ref]:
         """Those of some hooks that a call may not come by: a gradient of zeros may stay undefined."""
         if not hooks:
             return set()
         given = dict(self.reference.firings(call))
         return {handle for handle, _ in hooks if handle not in given or np.abs(given[handle]).max(initial=0) < ZERO}
 
-    def _unused(self, call: Walking, walk: Walk) -> dict[Kind, str]:
+    def _unused(self, call: BackwardCall, traversal: Traversal) -> dict[Kind, str]:
         if not isinstance(call, Grad) or call.allow_unused or call.materialize_grads:
             return {}
-        slot = self.reference.slot
-        unused = any(slot(r) not in walk.reached and slot(r) not in walk.near for r in call.inputs)
+        edge = self.reference.edge
+        unused = any(edge(r) not in traversal.must_reach and edge(r) not in traversal.may_fire for r in call.inputs)
         return {Kind.UNUSED_INPUT: "functional/unused-raises"} if unused else {}
 
     def _after_refusal(self) -> tuple[str, ...]:
         return ("errors/refusal-keeps-gradients",) if any(self.held.values()) else ()
 
-    def _gone(self, call: Walking, walk: Walk, gone: Sequence[Node]) -> tuple[str, ...]:
+    def _gone(self, call: BackwardCall, traversal: Traversal, gone: Sequence[Node]) -> tuple[str, ...]:
         """The rules that make this call raise, the most specific first."""
         rules = ["lifetime/late-retain-raises"] if call.retain_graph else []
         if any(node.was_retained for node in gone):
             rules.append("lifetime/last-call-frees")
         if isinstance(call, Grad):
             rules.append("functional/frees")
-        if carries_state(self, walk, gone):
+        if carries_state(self, traversal, gone):
             rules.append("recurrent/carried-state")
-        repeated = any(self.reference.slot(root) in self.roots for root in call.roots)
+        repeated = any(self.reference.edge(root) in self.roots for root in call.roots)
         rules.append("lifetime/same-root-raises" if repeated else "lifetime/freed-subgraph-raises")
-        if any(node.freed is Freed.SURELY and self._freed_by_default(node) for node in gone):
+        if any(node.freed is Certainty.ALWAYS and self._freed_by_default(node) for node in gone):
             rules.append("lifetime/default-frees")
         return tuple(rules)
 
@@ -256,18 +281,20 @@ class Tape(Walker):
 
     # -- what did happen ----------------------------------------------------------------------------------------------
 
-    def advance(self, at: int, step: Instruction, expectation: Expectation, seen: Seen, modes: Modes = ()) -> None:
+    def advance(
+        self, at: int, step: Instruction, expectation: Expectation, seen: StepObservation, modes: Modes = ()
+    ) -> None:
         """Take the outcome that was observed and go on from there."""
         match step:
             case Leaf():
                 self.leaves[Ref(at)] = step
             case Detach(source):
                 self.detached[Ref(at)] = source
-            case Held() if isinstance(seen.outcome, Returned):
+            case ReadGrad() if isinstance(seen.outcome, Returned):
                 self._held_as(Ref(at))
-            case RequiresGrad(target, True) if isinstance(seen.outcome, Returned):
+            case SetRequiresGrad(target, True) if isinstance(seen.outcome, Returned):
                 self.detached.pop(target, None)
-            case Apply() if not records(modes):
+            case Apply() if not is_recorded(modes):
                 self.unrecorded.update(Ref(at, k) for k in range(step.results))
             case Backward() | Grad():
                 self._walked(at, step, expectation, seen.outcome)
@@ -283,32 +310,32 @@ class Tape(Walker):
     def _held_as(self, made: Ref) -> None:
         """A gradient taken as a value is one object with others: it holds what they do."""
         reference = self.reference
-        for other in reference.one_with([made]):
+        for other in reference.same_objects([made]):
             if self.held.get(other) is not None:
                 self.held[made] = self.held[other]
-            if other in reference.memory.gone and other in reference.retained | reference.asked:
-                reference.memory.unsure.add(made)  # what it holds was seen under a name that is gone
+            if other in reference.storages.deleted and other in reference.retained | reference.captured_inputs:
+                reference.storages.unspecified.add(made)  # what it holds was seen under a name that is gone
 
-    def _walked(self, at: int, call: Walking, expectation: Expectation, outcome: Outcome) -> None:
-        if isinstance(outcome, NotRun):
+    def _walked(self, at: int, call: BackwardCall, expectation: Expectation, outcome: Outcome) -> None:
+        if isinstance(outcome, Skipped):
             return
         if isinstance(call, Backward) and call.inputs is not None:
-            self.reference.asked.update(r for r in call.inputs if not self.reference.is_leaf(r))
+            self.reference.captured_inputs.update(r for r in call.inputs if not self.reference.is_leaf(r))
         if isinstance(outcome, Raised) and outcome.kind in expectation.raises and outcome.kind not in ON_THE_WAY:
-            self.refused.update(map(self.reference.slot, call.roots))
+            self.refused.update(map(self.reference.edge, call.roots))
             return
         for root in call.roots:
-            self.roots[self.reference.slot(root)] = at
+            self.roots[self.reference.edge(root)] = at
         if call.retain_graph is None and not call.create_graph:
             self.by_default.add(at)
-        for node in expectation.walk.perhaps:
-            if not call.retains and node.freed is Freed.NO:
-                node.freed, node.freed_by = Freed.PERHAPS, at
-        for node in expectation.walk.nodes:
+        for node in expectation.traversal.maybe_nodes:
+            if not call.retains and node.freed is Certainty.NEVER:
+                node.freed, node.freed_by = Certainty.MAYBE, at
+        for node in expectation.traversal.nodes:
             node.walks += 1
             if call.retains:
                 node.was_retained = True
-            elif isinstance(outcome, Returned) and self.frees and node not in expectation.walk.partly:
-                node.freed, node.freed_by = Freed.SURELY, at
-            elif node.freed is Freed.NO:
-                node.freed, node.freed_by = Freed.PERHAPS, at
+            elif isinstance(outcome, Returned) and self.frees and node not in expectation.traversal.partial_nodes:
+                node.freed, node.freed_by = Certainty.ALWAYS, at
+            elif node.freed is Certainty.NEVER:
+                node.freed, node.freed_by = Certainty.MAYBE, at

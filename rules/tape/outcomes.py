@@ -8,33 +8,33 @@ import numpy as np
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.ops.random import CHANCE
-from autograd_conformance.ops.row import Aliases
+from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
     Backward,
+    BackwardCall,
     Clip,
     Detach,
     DetachInPlace,
     Grad,
-    Held,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Modes,
     Optimizer,
+    ReadGrad,
     Ref,
-    RequiresGrad,
     RetainGrad,
+    SetRequiresGrad,
     Step,
-    Walking,
-    Write,
     ZeroGrad,
-    records,
+    is_recorded,
 )
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import made_for, operands
-from autograd_conformance.reference.storage import Memory
+from autograd_conformance.reference.storage import Storages
 from autograd_conformance.rules.tape.graph import Expectation
 
 if TYPE_CHECKING:
@@ -48,39 +48,41 @@ LEGAL = "errors/legal-returns"
 
 def allowed(tape: Tape, step: Instruction, modes: Modes) -> Expectation:
     """The outcomes that the rules allow for an instruction that is no call."""
-    poisoned = {Kind.VIEW_WRITTEN: "views/restricted"} if any(map(tape.poisoned, operands(step))) else {}
+    invalidated = {Kind.VIEW_WRITTEN: "views/restricted"} if any(map(tape.invalidated, operands(step))) else {}
     match step:
         case Apply():
-            return Expectation(raises=poisoned, exercises=_applied(tape, step, modes))
+            return Expectation(raises=invalidated, exercises=_applied(tape, step, modes))
         case Detach():
-            return Expectation(raises=poisoned, exercises=("detach/values", "views/shares", LEGAL))
+            return Expectation(raises=invalidated, exercises=("detach/values", "views/shares", LEGAL))
         case ZeroGrad(leaves, set_to_none):
             rule = "accumulation/zero-to-none" if set_to_none else "accumulation/zero-to-zeros"
             by_optimizer = ("optimizers/clears",) if made_for(step, tape.reference.steps) else ()
             return Expectation(exercises=(rule, *by_optimizer) if tape.holds_any(leaves) else ())
-        case Held(leaf):
+        case ReadGrad(leaf):
             free = {} if tape.held.get(leaf) is not None else {Kind.UNKNOWN: LEGAL}
-            return Expectation(raises=free, unclear=tape.reference.objects.get(leaf) in tape.reference.memory.muddled)
+            return Expectation(
+                raises=free, unspecified=tape.reference.grads.get(leaf) in tape.reference.storages.views_of_toggled
+            )
         case AssignGrad():
             return _assigning(tape, step)
         case Step() | Optimizer():
             return _optimizing(tape, step)
         case Clip(leaves):
             return Expectation(exercises=("optimizers/clips",) if tape.holds_any(leaves) else ())
-        case Write():
+        case InPlace():
             return _writing(tape, step, modes)
         case DetachInPlace(target):
             return _cutting(tape, target)
-        case RequiresGrad(target, on):
+        case SetRequiresGrad(target, on):
             if not on and not tape.reference.is_leaf(target):
                 return Expectation(None, {Kind.NOT_A_LEAF: "modes/switch-refused"}, ("modes/switch-refused",))
             return Expectation(exercises=(LEGAL,))
         case RetainGrad(target):
             if not tape.reference.requires_grad[target]:
                 return Expectation(None, {Kind.RETAIN_NO_GRAD: "hooks/retain-refused"}, ("hooks/retain-refused",))
-            return Expectation(raises=poisoned, exercises=(LEGAL,))
+            return Expectation(raises=invalidated, exercises=(LEGAL,))
         case Hook():
-            return _hooking(tape, step, poisoned)
+            return _hooking(tape, step, invalidated)
         case _:
             return Expectation()
 
@@ -91,12 +93,12 @@ def _applied(tape: Tape, step: Apply, modes: Modes) -> tuple[str, ...]:
         rules.append("networks/random")
     requires = any(tape.reference.requires_grad.get(r, False) for r in step.args)
     if modes and requires:
-        rules.append("modes/recorded" if records(modes) else "modes/no-grad-result")
+        rules.append("modes/recorded" if is_recorded(modes) else "modes/no-grad-result")
     elif requires and tape.unrecorded:
         rules.append("modes/restored")
     aliases = row_of(step.op).aliases
-    if aliases is not Aliases.PERHAPS:
-        rules.append("views/shares" if aliases is Aliases.SURELY else "views/own-memory")
+    if aliases is not Certainty.MAYBE:
+        rules.append("views/shares" if aliases is Certainty.ALWAYS else "views/own-memory")
     return tuple(rules)
 
 
@@ -116,10 +118,10 @@ def _optimizing(tape: Tape, step: Step | Optimizer) -> Expectation:
         rules.append("optimizers/variants")
     if any(any(tape.moved.get((step, leaf), ())) for leaf in holding):
         rules.append("optimizers/remembers")
-    spread = any(map(reference.memory.overlaps_itself, leaves))
+    spread = any(map(reference.storages.overlaps_itself, leaves))
     if spread:
         raises[Kind.OVERLAP] = "writes/overlap"
-    return Expectation(raises=raises, exercises=tuple(rules), unclear=spread)
+    return Expectation(raises=raises, exercises=tuple(rules), unspecified=spread)
 
 
 def _assigning(tape: Tape, step: AssignGrad) -> Expectation:
@@ -129,66 +131,68 @@ def _assigning(tape: Tape, step: AssignGrad) -> Expectation:
             rule = "accumulation/assigned-form"
             return Expectation(None, {Kind.GRADIENT_FORM: rule}, (rule,))
         dtypes = {tape.leaves[r].value.dtype for r in (step.leaf, step.value) if r in tape.leaves}
-        own = step.leaf in tape.reference.one_with([step.value])
+        own = step.leaf in tape.reference.same_objects([step.value])
         if own or len(dtypes) > 1:  # refused or not: the documentation speaks of neither
             refusable = {Kind.GRADIENT_FORM: "accumulation/assigned-form"}
             return Expectation(raises=refusable, exercises=("accumulation/assigned",))
     return Expectation(exercises=("accumulation/assigned",))
 
 
-def _writing(tape: Tape, step: Write, modes: Modes) -> Expectation:
+def _writing(tape: Tape, step: InPlace, modes: Modes) -> Expectation:
     reference, target = tape.reference, step.target
-    memory = reference.memory
-    recorded = records(modes) and any(reference.requires_grad[r] for r in (target, *step.args))
-    base = memory.base(target)
+    storages = reference.storages
+    recorded = is_recorded(modes) and any(reference.requires_grad[r] for r in (target, *step.args))
+    base = storages.base(target)
     raises: dict[Kind, str] = {}
     unclear = False
-    if memory.overlaps_itself(target) or any(_reads_itself(memory, step, r) for r in step.args):
+    if storages.overlaps_itself(target) or any(_reads_itself(storages, step, r) for r in step.args):
         raises[Kind.OVERLAP] = "writes/overlap"
         unclear = True
-    unclear = unclear or memory.owner(target) in memory.tangled
-    owner = memory.owner(target)
+    unclear = unclear or storages.storage(target) in storages.overlapping
+    owner = storages.storage(target)
     if owner.at < 0 or isinstance(reference.steps[owner.at], Grad):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"  # a gradient may be a view that was made without recording,
-        if recorded and owner in memory.written:
+        if recorded and owner in storages.versions:
             raises[Kind.LEAF_WRITTEN] = "views/restricted"  # whose history PyTorch forgets to make anew,
-        if owner not in memory.seen:
+        if owner not in storages.laid_out_as_seen:
             raises[Kind.OVERLAP] = "writes/overlap"  # or one element spread over many places
             unclear = unclear or reference.observing
-    if any(map(tape.poisoned, (target, *step.args))):
+    if any(map(tape.invalidated, (target, *step.args))):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"
-    if recorded and (target in memory.restricted or any(r in memory.restricted for r in memory.relatives(target))):
+    if recorded and (
+        target in storages.restricted or any(r in storages.restricted for r in storages.view_family(target))
+    ):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"
         unclear = True
-    if recorded and any(r in tape.unrecorded for r in memory.relatives(target)):
+    if recorded and any(r in tape.unrecorded for r in storages.view_family(target)):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"  # what an op returned may be a view of something unseen
     is_leaf = reference.requires_grad[base] and reference.is_leaf(base)
     if recorded and (is_leaf or (reference.requires_grad[target] and reference.is_leaf(target))):
         raises = {**raises, Kind.LEAF_WRITTEN: "writes/leaf-raises"}
         return Expectation(None, raises, ("writes/leaf-raises", "writes/refused-keeps-values"))
     exercises = ["writes/value", "writes/nothing-else"]
-    if len(memory.users_of(target)) > 1:
+    if len(storages.aliases(target)) > 1:
         exercises.append("writes/aliases")
     if recorded:
         exercises.append("writes/requires-grad")
-    elif not records(modes) and reference.requires_grad[target]:
+    elif not is_recorded(modes) and reference.requires_grad[target]:
         exercises.append("modes/unrecorded-write")
-    return Expectation(LEGAL, raises, tuple(exercises), unclear=unclear)
+    return Expectation(LEGAL, raises, tuple(exercises), unspecified=unclear)
 
 
-def _reads_itself(memory: Memory, step: Write, source: Ref) -> bool:
+def _reads_itself(storages: Storages, step: InPlace, source: Ref) -> bool:
     """Whether a write reads what it writes, other than element by element from the same place."""
-    if memory.owner(source) != memory.owner(step.target):
+    if storages.storage(source) != storages.storage(step.target):
         return False
-    return step.op not in ELEMENTWISE or memory.overlaps_partly(source, step.target)
+    return step.op not in ELEMENTWISE or storages.overlaps_partly(source, step.target)
 
 
 def _cutting(tape: Tape, target: Ref) -> Expectation:
-    memory = tape.reference.memory
-    if target in memory.bases:
+    storages = tape.reference.storages
+    if target in storages.bases:
         rule = "detach/view-raises"
-        if target.at in range(len(tape.reference.steps)) and isinstance(tape.reference.steps[target.at], Held):
-            return Expectation(raises={Kind.VIEW_DETACHED: rule}, unclear=True)
+        if target.at in range(len(tape.reference.steps)) and isinstance(tape.reference.steps[target.at], ReadGrad):
+            return Expectation(raises={Kind.VIEW_DETACHED: rule}, unspecified=True)
         return Expectation(None, {Kind.VIEW_DETACHED: rule}, (rule,))
     hidden = {} if _is_plain(tape, target) else {Kind.VIEW_DETACHED: "detach/view-raises"}
     return Expectation(raises=hidden, exercises=("detach/in-place",))
@@ -199,19 +203,19 @@ def _is_plain(tape: Tape, target: Ref) -> bool:
     return isinstance(tape.reference.steps[target.at], (Leaf, Detach))
 
 
-def _hooking(tape: Tape, step: Hook, poisoned: dict[Kind, str]) -> Expectation:
+def _hooking(tape: Tape, step: Hook, invalidated: dict[Kind, str]) -> Expectation:
     reference, rule = tape.reference, "hooks/refused"
     if not reference.requires_grad[step.target]:
         return Expectation(None, {Kind.HOOK_NO_GRAD: rule}, (rule,))
     if step.accumulated and not reference.is_leaf(step.target):
         return Expectation(None, {Kind.NOT_A_LEAF: rule, Kind.HOOK_NO_GRAD: rule}, (rule,))
-    return Expectation(raises=poisoned, exercises=(LEGAL,))
+    return Expectation(raises=invalidated, exercises=(LEGAL,))
 
 
 # -- calls ------------------------------------------------------------------------------------------------------------
 
 
-def refusals(tape: Tape, call: Walking) -> dict[Kind, str]:
+def refusals(tape: Tape, call: BackwardCall) -> dict[Kind, str]:
     """The reasons to refuse a call for its arguments alone. Which of several is named first is not specified."""
     reference, found = tape.reference, {}
     for root, ct in zip(call.roots, call.cotangents, strict=True):
@@ -239,6 +243,6 @@ def _rootless(tape: Tape, root: Ref) -> str:
     if root in tape.detached:
         return "detach/root-raises"
     made = tape.reference.steps[root.at]
-    if isinstance(made, (Held, Grad)):
+    if isinstance(made, (ReadGrad, Grad)):
         return "higher/plain-raises"
     return "modes/constant-root" if root in tape.unrecorded else "errors/no-grad-root"

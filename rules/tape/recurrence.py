@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.modules.recurrent import RECURRENT
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.reference.reverse import Slot
-from autograd_conformance.rules.tape.graph import Node, Walk
+from autograd_conformance.reference.reverse import GradientEdge
+from autograd_conformance.rules.tape.graph import Node, Traversal
 
 if TYPE_CHECKING:
     from autograd_conformance.rules.tape.model import Tape
@@ -32,47 +32,51 @@ def through_modules(nodes: Iterable[Node]) -> list[str]:
 
 def _uses(tape: Tape, node: Node) -> set[Used]:
     """The op of a node with each of the leaves that it passes a gradient to."""
-    return {(node.op, s) for s, flows in zip(node.args, node.record.flows, strict=True) if flows and s in tape.leaves}
+    return {
+        (node.op, s)
+        for s, needs_input_grad in zip(node.args, node.entry.needs_input_grad, strict=True)
+        if needs_input_grad and s in tape.leaves
+    }
 
 
-def carries_state(tape: Tape, walk: Walk, gone: Sequence[Node]) -> bool:
+def carries_state(tape: Tape, traversal: Traversal, gone: Sequence[Node]) -> bool:
     """Whether a call leads from steps that were not walked yet into such of the same kind whose graph was freed."""
-    made: dict[Slot, set[Used]] = {}
+    made: dict[GradientEdge, set[Used]] = {}
     lost = set(map(id, gone))
-    for node in reversed(walk.nodes):
-        before = set[Used]().union(*(made.get(slot, ()) for slot in node.args))
+    for node in reversed(traversal.nodes):
+        before = set[Used]().union(*(made.get(edge, ()) for edge in node.args))
         uses = _uses(tape, node)
         if not node.walks and uses & before:
             return True
         before |= uses if id(node) in lost else set()
-        made.update(dict.fromkeys(node.record.outs, before))
+        made.update(dict.fromkeys(node.entry.outs, before))
     return False
 
 
-def detaches_state(tape: Tape, walk: Walk) -> bool:
+def detaches_state(tape: Tape, traversal: Traversal) -> bool:
     """Whether a call ends at a detached value that steps of the same kind made, which were walked by themselves."""
     if not tape.detached:
         return False
-    made: dict[Slot, set[Used]] = {}
+    made: dict[GradientEdge, set[Used]] = {}
     ends = _detached(tape)
-    for node in reversed(walk.nodes):
+    for node in reversed(traversal.nodes):
         before = set[Used]()
-        for slot in node.args:
-            before |= made.get(slot, set())
-            for source in ends.get(slot, ()) if slot not in made else ():
+        for edge in node.args:
+            before |= made.get(edge, set())
+            for source in ends.get(edge, ()) if edge not in made else ():
                 before |= _walked_behind(tape, source)
         if before & _uses(tape, node):
             return True
-        made.update(dict.fromkeys(node.record.outs, before))
+        made.update(dict.fromkeys(node.entry.outs, before))
     return False
 
 
-def _detached(tape: Tape) -> dict[Slot, set[Ref]]:
+def _detached(tape: Tape) -> dict[GradientEdge, set[Ref]]:
     """Detached values, and what was computed from nothing but constants and them: what each was detached from."""
-    found = {slot: {source} for slot, source in tape.detached.items()}
-    for record in tape.reference.records:
-        if not any(record.flows):
-            sources = set[Ref]().union(*(found.get(slot, ()) for slot in record.args))
+    found = {edge: {source} for edge, source in tape.detached.items()}
+    for record in tape.reference.entries:
+        if not any(record.needs_input_grad):
+            sources = set[Ref]().union(*(found.get(edge, ()) for edge in record.args))
             found.update(dict.fromkeys(record.outs, sources) if sources else {})
     return found
 
@@ -81,17 +85,17 @@ def _walked_behind(tape: Tape, source: Ref) -> set[Used]:
     """What was used behind a value, of what was walked already."""
     producer = tape.reference.producer
     found: set[Used] = set()
-    pending, seen = [tape.reference.slot(source)], set[int]()
+    pending, seen = [tape.reference.edge(source)], set[int]()
     while pending:
-        slot = pending.pop()
-        if slot in tape.detached:  # detached again
-            pending.append(tape.reference.slot(tape.detached[slot]))
-        number = producer.get(slot)
+        edge = pending.pop()
+        if edge in tape.detached:  # detached again
+            pending.append(tape.reference.edge(tape.detached[edge]))
+        number = producer.get(edge)
         if number is None or number in seen:
             continue
         seen.add(number)
         node = tape.nodes.get(number)
         if node is not None and node.walks:
             found |= _uses(tape, node)
-        pending += tape.reference.records[number].args
+        pending += tape.reference.entries[number].args
     return found

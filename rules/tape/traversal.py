@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 from autograd_conformance.ops.catalogue import ROWS, WRITES
-from autograd_conformance.ops.tables import Saves
-from autograd_conformance.programs.language import Backward, Hook, Ref, Walking
+from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import MOVE, Record, Slot
+from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry
 from autograd_conformance.reference.saved_tensors import may_save
 from autograd_conformance.reference.staging.derivatives import VJP
-from autograd_conformance.rules.tape.graph import Node, Walk
+from autograd_conformance.rules.tape.graph import Node, Traversal
 
 
-class Walker:
+class RecordedGraph:
     """The nodes of a reference's records, made when a call first comes by them."""
 
     def __init__(self, reference: Reference) -> None:
@@ -25,31 +25,31 @@ class Walker:
     def node(self, number: int) -> Node:
         """The node of a record."""
         if number not in self.nodes:
-            record = self.reference.records[number]
+            record = self.reference.entries[number]
             self.nodes[number] = Node(record, self._saves(record), self._is_derivative(record))
         return self.nodes[number]
 
-    def _is_derivative(self, record: Record) -> bool:
+    def _is_derivative(self, record: TapeEntry) -> bool:
         return record.op.startswith(VJP)
 
-    def _saves(self, record: Record) -> Saves:
+    def _saves(self, record: TapeEntry) -> Certainty:
         if record.op == MOVE:
-            return Saves.NEVER
+            return Certainty.NEVER
         if record.op not in ROWS:
-            return Saves.PERHAPS
-        saves = ROWS[record.op].saving(record.flows)
-        if saves is Saves.SURELY and not any(self.reference.values[out].size for out in record.outs):
-            return Saves.PERHAPS  # a derivative without elements needs nothing, whatever is kept
+            return Certainty.MAYBE
+        saves = ROWS[record.op].saving(record.needs_input_grad)
+        if saves is Certainty.ALWAYS and not any(self.reference.values[out].size for out in record.outs):
+            return Certainty.MAYBE  # a derivative without elements needs nothing, whatever is kept
         return saves
 
     # -- walking ------------------------------------------------------------------------------------------------------
 
-    def walk(self, call: Walking) -> Walk:
+    def traverse(self, call: BackwardCall) -> Traversal:
         """Everything that a call goes through."""
         reference, producer = self.reference, self.reference.producer
-        starts = [reference.slot(r) for r in call.roots if reference.requires_grad.get(r)]
-        uses: dict[Slot, int] = {}
-        reached, maybe, ambiguous = set(starts), set[Slot](), set[Slot]()
+        starts = [reference.edge(r) for r in call.roots if reference.requires_grad.get(r)]
+        uses: dict[GradientEdge, int] = {}
+        reached, maybe, ambiguous = set(starts), set[GradientEdge](), set[GradientEdge]()
         nodes: list[Node] = []
         perhaps: list[Node] = []
         visited: list[Node] = []
@@ -62,50 +62,53 @@ class Walker:
             surely = number in certain
             (nodes if surely else perhaps).append(node)
             visited.append(node)
-            for slot, flows in zip(node.record.args, node.record.flows, strict=True):
-                if not flows:
+            for edge, needs_input_grad in zip(node.entry.args, node.entry.needs_input_grad, strict=True):
+                if not needs_input_grad:
                     continue
-                uses[slot] = uses.get(slot, 0) + 1
-                (reached if surely and not node.derivative else maybe).add(slot)
-                if slot in producer:
-                    pending.add(producer[slot])
+                uses[edge] = uses.get(edge, 0) + 1
+                (reached if surely and not node.derivative else maybe).add(edge)
+                if edge in producer:
+                    pending.add(producer[edge])
                     if surely and not node.derivative:
-                        certain.add(producer[slot])
-            for slot in node.record.via:
-                ambiguous.add(slot)
-                if slot in producer:
-                    pending.add(producer[slot])
+                        certain.add(producer[edge])
+            for edge in node.entry.via:
+                ambiguous.add(edge)
+                if edge in producer:
+                    pending.add(producer[edge])
         maybe = (maybe | ambiguous) - reached
-        siblings = {out for node in (*nodes, *perhaps) for out in node.record.outs} - reached
+        siblings = {out for node in (*nodes, *perhaps) for out in node.entry.outs} - reached
         if call.inputs is not None:
             ends = self._producers(call, nodes) + self._towards(call.inputs, visited, loosely=True)
             nodes = self._towards(self._surely(call, nodes, reached), nodes)
             perhaps += [node for node in ends if node not in nodes and node not in perhaps]
-        return self._walk(call, nodes, perhaps, uses, reached, maybe | siblings, ambiguous)
+        return self._traversal(call, nodes, perhaps, uses, reached, maybe | siblings, ambiguous)
 
-    def _partly(self, call: Walking, nodes: list[Node]) -> tuple[Node, ...]:
+    def _partly(self, call: BackwardCall, nodes: list[Node]) -> tuple[Node, ...]:
         """Those of some nodes that are on the way to an input by some of their operands only."""
         if call.inputs is None:
             return ()
-        ends = {self.reference.slot(r) for r in call.inputs}.union(*(node.record.outs for node in nodes))
+        ends = {self.reference.edge(r) for r in call.inputs}.union(*(node.entry.outs for node in nodes))
         return tuple(
             node
             for node in nodes
-            if any(flows and s not in ends for s, flows in zip(node.record.args, node.record.flows, strict=True))
+            if any(
+                needs_input_grad and s not in ends
+                for s, needs_input_grad in zip(node.entry.args, node.entry.needs_input_grad, strict=True)
+            )
         )
 
-    def _producers(self, call: Walking, nodes: list[Node]) -> list[Node]:
+    def _producers(self, call: BackwardCall, nodes: list[Node]) -> list[Node]:
         """The nodes that made the inputs of a backward call: it may go through them to leave the gradients there. What
         a write made of an input is a part of the write.
         """
         if not isinstance(call, Backward):
             return []
-        targets = {self.reference.slot(r) for r in call.inputs or ()}
-        made = [node for node in nodes if targets.intersection(node.record.outs)]
-        moved = {node.at for node in made if node.record.op == MOVE}
+        targets = {self.reference.edge(r) for r in call.inputs or ()}
+        made = [node for node in nodes if targets.intersection(node.entry.outs)]
+        moved = {node.at for node in made if node.entry.op == MOVE}
         return [node for node in nodes if node in made or node.at in moved]
 
-    def _surely(self, call: Walking, nodes: list[Node], reached: set[Slot]) -> Iterable[Ref]:
+    def _surely(self, call: BackwardCall, nodes: list[Node], reached: set[GradientEdge]) -> Iterable[Ref]:
         """The inputs that a call surely comes to: not those that a derivative may have been computed without."""
         reference, inputs = self.reference, call.inputs or ()
         if not any(node.derivative for node in nodes):
@@ -113,55 +116,57 @@ class Walker:
         roots = zip(call.roots, call.cotangents, strict=True)
         if any(ct is not None and ct.shape != np.shape(reference.values[root]) for root, ct in roots):
             return inputs  # such a call is refused
-        return [r for r in inputs if reference.slot(r) in reached or not reference.is_zero(call, r)]
+        return [r for r in inputs if reference.edge(r) in reached or not reference.is_zero(call, r)]
 
     def _towards(self, inputs: Iterable[Ref], nodes: list[Node], loosely: bool = False) -> list[Node]:
         """Those of some nodes on the way to inputs; `loosely` also those on the way to what was made together with
         them, and those of which it depends on how a derivative was computed.
         """
-        targets = {self.reference.slot(r) for r in inputs}
+        targets = {self.reference.edge(r) for r in inputs}
         if loosely:
-            made = (self.reference.producer.get(slot) for slot in list(targets))
+            made = (self.reference.producer.get(edge) for edge in list(targets))
             targets.update(out for number in made if number is not None for out in self.node(number).record.outs)
         kept = []
         for node in reversed(nodes):
-            used = zip(node.record.args, node.record.flows, strict=True)
-            passed = [slot for slot, flows in used if flows] + (list(node.record.via) if loosely else [])
+            used = zip(node.entry.args, node.entry.needs_input_grad, strict=True)
+            passed = [edge for edge, needs_input_grad in used if needs_input_grad] + (
+                list(node.entry.via) if loosely else []
+            )
             if targets.intersection(passed):
                 kept.append(node)
-                targets.update(node.record.outs)
+                targets.update(node.entry.outs)
         return kept[::-1]
 
-    def _walk(
+    def _traversal(
         self,
-        call: Walking,
+        call: BackwardCall,
         nodes: list[Node],
         perhaps: list[Node],
-        uses: dict[Slot, int],
-        reached: set[Slot],
-        maybe: set[Slot],
-        ambiguous: set[Slot],
-    ) -> Walk:
-        reference, slot = self.reference, self.reference.slot
+        uses: dict[GradientEdge, int],
+        reached: set[GradientEdge],
+        maybe: set[GradientEdge],
+        ambiguous: set[GradientEdge],
+    ) -> Traversal:
+        reference, edge = self.reference, self.reference.edge
         ends = {s for s in reached | maybe if s not in reference.producer}
-        leaves = frozenset(s for s in ends if reference.requires_grad.get(s) and slot(s) == s)
-        executed = {out for node in nodes for out in node.record.outs}
+        leaves = frozenset(s for s in ends if reference.requires_grad.get(s) and edge(s) == s)
+        executed = {out for node in nodes for out in node.entry.outs}
         if call.inputs is None:
             into, called = set(leaves), (executed | leaves) & reached
             leaves_here = leaves
         else:
-            targets = {slot(r) for r in call.inputs}
-            into = {r for r in call.inputs if slot(r) in reached | maybe} if isinstance(call, Backward) else set()
+            targets = {edge(r) for r in call.inputs}
+            into = {r for r in call.inputs if edge(r) in reached | maybe} if isinstance(call, Backward) else set()
             called = (executed | targets) & reached
             leaves_here = frozenset(r for r in into if reference.is_leaf(r))
         unsure = set()
-        for ref in (*reference.retained, *reference.asked):
-            if slot(ref) in called and ref in reference.retained:
+        for ref in (*reference.retained, *reference.captured_inputs):
+            if edge(ref) in called and ref in reference.retained:
                 into.add(ref)
-            elif slot(ref) in called or slot(ref) in maybe or slot(ref) in reached:
+            elif edge(ref) in called or edge(ref) in maybe or edge(ref) in reached:
                 unsure.add(ref)
-        into, unsure = reference.one_with(into), reference.one_with(unsure)
-        return Walk(
+        into, unsure = reference.same_objects(into), reference.same_objects(unsure)
+        return Traversal(
             tuple(nodes), leaves_here, uses, tuple(perhaps), frozenset(into), frozenset(unsure - into),
             frozenset(reached), frozenset(called - ambiguous), frozenset(reached | maybe) - called | ambiguous,
             frozenset(ambiguous), self._partly(call, nodes),
@@ -169,48 +174,53 @@ class Walker:
 
     # -- what was written ---------------------------------------------------------------------------------------------
 
-    def stale(self, node: Node) -> bool:
+    def version_mismatch(self, node: Node) -> bool:
         """Whether something that a node's derivative may need was written to after it was recorded."""
-        reference, memory = self.reference, self.reference.memory
-        if not memory.written or node.saves is Saves.NEVER:
+        reference, storages = self.reference, self.reference.storages
+        if not storages.versions or node.saves is Certainty.NEVER:
             return False
         kept = set(self.kept(node))
         if node.derivative:  # it may have kept any of the gradients that were computed together with it
-            kept.update(memory.owner(ref) for ref in reference.born.get(node.at, ()))
-        return any(memory.written.get(cell, -1) > node.at for cell in kept) or self._hit_itself(node)
+            kept.update(storages.storage(ref) for ref in reference.made_by_call.get(node.at, ()))
+        return any(storages.versions.get(storage, -1) > node.at for storage in kept) or self._hit_itself(node)
 
-    def touched(self, node: Node) -> bool:
+    def written_since(self, node: Node) -> bool:
         """Whether any operand or result of a node was written to after it was recorded."""
-        written, record = self.reference.memory.written, node.record
-        return any(cell is not None and written.get(cell, -1) > node.at for cell in (*record.cells, *record.made))
+        written, record = self.reference.storages.versions, node.entry
+        return any(
+            storage is not None and written.get(storage, -1) > node.at
+            for storage in (*record.operand_storages, *record.result_storages)
+        )
 
     def kept(self, node: Node) -> Iterator[Ref]:
         """Whose memory a node may have kept something in."""
-        record = node.record
-        operands: Iterable[int] = range(len(record.cells))
+        record = node.entry
+        operands: Iterable[int] = range(len(record.operand_storages))
         results = True
         if record.op in ROWS:
             shapes = tuple([np.shape(x) for x in record.operands])
-            saved = may_save(record.op, record.attrs, shapes, record.flows)
+            saved = may_save(record.op, record.attrs, shapes, record.needs_input_grad)
             operands, results = saved.operands, bool(saved.results)
-        cells = [record.cells[k] for k in operands] + (list(record.made) if results else [])
-        yield from (cell for cell in cells if cell is not None)
+        operand_storages = [record.operand_storages[k] for k in operands] + (
+            list(record.result_storages) if results else []
+        )
+        yield from (storage for storage in operand_storages if storage is not None)
 
     def _hit_itself(self, node: Node) -> bool:
         """Whether a write changed an operand of its own that its derivative may need (``y.mul_(y)``)."""
-        record = node.record
+        record = node.entry
         if record.op not in WRITES:
             return False
-        return any(cell is not None and cell in record.made for cell in record.cells[1:])
+        return any(storage is not None and storage in record.result_storages for storage in record.operand_storages[1:])
 
-    def poisoned(self, ref: Ref) -> bool:
+    def invalidated(self, ref: Ref) -> bool:
         """Whether a view of a restricted kind may refuse to be used, because its memory was written to."""
-        memory = self.reference.memory
-        return ref in memory.restricted and memory.written.get(memory.owner(ref), -1) > ref.at
+        storages = self.reference.storages
+        return ref in storages.restricted and storages.versions.get(storages.storage(ref), -1) > ref.at
 
     # -- hooks --------------------------------------------------------------------------------------------------------
 
-    def hooks_on(self, slots: Iterable[Slot]) -> list[tuple[Ref, Hook]]:
+    def hooks_on(self, edges: Iterable[GradientEdge]) -> list[tuple[Ref, Hook]]:
         """The hooks on some slots."""
         hooks = self.reference.hooks
-        return [entry for slot in slots for entry in hooks.get(slot, ())] if hooks else []
+        return [entry for edge in edges for entry in hooks.get(edge, ())] if hooks else []

@@ -10,33 +10,33 @@ from functools import lru_cache
 
 import numpy as np
 from autograd_conformance.ops.catalogue import WRITES
-from autograd_conformance.ops.row import Aliases, choices_of, rest_of, takes
+from autograd_conformance.ops.row import Certainty, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import (
     AssignGrad,
     Attrs,
     Backward,
     Clip,
+    Delete,
     DetachInPlace,
-    Drop,
     Grad,
     Groups,
-    Held,
     Hook,
+    InPlace,
     Literal,
     Optimizer,
+    ReadGrad,
     Ref,
     RemoveHook,
-    RequiresGrad,
     RetainGrad,
+    SetRequiresGrad,
     Shape,
     Step,
-    Write,
-    records,
+    is_recorded,
 )
 from autograd_conformance.reference.reverse import evaluate
-from autograd_conformance.rules.catalogue import Needs
-from autograd_conformance.rules.tape.graph import Walk
+from autograd_conformance.rules.catalogue import Capability
+from autograd_conformance.rules.tape.graph import Traversal
 from autograd_conformance.strategies.building.draft import Draw, Undrawable
 from autograd_conformance.strategies.building.op_builder import LIMIT, Builder
 
@@ -65,7 +65,7 @@ class Actor(Builder):
         super().__init__(draw, dtype, tracked=True)
         self.sound = True
 
-    def claims(self, *needs: Needs) -> None:
+    def claims(self, *needs: Capability) -> None:
         """Give up unless the framework claims what a program needs."""
         missing = [need.value for need in needs if need not in self.alphabet.claims]
         if missing:
@@ -73,7 +73,7 @@ class Actor(Builder):
 
     def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
         """Under no_grad, no view of a value that requires grad: what that requires is not the same everywhere."""
-        if self.sound and not records(self.modes) and op.aliases is not Aliases.NEVER and self.requires(args[0]):
+        if self.sound and not is_recorded(self.modes) and op.aliases is not Certainty.NEVER and self.requires(args[0]):
             op, args, attrs = OPS["negative"], args[:1], ()
         return super().checked(op, args, attrs)
 
@@ -95,7 +95,7 @@ class Actor(Builder):
         apart = row.apart is None or bool(row.apart(*operands))
         if not apart or (made.size and not np.abs(made).max() <= LIMIT):
             return name is None and self.write(target, "zero_")
-        self.add(Write(row.name, target, tuple(args), attrs))
+        self.add(InPlace(row.name, target, tuple(args), attrs))
         self.totals.clear()
         return True
 
@@ -111,7 +111,7 @@ class Actor(Builder):
 
     def _source(self, row: Op, place: int, shape: Shape, target: Ref, source: Ref | None) -> Ref:
         """An operand of a write: a value in other memory than the target's that fits, or a fresh leaf."""
-        dtype, owner = self.dtypes[target], self.reference.memory.owner
+        dtype, owner = self.dtypes[target], self.reference.storages.storage
 
         def fits(ref: Ref) -> bool:
             return self.shape(ref) == shape and self.dtypes[ref] == dtype and owner(ref) != owner(target)
@@ -126,7 +126,7 @@ class Actor(Builder):
 
     def switch(self, target: Ref, on: bool) -> None:
         """Switch whether a value requires grad."""
-        self.add(RequiresGrad(target, on))
+        self.add(SetRequiresGrad(target, on))
         if on and target not in self.leaves and not self.fails and self.reference.is_leaf(target):
             self.leaves.append(target)
 
@@ -165,7 +165,7 @@ class Actor(Builder):
 
     def held(self, leaf: Ref) -> Ref:
         """The gradient that a leaf holds, as a value."""
-        return Ref(self.add(Held(leaf)))
+        return Ref(self.add(ReadGrad(leaf)))
 
     def assign(self, leaf: Ref, value: Ref | None) -> None:
         """Replace the gradient that a leaf holds."""
@@ -185,7 +185,7 @@ class Actor(Builder):
 
     def make(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
         """Make an optimizer before its first step, where that can be done."""
-        if self.can(Needs.MAKES_OPTIMIZERS):
+        if self.can(Capability.MAKES_OPTIMIZERS):
             self.add(Optimizer(tuple(leaves), optimizer, settings, groups))
 
     def step(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
@@ -198,17 +198,17 @@ class Actor(Builder):
 
     def drop(self, *values: Ref) -> None:
         """Let go of values."""
-        self.add(Drop(values))
+        self.add(Delete(values))
 
     def holds(self, leaf: Ref) -> bool:
         """Whether a leaf will hold a gradient."""
         assert self.tape is not None
         return self.tape.held.get(leaf) is not None
 
-    def walk(self, root: Ref) -> Walk:
+    def walk(self, root: Ref) -> Traversal:
         """What a backward call on a value would go through."""
         assert self.tape is not None
-        return self.tape.walk(Backward((root,), (None,)))
+        return self.tape.traverse(Backward((root,), (None,)))
 
     def walkable(self, root: Ref) -> bool:
         """Whether a backward call on a value would surely not meet anything that was freed or written to."""
@@ -216,4 +216,4 @@ class Actor(Builder):
         if not self.requires(root):
             return False
         walk = self.walk(root)
-        return not any(node.freed or self.tape.stale(node) for node in (*walk.nodes, *walk.perhaps))
+        return not any(node.freed or self.tape.version_mismatch(node) for node in (*walk.nodes, *walk.maybe_nodes))

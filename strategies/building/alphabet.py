@@ -12,7 +12,7 @@ from functools import cached_property
 
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 
 CORE = (
     "multiply", "sum", "add", "sin", "negative", "exp", "subtract", "sigmoid", "tanh", "matmul", "divide", "square",
@@ -31,7 +31,7 @@ class Alphabet:
 
     ops: Sequence[str]
     dtypes: Sequence[str] = ("float64", "float32")
-    claims: frozenset[Needs] = frozenset(Needs)
+    claims: frozenset[Capability] = frozenset(Capability)
     once: frozenset[str] = frozenset()
     twice_only: frozenset[str] = frozenset()
     optimizers: Mapping[str, Collection[str]] = field(default_factory=dict)

@@ -14,33 +14,33 @@ from typing import Any
 import numpy as np
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.domains import ANY, Domain
-from autograd_conformance.ops.row import POOL, choices_of
+from autograd_conformance.ops.row import POOL, Certainty, choices_of
 from autograd_conformance.ops.shapes import size
-from autograd_conformance.ops.tables import OPS, Saves
+from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import (
     ACTIONS,
     Apply,
     AssignGrad,
     Attrs,
     Backward,
+    Delete,
     Detach,
     DetachInPlace,
-    Drop,
     Grad,
-    Held,
     Instruction,
     Leaf,
     Literal,
     Modes,
     Program,
+    ReadGrad,
     Ref,
-    RequiresGrad,
+    SetRequiresGrad,
     Shape,
     ZeroGrad,
 )
-from autograd_conformance.programs.observations import Gradient, Kind, Raised, Returned, Seen
+from autograd_conformance.programs.observations import Gradient, Kind, Raised, Returned, StepObservation
 from autograd_conformance.reference.reference import Reference, remember
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.tape.model import Tape
 from autograd_conformance.strategies.building.alphabet import Alphabet, current
 from autograd_conformance.strategies.building.tensors import literal, raw
@@ -81,7 +81,7 @@ class Draft:
     def __init__(self, draw: Draw, dtype: str | None = None, tracked: bool = False) -> None:
         self.draw = draw
         self.alphabet: Alphabet = current()
-        self.modest = not {Needs.RETAIN, Needs.COTANGENTS, Needs.MULTIPLE_ROOTS} <= self.alphabet.claims
+        self.modest = not {Capability.RETAIN, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS} <= self.alphabet.claims
         self.reference = Reference()
         self.dtype = dtype or self.pick(tuple(self.alphabet.dtypes))
         self.dtypes: dict[Ref, str] = {}
@@ -91,10 +91,10 @@ class Draft:
         self.totals: dict[Ref, Ref] = {}
         self.modes: Modes = ()
         self.under_modes: list[Modes] = []
-        self.tape = Tape(self.reference, Needs.FREES in self.alphabet.claims, counts=False) if tracked else None
+        self.tape = Tape(self.reference, Capability.FREES in self.alphabet.claims, counts=False) if tracked else None
         self.fails = False
 
-    def can(self, *needs: Needs) -> bool:
+    def can(self, *needs: Capability) -> bool:
         """Whether the framework claims what is needed."""
         return self.alphabet.claims.issuperset(needs)
 
@@ -144,9 +144,9 @@ class Draft:
         match step:
             case Grad():
                 self.live = [r for r in self.live if r.at != at or self._is_used(step, r.output)]
-            case RequiresGrad() | DetachInPlace():
-                self.live = [r for r in self.live if r not in self.reference.memory.muddled]
-            case Drop(values):
+            case SetRequiresGrad() | DetachInPlace():
+                self.live = [r for r in self.live if r not in self.reference.storages.views_of_toggled]
+            case Delete(values):
                 self.live = [r for r in self.live if r not in values]
                 self.leaves = [r for r in self.leaves if r not in values]
         return at
@@ -156,17 +156,17 @@ class Draft:
         if self.tape is None:
             return self.reference.add(step, self.modes)
         expectation = self.tape.expect(at, step, self.modes)
-        self.fails = expectation.returns is None or expectation.unclear
+        self.fails = expectation.returns is None or expectation.unspecified
         made: tuple[np.ndarray, ...] = ()
         if self.fails:
             self.reference.skip(step)
-            seen = Seen(Raised(next(iter(expectation.raises), Kind.UNKNOWN), "", ""))
+            seen = StepObservation(Raised(next(iter(expectation.raises), Kind.UNKNOWN), "", ""))
         else:
             made = self.reference.add(step, self.modes)
-            seen = Seen(Returned())
+            seen = StepObservation(Returned())
         self.tape.advance(at, step, expectation, seen, self.modes)
         if isinstance(step, ACTIONS):
-            self._hold(step, expectation.walk.into)
+            self._hold(step, expectation.traversal.must_accumulate)
         return made
 
     def _hold(self, step: Instruction, into: Iterable[Ref]) -> None:
@@ -182,7 +182,7 @@ class Draft:
 
     def _is_used(self, step: Grad, number: int) -> bool:
         """Whether a result of the functional form will be a gradient, not none."""
-        return step.materialize_grads or self.reference.slot(step.inputs[number]) in self.reference.pullback(step)
+        return step.materialize_grads or self.reference.edge(step.inputs[number]) in self.reference.pullback(step)
 
     @contextmanager
     def under(self, *modes: str) -> Iterator[None]:
@@ -199,7 +199,7 @@ class Draft:
                 return value.dtype
             case Detach(source):
                 return self.dtypes[source]
-            case Held(leaf):
+            case ReadGrad(leaf):
                 return self.dtypes[leaf]
             case Grad():
                 return self.dtypes[step.inputs[number]]
@@ -212,7 +212,7 @@ class Draft:
         if not self.reference.requires_grad[ref]:
             return False
         requires = [self.reference.requires_grad[r] for r in step.args]
-        surely = row_of(step.op).saving(requires) is Saves.SURELY and self.reference.values[ref].size
+        surely = row_of(step.op).saving(requires) is Certainty.ALWAYS and self.reference.values[ref].size
         return bool(surely) or any(r in self.saving for r in step.args)
 
     def leaf(
@@ -221,7 +221,7 @@ class Draft:
         """A fresh leaf."""
         if value is None:
             value = self.tensor(self.pick(POOL) if shape is None else shape, domain=domain)
-        ref = Ref(self.add(Leaf(value, requires_grad or not self.can(Needs.CONSTANTS))))
+        ref = Ref(self.add(Leaf(value, requires_grad or not self.can(Capability.CONSTANTS))))
         self.leaves.append(ref)
         return ref
 
@@ -249,11 +249,11 @@ class Draft:
         self, roots: tuple[Ref, ...], retain: bool | None, cotangents: Sequence[Literal | None] | None
     ) -> tuple[tuple[Ref, ...], bool | None, Sequence[Literal | None] | None]:
         """The call that comes nearest to what is asked for: one root, its total, nothing said about the graph."""
-        if not self.can(Needs.MULTIPLE_ROOTS):
+        if not self.can(Capability.MULTIPLE_ROOTS):
             roots, cotangents = roots[-1:], cotangents and cotangents[-1:]
-        if not self.can(Needs.COTANGENTS) and cotangents is None:
+        if not self.can(Capability.COTANGENTS) and cotangents is None:
             roots = tuple(self.total(root) for root in roots)
-        return roots, retain if self.can(Needs.RETAIN) else None, cotangents
+        return roots, retain if self.can(Capability.RETAIN) else None, cotangents
 
     def total(self, root: Ref) -> Ref:
         """One element made from a root, the same one each time."""
@@ -267,13 +267,13 @@ class Draft:
     def cotangent(self, root: Ref) -> Literal | None:
         """A legal cotangent for a root: None is one where it has one element."""
         shape = self.shape(root)
-        if size(shape) == 1 and (not self.can(Needs.COTANGENTS) or self.draw(COIN)):
+        if size(shape) == 1 and (not self.can(Capability.COTANGENTS) or self.draw(COIN)):
             return None
         return self.tensor(shape, self.dtypes[root])
 
     def zero(self, *leaves: Ref, to_none: bool = True) -> None:
         """Clear gradients, in the way that is asked for or else in the other; in none where none is claimed."""
-        none, zeros = self.can(Needs.ZERO_TO_NONE), self.can(Needs.ZERO_TO_ZEROS)
+        none, zeros = self.can(Capability.ZERO_TO_NONE), self.can(Capability.ZERO_TO_ZEROS)
         if not (none or zeros):
             return
         to_none = none if to_none else not zeros

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from autograd_conformance.ops.optimizers import FUSED, OPTIMIZERS
 from autograd_conformance.programs.language import Attrs, Groups, Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.draft import Draft, Undrawable
 
 Drawn = tuple[str, Attrs, Groups]
@@ -27,12 +27,12 @@ def plain_optimizer(b: Draft) -> tuple[str, Attrs]:
     """An optimizer of whichever kind, for a program in which it matters only that it steps."""
     known = b.alphabet.optimizers
     found = [(row, given) for row, given in PLAIN if row in known and set(known[row]).issuperset(dict(given))]
-    return b.pick(found if found and b.can(Needs.OPTIMIZERS) else choices(b))
+    return b.pick(found if found and b.can(Capability.OPTIMIZERS) else choices(b))
 
 
 def choices(b: Draft, name: str | None = None) -> list[tuple[str, Attrs]]:
     """The optimizers, or those of a name, that the framework has with settings that it knows, the simplest first."""
-    if not b.can(Needs.OPTIMIZERS):
+    if not b.can(Capability.OPTIMIZERS):
         raise Undrawable("the framework claims no optimizers")
     known = {row: set(settings) for row, settings in b.alphabet.optimizers.items() if name in (None, row)}
     found = [
@@ -49,7 +49,9 @@ def choices(b: Draft, name: str | None = None) -> list[tuple[str, Attrs]]:
 def variants(b: Draft, name: str) -> list[Attrs]:
     """The implementations that a framework claims to have of an optimizer, as settings."""
     return [
-        variant for variant in OPTIMIZERS[name].variants if b.can(Needs.FUSED if variant == FUSED else Needs.FOREACH)
+        variant
+        for variant in OPTIMIZERS[name].variants
+        if b.can(Capability.FUSED if variant == FUSED else Capability.FOREACH)
     ]
 
 
@@ -59,7 +61,7 @@ def optimizer(b: Draft, leaves: Sequence[Ref], name: str | None = None, grouped:
     others = variants(b, row)
     if others and b.below(3) == 2:
         settings = (*settings, *b.pick(others))
-    if not b.can(Needs.GROUPS) or not (b.below(4) == 3 if grouped is None else grouped):
+    if not b.can(Capability.GROUPS) or not (b.below(4) == 3 if grouped is None else grouped):
         return row, settings, ()
     return row, settings, groups(b, row, settings, len(leaves))
 

@@ -15,7 +15,7 @@ from autograd_conformance.ops.domains import Domain
 from autograd_conformance.ops.modules import parameters as parameters_of
 from autograd_conformance.ops.modules import results
 from autograd_conformance.programs.language import Attrs, Ref, Shape
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Undrawable
 
@@ -68,7 +68,7 @@ class Network(ABC):
 
     def needs_modules(self, a: Actor) -> None:
         """Give up unless the framework has the network's modules."""
-        a.claims(Needs.MODULES)
+        a.claims(Capability.MODULES)
         missing = [name for name in self.modules if name not in a.alphabet.modules]
         if missing:
             raise Undrawable(f"the framework has no module {' or '.join(missing)}")
@@ -110,7 +110,7 @@ class Parameters:
 
 def by_module(a: Actor, *modules: str) -> bool:
     """Whether a network is to be called by the framework's modules: never where there are none, else mostly."""
-    has = a.can(Needs.MODULES) and set(modules) <= set(a.alphabet.modules)
+    has = a.can(Capability.MODULES) and set(modules) <= set(a.alphabet.modules)
     return has and a.below(3) < 2
 
 

@@ -24,7 +24,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import refer
 from autograd_conformance.programs.operands import results as results_of
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.relations.relation import Alike, Related
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Draw
@@ -66,18 +66,18 @@ def _compute(a: Actor) -> None:
                 a.op()
             case "beyond" if a.requires(value):
                 a.beyond(value)
-            case "write" if a.can(Needs.WRITES):
-                made = [r for r in a.made() if not a.reference.memory.overlaps_itself(r) and a.walkable(r)]
+            case "write" if a.can(Capability.WRITES):
+                made = [r for r in a.made() if not a.reference.storages.overlaps_itself(r) and a.walkable(r)]
                 if made:
                     a.write(a.recent(made))
-            case "scale" if a.can(Needs.HOOKS) and a.requires(value):
+            case "scale" if a.can(Capability.HOOKS) and a.requires(value):
                 a.hook(value, "scale", a.pick(FACTORS))
-            case "unrecorded" if a.can(Needs.MODES):
+            case "unrecorded" if a.can(Capability.MODES):
                 with a.under("no_grad"):
                     a.op()
-            case "detach" if a.can(Needs.DETACH):
+            case "detach" if a.can(Capability.DETACH):
                 a.detach(value)
-            case "retain" if a.can(Needs.RETAINS_GRAD) and value in a.made():
+            case "retain" if a.can(Capability.RETAINS_GRAD) and value in a.made():
                 a.retain(value)
 
 
@@ -86,12 +86,12 @@ def _root(a: Actor, dtype: str | None = None) -> Ref:
     made = [r for r in a.made() if a.walkable(r) and a.reference.values[r].size]
     made = [r for r in made if dtype is None or a.dtypes[r] == dtype]
     root = a.recent(made) if made else a.nonlinear(a.leaf((3,)))
-    return root if a.can(Needs.COTANGENTS) else a.total(root)
+    return root if a.can(Capability.COTANGENTS) else a.total(root)
 
 
 def _keeping(a: Actor) -> bool | None:
     """Whether the last call keeps the graph."""
-    return a.pick((None, True)) if a.can(Needs.RETAIN) else None
+    return a.pick((None, True)) if a.can(Capability.RETAIN) else None
 
 
 def _holders(a: Actor) -> list[Ref]:
@@ -107,12 +107,12 @@ def _program(a: Actor, *calls: Instruction) -> Program:
 def _form(a: Actor, roots: Iterable[Ref], leaves: bool = False) -> Call:
     """Backward over everything, or the functional form, or backward into some values; into some `leaves` only."""
     due = set().union(*(a.reference.pullback(Backward((r,), (_ones(a, r),))) for r in roots))
-    reached = [r for r in (a.leaves if leaves else a.live) if a.requires(r) and a.reference.slot(r) in due]
+    reached = [r for r in (a.leaves if leaves else a.live) if a.requires(r) and a.reference.edge(r) in due]
     chosen = tuple(dict.fromkeys(a.recent(reached) for _ in range(1 + a.below(3))))
     forms: list[Call] = [lambda roots, given, retain: Backward(tuple(roots), tuple(given), retain)]
-    if a.can(Needs.FUNCTIONAL):
+    if a.can(Capability.FUNCTIONAL):
         forms.append(lambda roots, given, retain: Grad(tuple(roots), chosen, tuple(given), retain, allow_unused=True))
-    if a.can(Needs.INPUTS):
+    if a.can(Capability.INPUTS):
         forms.append(lambda roots, given, retain: Backward(tuple(roots), tuple(given), retain, inputs=chosen))
     return a.pick((forms[0], *forms))
 
@@ -139,7 +139,7 @@ def sums(a: Actor) -> Related:
     _compute(a)
     terms = [_root(a)]
     terms += [_root(a, a.dtypes[terms[0]]) for _ in range(1 + a.below(2))]
-    together = a.can(Needs.MULTIPLE_ROOTS) and a.below(2)
+    together = a.can(Capability.MULTIPLE_ROOTS) and a.below(2)
     if not together and len({a.shape(r) for r in terms}) > 1:
         (total,) = a.having("sum")
         terms = [a.apply(total, (r,), choices_of(OPS[total], (a.shape(r),))[0])[0] for r in terms]
@@ -213,7 +213,7 @@ def sharings(a: Actor) -> Related:
     else:
         uses.append(a.nonlinear(value))
     root = _joined(a, uses)
-    root = root if a.can(Needs.COTANGENTS) else a.total(root)
+    root = root if a.can(Capability.COTANGENTS) else a.total(root)
     call = _form(a, [root], leaves=True)((root,), (a.cotangent(root),), _keeping(a))
     first = _program(a, call)
     places = [(at, k) for at, step in enumerate(first) if isinstance(step, Apply) for k in _places(step, value)]

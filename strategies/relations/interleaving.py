@@ -11,14 +11,14 @@ from autograd_conformance.programs.language import (
     Backward,
     Detach,
     Grad,
-    Held,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Program,
+    ReadGrad,
     Ref,
     RetainGrad,
-    Write,
     ZeroGrad,
 )
 from autograd_conformance.programs.operands import operands, refer, results
@@ -131,7 +131,7 @@ def needs(program: Program) -> list[set[int]]:
 
     Where gradients are values, too, a call may change values in place, and all others keep their places around it.
     """
-    values = any(isinstance(step, (Held, AssignGrad)) for step in program)
+    values = any(isinstance(step, (ReadGrad, AssignGrad)) for step in program)
     calls = (RetainGrad, Hook) if values else CALLS
     found: list[set[int]] = []
     barrier: int | None = None
@@ -156,7 +156,7 @@ def single(program: Program) -> bool:
     uses: Counter[Ref] = Counter()
     for step in program:
         match step:
-            case Write() | Backward(create_graph=True) | Grad(create_graph=True):
+            case InPlace() | Backward(create_graph=True) | Grad(create_graph=True):
                 return False
             case Apply() | Detach():
                 uses.update(set(operands(step)))

@@ -12,7 +12,7 @@ import numpy as np
 from autograd_conformance.programs.language import Backward, Instruction, Leaf, Literal, Program, Ref
 from autograd_conformance.programs.operands import operands, refer
 from autograd_conformance.programs.operands import results as results_of
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.relations.relation import Alike, Related
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.networks.network import WEIGHT, Network, op
@@ -27,11 +27,11 @@ LENGTHS = ((3, 1), (2, 3), (1, 3, 2))
 def _calls(a: Actor, roots: Sequence[Ref], cotangents: Sequence[Literal]) -> list[Backward]:
     """One call of all roots, or one call of each where the framework takes one at a time."""
     given: list[Literal | None] = list(cotangents)
-    if not a.can(Needs.COTANGENTS):
+    if not a.can(Capability.COTANGENTS):
         roots, given = [a.total(root) for root in roots], [None] * len(roots)
-    if a.can(Needs.MULTIPLE_ROOTS) or len(roots) == 1:
+    if a.can(Capability.MULTIPLE_ROOTS) or len(roots) == 1:
         return [Backward(tuple(roots), tuple(given))]
-    a.claims(Needs.RETAIN)
+    a.claims(Capability.RETAIN)
     return [Backward((root,), (ct,), True) for root, ct in zip(roots, given, strict=True)]
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 from autograd_conformance.programs.language import Program, Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.relations.relation import Alike, Related
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.op_builder import LIMIT
@@ -102,7 +102,7 @@ def several_losses(a: Actor) -> Related:
 @relation
 def networks_apart(a: Actor) -> Related:
     """A loop, and the same loop with the instructions of another one between its own."""
-    a.claims(Needs.OPTIMIZERS)
+    a.claims(Capability.OPTIMIZERS)
     names = [name for name, row in PATTERNS.items() if row.order == 1 and a.can(*row.needs)]
     made: list[Program] = []
     for _ in range(2):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from autograd_conformance.programs.language import Backward, Grad, Literal, Ref, Step, Write, ZeroGrad
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.programs.language import Backward, Grad, InPlace, Literal, Ref, Step, ZeroGrad
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.sequences.table import Sequence, turn
 
 FACTORS = (2.0, 0.5, -1.0)
 
-WRITES = (Write, Step)
+WRITES = (InPlace, Step)
 CHANGING = (*WRITES, Backward, ZeroGrad)
 """Instructions that may change a gradient in place."""
 
@@ -36,7 +36,7 @@ def once_more(s: Sequence) -> None:
 def several(s: Sequence) -> None:
     """One call over several roots, which may be one and the same."""
     one, other = s.root(), s.root()
-    if one is not None and other is not None and s.b.can(Needs.MULTIPLE_ROOTS):
+    if one is not None and other is not None and s.b.can(Capability.MULTIPLE_ROOTS):
         s.walked.append(one)
         s.b.call(one, other, retain=s.retain())
 
@@ -45,12 +45,12 @@ def several(s: Sequence) -> None:
 def create(s: Sequence) -> None:
     """A call that makes its gradients differentiable, and one of them as a value."""
     root = s.root()
-    if root is None or not s.b.can(Needs.CREATE_GRAPH) or not s.smooth(root):
+    if root is None or not s.b.can(Capability.CREATE_GRAPH) or not s.smooth(root):
         return
     s.walked.append(root)
     s.b.call(root, create=True, retain=s.b.pick((None, None, False)))
     reached = [r for r in s.b.leaves if s.b.holds(r)]
-    if reached and not s.b.fails and s.b.can(Needs.ASSIGNS):
+    if reached and not s.b.fails and s.b.can(Capability.ASSIGNS):
         s.b.held(s.b.recent(reached))
 
 
@@ -58,7 +58,7 @@ def create(s: Sequence) -> None:
 def inputs(s: Sequence) -> None:
     """A call that accumulates into some values only."""
     root = s.root()
-    if root is not None and s.b.can(Needs.INPUTS):
+    if root is not None and s.b.can(Capability.INPUTS):
         into = [r for r in s.b.live if s.b.requires(r)]
         chosen = dict.fromkeys(s.b.recent(into) for _ in range(1 + s.b.below(2)))
         s.b.call(root, retain=s.retain(), inputs=tuple(chosen))
@@ -68,15 +68,15 @@ def inputs(s: Sequence) -> None:
 def grad(s: Sequence) -> None:
     """The functional form, of inputs that are reached, mostly; its results are values like all others."""
     b, root = s.b, s.root()
-    if root is None or not b.can(Needs.FUNCTIONAL):
+    if root is None or not b.can(Capability.FUNCTIONAL):
         return
     due = b.reference.pullback(_plain(root, s)) if b.below(6) else {}
-    reached = [r for r in b.live if b.requires(r) and b.reference.slot(r) in due and r != root]
+    reached = [r for r in b.live if b.requires(r) and b.reference.edge(r) in due and r != root]
     options = reached or [r for r in b.live if b.requires(r)]
     chosen = [b.recent(options) for _ in range(1 + b.below(3))]
     if b.below(4):
         chosen = list(dict.fromkeys(chosen))
-    creates = b.can(Needs.CREATE_GRAPH) and s.smooth(root) and not b.below(2)
+    creates = b.can(Capability.CREATE_GRAPH) and s.smooth(root) and not b.below(2)
     unused = b.pick((None, True, True, False))
     b.grad([root], chosen, s.retain(), creates, unused, materialize=bool(unused and not b.below(3)))
 
@@ -91,7 +91,7 @@ def refused(s: Sequence) -> None:
     """A call with a cotangent of another shape, or on a value that has no history."""
     root = s.value()
     wrong = s.b.tensor((2,), s.b.dtypes[root])
-    s.b.call(root, cotangents=[s.b.pick([None, wrong] if s.b.can(Needs.COTANGENTS) else [None])], retain=True)
+    s.b.call(root, cotangents=[s.b.pick([None, wrong] if s.b.can(Capability.COTANGENTS) else [None])], retain=True)
 
 
 @turn(1)
@@ -106,7 +106,7 @@ def zero(s: Sequence) -> None:
 def held(s: Sequence) -> None:
     """A gradient that is held, as a value."""
     holding = [r for r in s.b.leaves if s.b.holds(r)]
-    if holding and s.b.can(Needs.ASSIGNS):
+    if holding and s.b.can(Capability.ASSIGNS):
         s.b.held(s.b.recent(holding))
 
 
@@ -114,14 +114,14 @@ def held(s: Sequence) -> None:
 def assign(s: Sequence) -> None:
     """A gradient replaced by another value of its shape, or by none."""
     b, at = s.b, s.leaf()
-    if at is None or not b.can(Needs.ASSIGNS):
+    if at is None or not b.can(Capability.ASSIGNS):
         return
-    memory = b.reference.memory
+    memory = b.reference.storages
     fitting = [
         r
         for r in b.live
         if b.shape(r) == b.shape(at) and b.dtypes[r] == b.dtypes[at] and r != at and not b.requires(r)
-        and memory.owner(r) != memory.owner(at) and not memory.overlaps_itself(r)
+        and memory.storage(r) != memory.storage(at) and not memory.overlaps_itself(r)
     ]  # fmt: skip
     b.assign(at, b.recent(fitting) if fitting and b.below(4) else None)
 
@@ -131,12 +131,12 @@ def hook(s: Sequence) -> None:
     """A hook on a value, on a leaf perhaps after accumulation; now and then one that misbehaves."""
     b = s.b
     options = [r for r in b.live if b.requires(r)]
-    if not options or not b.can(Needs.HOOKS):
+    if not options or not b.can(Capability.HOOKS):
         return
     target = b.recent(options)
     if _may_be_stale(s, target):
         return  # PyTorch 2.13 crashes where a view gets a hook after its memory was written to
-    if b.reference.is_leaf(target) and b.can(Needs.ACCUMULATED_HOOKS) and not b.below(4):
+    if b.reference.is_leaf(target) and b.can(Capability.ACCUMULATED_HOOKS) and not b.below(4):
         s.handles.append(b.hook(target, accumulated=True))
         return
     effect = b.pick(("observe", "scale", "observe", "scale", "replace", "raise", "misshape"))
@@ -147,17 +147,17 @@ def _may_be_stale(s: Sequence, target: Ref) -> bool:
     """Whether a value that is no leaf may use memory that was written to after it was made: a gradient may be a view of
     any other, and a write that would be refused to a view is none if what an op returned is a copy.
     """
-    reference, memory = s.b.reference, s.b.reference.memory
-    owner = memory.owner(target)
+    reference, memory = s.b.reference, s.b.reference.storages
+    owner = memory.storage(target)
     if reference.is_leaf(target):
         return False
     since = reference.steps[target.at + 1 :]
     written = (step.leaves if isinstance(step, Step) else (step.target,) for step in since if isinstance(step, WRITES))
-    if any(owner in map(memory.owner, targets) for targets in written):
+    if any(owner in map(memory.storage, targets) for targets in written):
         return True
     if owner.at < 0 or isinstance(reference.steps[owner.at], Grad):
         return any(isinstance(step, CHANGING) for step in since)
-    held = {memory.owner(held) for held in reference.objects.values() if held is not None}
+    held = {memory.storage(held) for held in reference.grads.values() if held is not None}
     return owner in held and owner != target and target not in reference.same
 
 
@@ -172,5 +172,5 @@ def unhook(s: Sequence) -> None:
 def retain(s: Sequence) -> None:
     """A value that is no leaf asked to hold its gradient."""
     made = [r for r in s.b.live if s.b.requires(r) and not s.b.reference.is_leaf(r)]
-    if made and s.b.can(Needs.RETAINS_GRAD):
+    if made and s.b.can(Capability.RETAINS_GRAD):
         s.b.retain(s.b.recent(made))

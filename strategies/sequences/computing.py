@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from autograd_conformance.ops.row import Aliases
+from autograd_conformance.ops.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, Leaf
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.sequences.table import SHAPES, Sequence, turn
 from autograd_conformance.strategies.situations.base import joined
 
-VIEWS = tuple(name for name, op in OPS.items() if op.aliases is not Aliases.NEVER)
+VIEWS = tuple(name for name, op in OPS.items() if op.aliases is not Certainty.NEVER)
 
 
 # -- computing --------------------------------------------------------------------------------------------------------
@@ -72,9 +72,9 @@ def again(s: Sequence) -> None:
 @turn(1)
 def detach(s: Sequence) -> None:
     """A detached value, now and then made a leaf of its own."""
-    if s.b.can(Needs.DETACH):
+    if s.b.can(Capability.DETACH):
         made = s.b.detach(s.value())
-        if s.b.can(Needs.SWITCHES) and s.b.below(2):
+        if s.b.can(Capability.SWITCHES) and s.b.below(2):
             s.b.switch(made, True)
 
 
@@ -89,7 +89,7 @@ def drop(s: Sequence) -> None:
 @turn(2)
 def mode(s: Sequence) -> None:
     """What follows stands under another grad mode, until it is changed again."""
-    if s.b.can(Needs.MODES):
+    if s.b.can(Capability.MODES):
         s.b.modes = () if s.b.modes else s.b.pick((("no_grad",), ("no_grad", "enable_grad"), ("enable_grad",)))
 
 
@@ -100,15 +100,15 @@ def mode(s: Sequence) -> None:
 def write(s: Sequence) -> None:
     """A write to a value, recorded or not as the mode says."""
     b = s.b
-    if not b.can(Needs.WRITES):
+    if not b.can(Capability.WRITES):
         return
     options = [r for r in b.live if b.modes or not (b.requires(r) and b.reference.is_leaf(r))] or b.live
     target = b.recent(options) if b.below(8) else s.value()
-    memory = b.reference.memory
+    memory = b.reference.storages
     if memory.overlaps_itself(target) or (target in memory.restricted and b.below(4)):
         return
     base = memory.base(target)
-    if base.output and base in b.reference.retained | b.reference.asked:
+    if base.output and base in b.reference.retained | b.reference.captured_inputs:
         return  # PyTorch 2.13 crashes when what such a base became is walked
     b.write(target)
 
@@ -116,7 +116,7 @@ def write(s: Sequence) -> None:
 @turn(2)
 def unrecorded_write(s: Sequence) -> None:
     """A write under no_grad to a value that a graph may have saved."""
-    if s.b.can(Needs.WRITES, Needs.MODES):
+    if s.b.can(Capability.WRITES, Capability.MODES):
         outer, s.b.modes = s.b.modes, ("no_grad",)
         write(s)
         s.b.modes = outer
@@ -126,8 +126,8 @@ def unrecorded_write(s: Sequence) -> None:
 def cut(s: Sequence) -> None:
     """A value detached in place."""
     b = s.b
-    made = [r for r in b.made() if r not in b.reference.retained and r not in b.reference.memory.family]
-    if made and b.can(Needs.WRITES, Needs.DETACH):
+    made = [r for r in b.made() if r not in b.reference.retained and r not in b.reference.storages.views_of]
+    if made and b.can(Capability.WRITES, Capability.DETACH):
         b.cut(b.recent(made))
 
 
@@ -135,7 +135,7 @@ def cut(s: Sequence) -> None:
 def step(s: Sequence) -> None:
     """An optimizer's step over a leaf."""
     leaves = [r for r in s.b.leaves if s.b.requires(r) and s.b.reference.is_leaf(r)]
-    if leaves and s.b.can(Needs.OPTIMIZERS):
+    if leaves and s.b.can(Capability.OPTIMIZERS):
         s.b.step([s.b.recent(leaves)], *plain_optimizer(s.b))
 
 
@@ -143,5 +143,5 @@ def step(s: Sequence) -> None:
 def switch(s: Sequence) -> None:
     """A leaf frozen, or a frozen one set free."""
     at = s.leaf()
-    if at is not None and s.b.can(Needs.SWITCHES):
+    if at is not None and s.b.can(Capability.SWITCHES):
         s.b.switch(at, not s.b.requires(at))

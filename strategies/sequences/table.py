@@ -71,7 +71,7 @@ class Sequence:
     def smooth(self, root: Ref) -> bool:
         """Whether what a call on a root walks may be differentiated once more, which derivatives in it were before."""
         walk = self.b.walk(root)
-        nodes = (*walk.nodes, *walk.perhaps)
+        nodes = (*walk.nodes, *walk.maybe_nodes)
         left_out = self.b.alphabet.once
         if any(n.derivative for n in nodes):
             left_out = left_out | self.b.alphabet.twice_only

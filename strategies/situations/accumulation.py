@@ -7,7 +7,7 @@ from collections.abc import Callable
 from autograd_conformance.ops.row import takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.op_builder import Builder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
@@ -76,16 +76,16 @@ SHAPES = ((3,), (2, 3), (), (2, 2))
 
 def _again(b: Actor, leaf: Ref, root: Ref) -> Ref:
     """A root that leads to a leaf and can be walked: the same one where it was retained, or a new one."""
-    return root if b.can(Needs.RETAIN) and b.below(2) else b.nonlinear(leaf)
+    return root if b.can(Capability.RETAIN) and b.below(2) else b.nonlinear(leaf)
 
 
 @history
 def added_in_place(b: Actor) -> None:
     """References to the gradient that a leaf holds, and calls that add to it: the references see the sum."""
-    b.claims(Needs.ASSIGNS)
+    b.claims(Capability.ASSIGNS)
     leaf = b.leaf(b.pick(SHAPES))
     root = chain(b, leaf)
-    keep = True if b.can(Needs.RETAIN) else None
+    keep = True if b.can(Capability.RETAIN) else None
     b.call(root, retain=keep)
     held = b.held(leaf)
     for _ in range(1 + b.below(2)):
@@ -100,10 +100,10 @@ def added_in_place(b: Actor) -> None:
 @history
 def replaced_gradients(b: Actor) -> None:
     """A leaf that holds a gradient, and a call with create_graph: a new object, and the old one as it was."""
-    b.claims(Needs.CREATE_GRAPH, Needs.ASSIGNS)
+    b.claims(Capability.CREATE_GRAPH, Capability.ASSIGNS)
     leaf = b.leaf(b.pick(SHAPES))
     root = chain(b, leaf)
-    keep = True if b.can(Needs.RETAIN) else None
+    keep = True if b.can(Capability.RETAIN) else None
     b.call(root, retain=keep, create=bool(b.below(2)))
     held = b.held(leaf)
     b.call(_again(b, leaf, root), create=True)
@@ -116,7 +116,7 @@ def replaced_gradients(b: Actor) -> None:
 def laid_out(b: Actor) -> None:
     """Leaves of every layout: as they were made, or detached from a view that is transposed, spread or one of many."""
     leaf = b.leaf(b.pick(((3,), (2, 3), (2, 2, 3), (3, 2))))
-    if b.can(Needs.SWITCHES, Needs.DETACH, Needs.VIEWS) and b.below(4):
+    if b.can(Capability.SWITCHES, Capability.DETACH, Capability.VIEWS) and b.below(4):
         names = ("matrix_transpose", "permute_dims", "slice", "broadcast_to", "select", "diagonal", "expand_dims")
         fitting = [n for n in b.having(*names) if takes(OPS[n], b.shape(leaf))]
         seen = b.op(b.pick(fitting), on=leaf)[0] if fitting and b.below(3) else view(b, leaf)
@@ -134,11 +134,11 @@ def laid_out(b: Actor) -> None:
 @history
 def misfit_gradients(b: Actor) -> None:
     """A gradient of another shape, also one that would broadcast, assigned: refused; a fitting one after it."""
-    b.claims(Needs.ASSIGNS, Needs.CONSTANTS)
+    b.claims(Capability.ASSIGNS, Capability.CONSTANTS)
     leaf = b.leaf(b.pick(((3,), (2, 3), (), (2,))))
     root = chain(b, leaf)
     if b.below(2):
-        b.call(root, retain=True if b.can(Needs.RETAIN) else None)
+        b.call(root, retain=True if b.can(Capability.RETAIN) else None)
     shape = b.shape(leaf)
     others = [s for s in ((2,), (3,), (1,), (), (3, 2), (1, *shape), shape[::-1], shape[1:]) if s != shape]
     b.assign(leaf, b.leaf(b.pick(others), requires_grad=False))
@@ -152,21 +152,21 @@ def assigned_objects(b: Actor) -> None:
     """A gradient that is assigned: a constant, what another leaf holds, a part of something; added to and written to
     afterwards.
     """
-    b.claims(Needs.ASSIGNS, Needs.CONSTANTS)
+    b.claims(Capability.ASSIGNS, Capability.CONSTANTS)
     leaf, other = (b.leaf(b.pick(SHAPES)) for _ in range(2))
     root = joined(b, [chain(b, leaf), chain(b, other)])
-    keep = True if b.can(Needs.RETAIN) else None
+    keep = True if b.can(Capability.RETAIN) else None
     if b.below(2):
         b.call(root, retain=keep)
     match b.below(4):
         case 3 if b.holds(other) and b.shape(other) == b.shape(leaf):
             given = b.held(other)
-        case 2 if b.can(Needs.DETACH):
+        case 2 if b.can(Capability.DETACH):
             given = b.detach(leaf)
         case _:
             given = b.leaf(b.shape(leaf), requires_grad=False)
     b.assign(leaf, given)
-    if b.can(Needs.WRITES) and b.below(2):
+    if b.can(Capability.WRITES) and b.below(2):
         b.write(given if b.below(2) and b.reference.is_leaf(given) else b.held(leaf), "mul_scalar_")
     for _ in range(b.below(3)):
         b.call(_again(b, leaf, root), retain=keep)
@@ -175,9 +175,9 @@ def assigned_objects(b: Actor) -> None:
 @history
 def clipped_gradients(b: Actor) -> None:
     """What a training loop does between backward and step: the gradient is scaled or clipped in place, then used."""
-    b.claims(Needs.ASSIGNS, Needs.WRITES, Needs.MODES)
+    b.claims(Capability.ASSIGNS, Capability.WRITES, Capability.MODES)
     leaf = b.leaf(b.pick(SHAPES))
-    optimizer = plain_optimizer(b) if b.can(Needs.OPTIMIZERS) else None
+    optimizer = plain_optimizer(b) if b.can(Capability.OPTIMIZERS) else None
     for _ in range(1 + b.below(3)):
         b.call(chain(b, leaf, 2))
         held = b.held(leaf)
@@ -192,13 +192,13 @@ def clipped_gradients(b: Actor) -> None:
 @history
 def assigned_gradients(b: Actor) -> None:
     """A gradient replaced, by another value or by none, and added to."""
-    b.claims(Needs.ASSIGNS)
+    b.claims(Capability.ASSIGNS)
     leaf = b.leaf(b.pick(LEAF_SHAPES))
     root = chain(b, leaf)
-    b.call(root, retain=True if b.can(Needs.RETAIN) else None)
+    b.call(root, retain=True if b.can(Capability.RETAIN) else None)
     given = b.leaf(b.shape(leaf), requires_grad=False)
     b.assign(leaf, None if b.below(4) == 3 or b.requires(given) else given)
     for _ in range(b.below(3)):
-        if not b.can(Needs.RETAIN):
+        if not b.can(Capability.RETAIN):
             root = chain(b, leaf)
-        b.call(root, retain=True if b.can(Needs.RETAIN) else None)
+        b.call(root, retain=True if b.can(Capability.RETAIN) else None)

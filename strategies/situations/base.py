@@ -9,7 +9,7 @@ from autograd_conformance.ops.row import POOL, choices_of, takes
 from autograd_conformance.ops.tables import OPS, VIEWS
 from autograd_conformance.programs.language import Program, Ref, Shape
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Draw
 from autograd_conformance.strategies.building.op_builder import Builder
@@ -121,7 +121,7 @@ def view(b: Actor, source: Ref, most: int = 2, several: bool = False) -> Ref:
 
 def alias(b: Actor, source: Ref) -> Ref:
     """A value in the memory of another: a view of it, or it detached, or a view of that."""
-    if not b.can(Needs.DETACH) or b.below(3):
+    if not b.can(Capability.DETACH) or b.below(3):
         return view(b, source)
     detached = b.detach(source)
     return view(b, detached, 1) if b.below(2) else detached

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.op_builder import Builder
 from autograd_conformance.strategies.situations.base import computed, history, negative, situation, view
@@ -22,7 +22,7 @@ def detached_operands(b: Builder) -> None:
 def detached_roots(b: Builder) -> None:
     """A backward call on a detached value, or on what was made from detached values only."""
     source = b.root(3)
-    root = b.detach(source if b.can(Needs.COTANGENTS) else b.total(source))
+    root = b.detach(source if b.can(Capability.COTANGENTS) else b.total(source))
     if b.below(3) == 2:
         root = b.nonlinear(root, negative(b))
     b.backward(root)
@@ -44,13 +44,13 @@ def detached_sources(b: Builder) -> None:
 @history
 def cut_values(b: Actor) -> None:
     """A result, or a leaf, that is detached in place: what is made from it has no history, what it came from has."""
-    b.claims(Needs.DETACH, Needs.WRITES)
+    b.claims(Capability.DETACH, Capability.WRITES)
     value = computed(b, (3,), (2, 3), ())
     target = b.leaf((3,)) if b.below(4) == 3 else value
     before = b.nonlinear(target) if b.below(2) else None
     b.cut(target)
     made = b.nonlinear(target)
-    if b.can(Needs.NO_GRAD_CHECK) and b.below(3) == 2:
+    if b.can(Capability.NO_GRAD_CHECK) and b.below(3) == 2:
         b.call(b.pick((target, made)))
     leaf = b.leaf(value=b.tensor(b.shape(made), b.dtypes[made]))
     b.call(b.apply(b.pick(b.having("multiply", "add")), (made, leaf))[0])
@@ -61,7 +61,7 @@ def cut_values(b: Actor) -> None:
 @history
 def cut_views(b: Actor) -> None:
     """A view that is detached in place: refused, and the graph stays walkable."""
-    b.claims(Needs.DETACH, Needs.WRITES, Needs.VIEWS)
+    b.claims(Capability.DETACH, Capability.WRITES, Capability.VIEWS)
     source = b.leaf(b.pick(((3,), (2, 3), (2, 2)))) if b.below(2) else computed(b, (3,), (2, 3), (2, 2))
     target = view(b, source)
     b.cut(target)

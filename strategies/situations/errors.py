@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.op_builder import Builder
@@ -34,7 +34,7 @@ def implicit_cotangents(b: Builder) -> None:
 @situation
 def wrong_cotangents(b: Builder) -> None:
     """A cotangent of another shape, also one that would broadcast; then perhaps the right one."""
-    if not b.can(Needs.COTANGENTS):
+    if not b.can(Capability.COTANGENTS):
         raise Undrawable("the framework claims to take no cotangents")
     root = b.nonlinear(b.leaf(b.pick(((3,), (2,), (), (2, 3), (1,), (3, 2)))))
     shape = b.shape(root)
@@ -46,9 +46,9 @@ def wrong_cotangents(b: Builder) -> None:
 
 
 REFUSALS = (
-    (Needs.NON_SCALAR_CHECK,),
-    (Needs.COTANGENT_CHECK, Needs.COTANGENTS),
-    (Needs.NO_GRAD_CHECK, Needs.DETACH, Needs.MULTIPLE_ROOTS),
+    (Capability.NON_SCALAR_CHECK,),
+    (Capability.COTANGENT_CHECK, Capability.COTANGENTS),
+    (Capability.NO_GRAD_CHECK, Capability.DETACH, Capability.MULTIPLE_ROOTS),
 )
 """What each way to have a call refused needs."""
 
@@ -118,13 +118,13 @@ def _modified(b: Actor, root: Ref, part: Ref) -> None:
 def _raising(b: Actor, root: Ref, part: Ref) -> None:
     """A call that meets a hook that raises, or that returns a gradient of another shape."""
     handle = b.hook(part, b.pick(("raise", "misshape")))
-    b.call(root, retain=True if b.can(Needs.RETAIN) else None)
+    b.call(root, retain=True if b.can(Capability.RETAIN) else None)
     b.unhook(handle)
 
 
 def _unused(b: Actor, root: Ref, part: Ref) -> None:
     """A functional call for an input that is not used."""
-    b.grad([root], [b.leaf(b.pick(SHAPES)), *b.leaves[:1]], True if b.can(Needs.RETAIN) else None)
+    b.grad([root], [b.leaf(b.pick(SHAPES)), *b.leaves[:1]], True if b.can(Capability.RETAIN) else None)
 
 
 def _implicit(b: Actor, root: Ref, part: Ref) -> None:
@@ -152,16 +152,16 @@ def _written_leaf(b: Actor, root: Ref, part: Ref) -> None:
     b.write(b.leaves[0], "mul_scalar_")
 
 
-FAILURES: tuple[tuple[Callable[[Actor, Ref, Ref], None], tuple[Needs, ...]], ...] = (
-    (_freed, (Needs.FREES,)),
-    (_modified, (Needs.WRITES,)),
-    (_raising, (Needs.HOOKS,)),
-    (_unused, (Needs.FUNCTIONAL,)),
-    (_implicit, (Needs.NON_SCALAR_CHECK, Needs.MULTIPLE_ROOTS)),
-    (_rootless, (Needs.NO_GRAD_CHECK, Needs.DETACH)),
-    (_options, (Needs.FUNCTIONAL,)),
-    (_inputless, (Needs.INPUTS,)),
-    (_written_leaf, (Needs.WRITES, Needs.WRITE_CHECKS)),
+FAILURES: tuple[tuple[Callable[[Actor, Ref, Ref], None], tuple[Capability, ...]], ...] = (
+    (_freed, (Capability.FREES,)),
+    (_modified, (Capability.WRITES,)),
+    (_raising, (Capability.HOOKS,)),
+    (_unused, (Capability.FUNCTIONAL,)),
+    (_implicit, (Capability.NON_SCALAR_CHECK, Capability.MULTIPLE_ROOTS)),
+    (_rootless, (Capability.NO_GRAD_CHECK, Capability.DETACH)),
+    (_options, (Capability.FUNCTIONAL,)),
+    (_inputless, (Capability.INPUTS,)),
+    (_written_leaf, (Capability.WRITES, Capability.WRITE_CHECKS)),
 )
 """Ways to fail, each with what it needs."""
 
@@ -188,10 +188,10 @@ def _go_on(b: Actor, leaves: list[Ref], other: Ref) -> None:
     if b.below(3) == 2:
         b.zero(*leaves, to_none=bool(b.below(2)))
     if b.walkable(other) and b.below(2):
-        b.call(other, retain=True if b.can(Needs.RETAIN) else None)
+        b.call(other, retain=True if b.can(Capability.RETAIN) else None)
     root = joined(b, [b.nonlinear(leaf) for leaf in leaves]) if b.below(2) else b.nonlinear(b.pick(leaves))
     match b.below(3):
-        case 2 if b.can(Needs.FUNCTIONAL):
+        case 2 if b.can(Capability.FUNCTIONAL):
             b.grad([root], leaves[:1], unused=True)
         case _:
             b.call(b.beyond(root) if b.below(2) else root)

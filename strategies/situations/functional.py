@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.situations.base import FREEING, computed, history, joined
 
@@ -20,15 +20,15 @@ def _graph(b: Actor) -> tuple[Ref, list[Ref], list[Ref]]:
 
 def _keeping(b: Actor) -> bool | None:
     """Something to say about whether the graph is kept."""
-    return b.pick((None, True, False)) if b.can(Needs.RETAIN) else None
+    return b.pick((None, True, False)) if b.can(Capability.RETAIN) else None
 
 
 @history
 def functional_gradients(b: Actor) -> None:
     """Gradients of one or several roots with respect to leaves and other values, used as values afterwards."""
-    b.claims(Needs.FUNCTIONAL)
+    b.claims(Capability.FUNCTIONAL)
     root, leaves, inner = _graph(b)
-    roots = [root, *([b.pick([*inner, root])] if b.can(Needs.MULTIPLE_ROOTS) and b.below(3) == 2 else [])]
+    roots = [root, *([b.pick([*inner, root])] if b.can(Capability.MULTIPLE_ROOTS) and b.below(3) == 2 else [])]
     inputs = list(dict.fromkeys(b.pick([*leaves, *inner]) for _ in range(1 + b.below(3))))
     made = b.grad(roots, inputs, _keeping(b))
     if made and b.below(2):
@@ -38,7 +38,7 @@ def functional_gradients(b: Actor) -> None:
 @history
 def functional_beside_held(b: Actor) -> None:
     """Leaves that hold gradients, and leaves that hold none, before and after a functional call."""
-    b.claims(Needs.FUNCTIONAL, Needs.RETAIN)
+    b.claims(Capability.FUNCTIONAL, Capability.RETAIN)
     root, leaves, _ = _graph(b)
     if b.below(4):
         b.call(root, retain=True)
@@ -52,10 +52,10 @@ def functional_beside_held(b: Actor) -> None:
 @history
 def functional_frees(b: Actor) -> None:
     """A functional call that does not retain, then another call over the same graph, or a larger one."""
-    b.claims(Needs.FUNCTIONAL)
+    b.claims(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
-    freeing = b.pick(FREEING) if b.can(Needs.RETAIN) else None
-    if b.below(2) and b.can(Needs.RETAIN):
+    freeing = b.pick(FREEING) if b.can(Capability.RETAIN) else None
+    if b.below(2) and b.can(Capability.RETAIN):
         b.grad([root], leaves, True)
     (b.grad([root], leaves, freeing) if b.below(3) else b.call(root, retain=freeing))
     again = b.beyond(root) if b.below(3) == 2 else root
@@ -65,10 +65,10 @@ def functional_frees(b: Actor) -> None:
 @history
 def inner_inputs(b: Actor) -> None:
     """Gradients with respect to results, to the root itself, to a result of several; written to before, perhaps."""
-    b.claims(Needs.FUNCTIONAL)
+    b.claims(Capability.FUNCTIONAL)
     root, leaves, inner = _graph(b)
     value = b.pick([*inner, root])
-    if b.can(Needs.WRITES) and b.below(4) == 3:
+    if b.can(Capability.WRITES) and b.below(4) == 3:
         value = computed(b, (3,), (2, 3))
         b.write(value, b.pick(("mul_scalar_", "add_scalar_", "neg_")))
         root = b.nonlinear(value)
@@ -79,12 +79,12 @@ def inner_inputs(b: Actor) -> None:
 @history
 def duplicate_inputs(b: Actor) -> None:
     """The same input two or three times, beside others."""
-    b.claims(Needs.FUNCTIONAL)
+    b.claims(Capability.FUNCTIONAL)
     root, leaves, inner = _graph(b)
     twice = b.pick([*leaves, *inner])
     others = [b.pick(leaves)] if b.below(2) else []
     made = b.grad([root], [twice, *others, twice, *([twice] if b.below(3) == 2 else [])], _keeping(b))
-    if len(made) > 1 and b.can(Needs.WRITES) and b.below(4) == 3:
+    if len(made) > 1 and b.can(Capability.WRITES) and b.below(4) == 3:
         b.write(made[0], "mul_scalar_")
 
 
@@ -96,18 +96,18 @@ def _unused(b: Actor) -> Ref:
 @history
 def unused_inputs(b: Actor) -> None:
     """An input that the roots do not depend on, where that is not allowed."""
-    b.claims(Needs.FUNCTIONAL)
+    b.claims(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     other = b.beyond(root) if b.below(4) == 3 else _unused(b)
     inputs = [*leaves[: b.below(2)], other]
-    b.grad([root], inputs, True if b.can(Needs.RETAIN) else None, unused=b.pick((None, False)))
+    b.grad([root], inputs, True if b.can(Capability.RETAIN) else None, unused=b.pick((None, False)))
     b.call(b.nonlinear(leaves[0]))
 
 
 @history
 def allowed_unused(b: Actor) -> None:
     """An input that the roots do not depend on, where that is allowed."""
-    b.claims(Needs.FUNCTIONAL)
+    b.claims(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     b.grad([root], [_unused(b), *leaves[: b.below(3)], *([_unused(b)] if b.below(2) else [])], _keeping(b), unused=True)
 
@@ -115,7 +115,7 @@ def allowed_unused(b: Actor) -> None:
 @history
 def materialized(b: Actor) -> None:
     """An input that the roots do not depend on, whose gradient is to be zeros; used as a value afterwards."""
-    b.claims(Needs.FUNCTIONAL)
+    b.claims(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     inputs = [_unused(b), *leaves[: b.below(2)]]
     made = b.grad([root], inputs, _keeping(b), unused=b.pick((None, True)), materialize=True)
@@ -126,7 +126,7 @@ def materialized(b: Actor) -> None:
 @history
 def contradicting_options(b: Actor) -> None:
     """Materialised gradients, and unused inputs forbidden: refused; the legal call after it works."""
-    b.claims(Needs.FUNCTIONAL)
+    b.claims(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     inputs = [*leaves, *([_unused(b)] if b.below(2) else [])]
     b.grad([root], inputs, unused=False, materialize=True)
@@ -136,16 +136,16 @@ def contradicting_options(b: Actor) -> None:
 @history
 def constant_inputs(b: Actor) -> None:
     """An input that requires no grad: a constant, a detached value; in the functional form, or of a backward call."""
-    b.claims(Needs.CONSTANTS)
+    b.claims(Capability.CONSTANTS)
     root, leaves, _ = _graph(b)
     constant = b.leaf(b.pick(SHAPES), requires_grad=False)
-    if b.can(Needs.DETACH) and b.below(2):
+    if b.can(Capability.DETACH) and b.below(2):
         constant = b.detach(b.pick([root, *leaves]))
     inputs = b.pick(([constant], [constant, leaves[0]], [leaves[0], constant]))
-    if b.can(Needs.INPUTS) and (b.below(2) or not b.can(Needs.FUNCTIONAL)):
+    if b.can(Capability.INPUTS) and (b.below(2) or not b.can(Capability.FUNCTIONAL)):
         b.call(root, inputs=inputs)
     else:
-        b.claims(Needs.FUNCTIONAL)
+        b.claims(Capability.FUNCTIONAL)
         b.grad([root], inputs, unused=b.pick((None, True)))
     b.call(root)
 
@@ -153,9 +153,9 @@ def constant_inputs(b: Actor) -> None:
 @history
 def restricted_calls(b: Actor) -> None:
     """A backward call into some leaves and results alone: listed once or twice, reached or not, holding or not."""
-    b.claims(Needs.INPUTS)
+    b.claims(Capability.INPUTS)
     root, leaves, inner = _graph(b)
-    if b.can(Needs.RETAIN) and b.below(3) == 2:
+    if b.can(Capability.RETAIN) and b.below(3) == 2:
         b.call(root, retain=True)
     inputs = list(dict.fromkeys(b.pick([*leaves, *inner]) for _ in range(1 + b.below(2))))
     inputs += [b.leaf(b.pick(SHAPES))] if b.below(4) == 3 else []
@@ -168,7 +168,7 @@ def restricted_calls(b: Actor) -> None:
 @history
 def empty_inputs(b: Actor) -> None:
     """A backward call with an empty list of inputs, and the legal call after it."""
-    b.claims(Needs.INPUTS)
+    b.claims(Capability.INPUTS)
     root, leaves, _ = _graph(b)
     b.call(root, inputs=[], retain=_keeping(b))
     b.call(root, inputs=leaves) if b.below(2) else b.call(root)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Leaf, Literal
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.op_builder import Builder
 from autograd_conformance.strategies.situations.base import joined, situation
 
@@ -76,7 +76,7 @@ def several_results(b: Builder) -> None:
     if not chosen:
         return
     roots = [b.beyond(r) if b.below(2) else r for r in chosen]
-    if b.can(Needs.MULTIPLE_ROOTS) and b.below(2):
+    if b.can(Capability.MULTIPLE_ROOTS) and b.below(2):
         b.backward(*roots)
     else:
         b.backward(joined(b, roots))

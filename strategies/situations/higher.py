@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history, joined
 
@@ -54,7 +54,7 @@ def _function(b: Actor, leaves: list[Ref], most: int = 3) -> Ref:
 @history
 def held_derivatives(b: Actor) -> None:
     """What a leaf holds after a call with create_graph, used and walked; its gradient again, up to the third order."""
-    b.claims(Needs.CREATE_GRAPH, Needs.ASSIGNS, Needs.ZERO_TO_NONE)
+    b.claims(Capability.CREATE_GRAPH, Capability.ASSIGNS, Capability.ZERO_TO_NONE)
     leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
     root = _function(b, leaves)
     for _ in range(1 + b.below(2)):
@@ -64,13 +64,13 @@ def held_derivatives(b: Actor) -> None:
             b.zero(*leaves)
         root = joined(b, [gradient, root]) if b.below(4) == 3 else gradient
         root = _step(b, root, leaves) if b.below(2) else root
-    b.call(root, retain=True if b.can(Needs.RETAIN) and b.below(2) else None)
+    b.call(root, retain=True if b.can(Capability.RETAIN) and b.below(2) else None)
 
 
 @history
 def functional_derivatives(b: Actor) -> None:
     """Gradients by the functional form with create_graph, differentiated again, up to the third order."""
-    b.claims(Needs.CREATE_GRAPH, Needs.FUNCTIONAL)
+    b.claims(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
     leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
     root = _function(b, leaves)
     for _ in range(1 + b.below(2)):
@@ -89,10 +89,10 @@ def functional_derivatives(b: Actor) -> None:
 @history
 def penalised_gradients(b: Actor) -> None:
     """A gradient penalty: the gradient's square is added to the loss, and the sum is walked."""
-    b.claims(Needs.CREATE_GRAPH, Needs.FUNCTIONAL)
+    b.claims(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
     leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
     loss = _function(b, leaves)
-    if b.below(3) == 2 and b.can(Needs.HOOKS):
+    if b.below(3) == 2 and b.can(Capability.HOOKS):
         b.hook(b.pick(leaves), "scale", 2.0)
     made = [r for r in b.grad([loss], leaves, create=True, unused=True) if b.requires(r)]
     penalties = [b.nonlinear(r, b.having("square", "multiply")[0]) for r in made]
@@ -102,7 +102,7 @@ def penalised_gradients(b: Actor) -> None:
 @history
 def created_graphs(b: Actor) -> None:
     """A graph that was walked with create_graph is kept, unless it is said to be freed; the gradient's own graph is."""
-    b.claims(Needs.CREATE_GRAPH, Needs.FUNCTIONAL, Needs.RETAIN)
+    b.claims(Capability.CREATE_GRAPH, Capability.FUNCTIONAL, Capability.RETAIN)
     leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
     root = _function(b, leaves)
     made = [r for r in b.grad([root], leaves[:1], b.pick((None, True, False)), True) if b.requires(r)]
@@ -113,10 +113,10 @@ def created_graphs(b: Actor) -> None:
 @history
 def plain_results(b: Actor) -> None:
     """A gradient computed without create_graph, by either form, taken for a root: it has no history."""
-    b.claims(Needs.FUNCTIONAL)
+    b.claims(Capability.FUNCTIONAL)
     leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
     root = _function(b, leaves)
-    made = b.grad([root], leaves[:1], b.pick((None, True)) if b.can(Needs.RETAIN) else None)
+    made = b.grad([root], leaves[:1], b.pick((None, True)) if b.can(Capability.RETAIN) else None)
     if made:
         b.call(b.nonlinear(made[0]) if b.below(6) == 5 else made[0])
     b.call(b.nonlinear(leaves[0]))
@@ -125,7 +125,7 @@ def plain_results(b: Actor) -> None:
 @history
 def second_derivatives(b: Actor) -> None:
     """A gradient computed with create_graph, used in a computation of its own, and walked; up to third order."""
-    b.claims(Needs.CREATE_GRAPH, Needs.ASSIGNS)
+    b.claims(Capability.CREATE_GRAPH, Capability.ASSIGNS)
     leaf = b.leaf(b.pick(LEAF_SHAPES))
     root = chain(b, leaf)
     for _ in range(1 + b.below(2)):
@@ -139,8 +139,8 @@ def second_derivatives(b: Actor) -> None:
 @history
 def plain_gradients(b: Actor) -> None:
     """A gradient computed without create_graph, retained or not, taken for a root."""
-    b.claims(Needs.ASSIGNS)
+    b.claims(Capability.ASSIGNS)
     leaf = b.leaf(b.pick(LEAF_SHAPES))
-    keep = b.pick((None, True)) if b.can(Needs.RETAIN) else None
+    keep = b.pick((None, True)) if b.can(Capability.RETAIN) else None
     b.call(chain(b, leaf), retain=keep)
     b.call(b.held(leaf), retain=keep)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.situations.base import computed, history, joined, view
 
@@ -17,7 +17,7 @@ def _hooked(b: Actor) -> tuple[Ref, Ref]:
     match b.below(4):
         case 0:
             value = leaf
-        case 1 if b.can(Needs.VIEWS) and b.shape(leaf):
+        case 1 if b.can(Capability.VIEWS) and b.shape(leaf):
             value = view(b, b.nonlinear(leaf), 1)
         case _:
             value = b.nonlinear(leaf)
@@ -32,11 +32,11 @@ def _root(b: Actor, value: Ref) -> Ref:
 
 def _call(b: Actor, root: Ref, *values: Ref, last: bool = True) -> None:
     """A call of any kind that comes by all that the root depends on."""
-    retain = None if last or not b.can(Needs.RETAIN) else True
+    retain = None if last or not b.can(Capability.RETAIN) else True
     match b.below(4):
-        case 3 if b.can(Needs.FUNCTIONAL):
+        case 3 if b.can(Capability.FUNCTIONAL):
             b.grad([root], list(values), retain)
-        case 2 if b.can(Needs.INPUTS):
+        case 2 if b.can(Capability.INPUTS):
             b.call(root, inputs=list(values), retain=retain)
         case _:
             b.call(root, retain=retain)
@@ -45,13 +45,13 @@ def _call(b: Actor, root: Ref, *values: Ref, last: bool = True) -> None:
 @history
 def observed(b: Actor) -> None:
     """A hook that observes, on a leaf, a result or a view; one to three calls."""
-    b.claims(Needs.HOOKS)
+    b.claims(Capability.HOOKS)
     value, leaf = _hooked(b)
     before = b.below(2)
     root = None if before else _root(b, value)
     b.hook(value)
     root = _root(b, value) if root is None else root
-    calls = 1 + b.below(3) if b.can(Needs.RETAIN) else 1
+    calls = 1 + b.below(3) if b.can(Capability.RETAIN) else 1
     for n in range(calls):
         _call(b, root, leaf, last=n == calls - 1)
 
@@ -59,13 +59,13 @@ def observed(b: Actor) -> None:
 @history
 def changing_hooks(b: Actor) -> None:
     """Hooks that scale or replace the gradient that goes on from there."""
-    b.claims(Needs.HOOKS)
+    b.claims(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
     b.hook(value, *b.pick(CHANGING))
     if b.below(3) == 2:
         b.hook(leaf if b.below(2) else root, *b.pick(CHANGING))
-    if b.can(Needs.RETAIN) and b.below(2):
+    if b.can(Capability.RETAIN) and b.below(2):
         _call(b, root, leaf, last=False)
     _call(b, root, leaf)
 
@@ -73,7 +73,7 @@ def changing_hooks(b: Actor) -> None:
 @history
 def ordered_hooks(b: Actor) -> None:
     """Two to four hooks on one value, some of which change the gradient; one is taken away, perhaps."""
-    b.claims(Needs.HOOKS)
+    b.claims(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
     handles = [
@@ -87,10 +87,10 @@ def ordered_hooks(b: Actor) -> None:
 @history
 def hooks_and_writes(b: Actor) -> None:
     """Hooks put on a value before and after a recorded write to it: each stays with the value that it was put on."""
-    b.claims(Needs.HOOKS, Needs.WRITES)
+    b.claims(Capability.HOOKS, Capability.WRITES)
     value = computed(b, *SHAPES)
     b.hook(value, *b.pick((("observe", 1.0), *CHANGING[:2])))
-    if b.can(Needs.RETAINS_GRAD) and b.below(3) == 2:
+    if b.can(Capability.RETAINS_GRAD) and b.below(3) == 2:
         b.retain(value)
     b.write(value, b.pick(("mul_scalar_", "add_scalar_", "neg_", "add_", "mul_")))
     b.hook(value, *b.pick((("observe", 1.0), *CHANGING[:2])))
@@ -100,13 +100,13 @@ def hooks_and_writes(b: Actor) -> None:
 @history
 def removed_hooks(b: Actor) -> None:
     """A hook that is taken away, before any call or between two."""
-    b.claims(Needs.HOOKS)
+    b.claims(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
     handle = b.hook(value, *b.pick((("observe", 1.0), *CHANGING[:2])))
     if b.below(2):
         b.hook(value)
-    if b.can(Needs.RETAIN) and b.below(2):
+    if b.can(Capability.RETAIN) and b.below(2):
         _call(b, root, leaf, last=False)
     b.unhook(handle)
     _call(b, root, leaf)
@@ -115,18 +115,18 @@ def removed_hooks(b: Actor) -> None:
 @history
 def accumulated_hooks(b: Actor) -> None:
     """Hooks after accumulation, on leaves that hold a gradient already, or none; other hooks beside them."""
-    b.claims(Needs.ACCUMULATED_HOOKS)
+    b.claims(Capability.ACCUMULATED_HOOKS)
     leaf = b.leaf(b.pick(SHAPES))
     root = _root(b, leaf)
     handle = b.hook(leaf, accumulated=True)
-    if b.can(Needs.HOOKS) and b.below(3) == 2:
+    if b.can(Capability.HOOKS) and b.below(3) == 2:
         b.hook(leaf, *b.pick(CHANGING[:3]))
     if b.below(4) == 3:
         b.hook(leaf, accumulated=True)
-    if b.can(Needs.RETAIN):
+    if b.can(Capability.RETAIN):
         for _ in range(b.below(3)):
             b.call(root, retain=True)
-    if b.can(Needs.FUNCTIONAL, Needs.RETAIN) and b.below(3) == 2:
+    if b.can(Capability.FUNCTIONAL, Capability.RETAIN) and b.below(3) == 2:
         b.grad([root], [leaf], True)
     b.call(root)
     if b.below(3) == 2:
@@ -137,16 +137,17 @@ def accumulated_hooks(b: Actor) -> None:
 @history
 def refused_hooks(b: Actor) -> None:
     """A hook on a constant or a detached value, or one after accumulation on a result: refused."""
-    b.claims(Needs.HOOKS)
+    b.claims(Capability.HOOKS)
     value = computed(b, *SHAPES)
-    if b.can(Needs.ACCUMULATED_HOOKS) and b.below(2):
+    if b.can(Capability.ACCUMULATED_HOOKS) and b.below(2):
         b.hook(value, accumulated=True)
-    elif b.can(Needs.DETACH) and b.below(2):
+    elif b.can(Capability.DETACH) and b.below(2):
         b.hook(b.detach(value))
     else:
-        b.claims(Needs.CONSTANTS)
+        b.claims(Capability.CONSTANTS)
         b.hook(
-            b.leaf(b.pick(SHAPES), requires_grad=False), accumulated=b.can(Needs.ACCUMULATED_HOOKS) and not b.below(4)
+            b.leaf(b.pick(SHAPES), requires_grad=False),
+            accumulated=b.can(Capability.ACCUMULATED_HOOKS) and not b.below(4),
         )
     b.call(value)
 
@@ -158,26 +159,26 @@ def _broken(b: Actor, effect: str) -> None:
     if b.below(3) == 2:
         b.hook(value)
     handle = b.hook(value, effect)
-    if b.can(Needs.RETAIN) and b.below(3) == 2:
+    if b.can(Capability.RETAIN) and b.below(3) == 2:
         b.call(b.nonlinear(leaf), retain=True)
-    b.call(root, retain=True if b.can(Needs.RETAIN) else None)
+    b.call(root, retain=True if b.can(Capability.RETAIN) else None)
     if b.below(2):
         b.unhook(handle)
         b.zero(leaf, other)
-        b.call(root if b.can(Needs.RETAIN) and b.below(2) else _root(b, value))
+        b.call(root if b.can(Capability.RETAIN) and b.below(2) else _root(b, value))
 
 
 @history
 def raising_hooks(b: Actor) -> None:
     """A hook that raises; without it the next call works."""
-    b.claims(Needs.HOOKS)
+    b.claims(Capability.HOOKS)
     _broken(b, "raise")
 
 
 @history
 def misshaping_hooks(b: Actor) -> None:
     """A hook that returns a gradient of another shape; without it the next call works."""
-    b.claims(Needs.HOOKS)
+    b.claims(Capability.HOOKS)
     _broken(b, "misshape")
 
 
@@ -187,23 +188,23 @@ def misshaping_hooks(b: Actor) -> None:
 @history
 def retained_gradients(b: Actor) -> None:
     """Values that retain their gradient, over several calls, with hooks, after writes, and beside functional calls."""
-    b.claims(Needs.RETAINS_GRAD)
+    b.claims(Capability.RETAINS_GRAD)
     value = computed(b, *SHAPES)
-    value = view(b, value, 1) if b.can(Needs.VIEWS) and b.below(4) == 3 else value
-    if b.can(Needs.WRITES) and b.below(4) == 3:
+    value = view(b, value, 1) if b.can(Capability.VIEWS) and b.below(4) == 3 else value
+    if b.can(Capability.WRITES) and b.below(4) == 3:
         b.write(value, b.pick(("mul_scalar_", "add_scalar_")))
     first = b.below(2)
     root = None if first else _root(b, value)
     b.retain(value)
-    if b.can(Needs.HOOKS) and b.below(3) == 2:
+    if b.can(Capability.HOOKS) and b.below(3) == 2:
         b.hook(value, *b.pick(CHANGING[:3]))
     if b.below(4) == 3:
         b.retain(value)
     root = _root(b, value) if root is None else root
-    if b.can(Needs.RETAIN):
+    if b.can(Capability.RETAIN):
         for _ in range(b.below(3)):
             b.call(root, retain=True)
-        if b.can(Needs.FUNCTIONAL) and b.below(4) == 3:
+        if b.can(Capability.FUNCTIONAL) and b.below(4) == 3:
             b.grad([root], [b.leaves[0]], True, unused=True)
         if b.below(4) == 3:
             b.zero(value, to_none=bool(b.below(2)))
@@ -213,12 +214,12 @@ def retained_gradients(b: Actor) -> None:
 @history
 def refused_retains(b: Actor) -> None:
     """A constant, or a detached value, that is asked to retain its gradient: refused."""
-    b.claims(Needs.RETAINS_GRAD)
+    b.claims(Capability.RETAINS_GRAD)
     value = computed(b, *SHAPES)
-    if b.can(Needs.DETACH) and b.below(2):
+    if b.can(Capability.DETACH) and b.below(2):
         target = b.detach(value)
     else:
-        b.claims(Needs.CONSTANTS)
+        b.claims(Capability.CONSTANTS)
         target = b.leaf(b.pick(SHAPES), requires_grad=False)
         target = b.nonlinear(target) if b.below(2) else target
     b.retain(target)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from autograd_conformance.programs.language import Backward, Instruction, Modes, Program, Ref
 from autograd_conformance.programs.operands import refer, results
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Draw
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
@@ -29,11 +29,11 @@ TIMES = (2, 3, 4, 5, 100)
 def _walk(a: Actor, root: Ref, retain: bool | None, create: bool = False) -> None:
     """A call by either form: over the whole graph, or towards some leaf or inner value."""
     due = a.reference.pullback(Backward((root,), (a.cotangent(root),)))
-    inputs = [r for r in a.live if a.requires(r) and a.reference.slot(r) in due and r != root]
+    inputs = [r for r in a.live if a.requires(r) and a.reference.edge(r) in due and r != root]
     form = a.below(4) if inputs else 0
-    if form == 3 and a.can(Needs.FUNCTIONAL):
+    if form == 3 and a.can(Capability.FUNCTIONAL):
         a.grad([root], [a.recent(inputs)], retain, create, unused=True)
-    elif form == 2 and a.can(Needs.INPUTS):
+    elif form == 2 and a.can(Capability.INPUTS):
         a.call(root, retain=retain, create=create, inputs=[a.recent(inputs)])
     else:
         a.call(root, retain=retain, create=create)
@@ -63,7 +63,7 @@ def _made(a: Actor, start: int = 0) -> list[Ref]:
 def _clear(a: Actor) -> None:
     """Make every leaf hold no gradient."""
     leaves = [r for r in a.leaves if a.requires(r)]
-    if a.can(Needs.ASSIGNS) and a.below(3) == 2:
+    if a.can(Capability.ASSIGNS) and a.below(3) == 2:
         for leaf in leaves:
             a.assign(leaf, None)
     elif leaves:
@@ -95,7 +95,7 @@ def kept(a: Actor) -> None:
         _walk(a, root, True)
         if a.below(3) == 2:
             a.grow(0, 1)
-        if a.below(3) == 2 and a.can(Needs.DETACH):
+        if a.below(3) == 2 and a.can(Capability.DETACH):
             a.detach(root)
         inner = [r for r in _made(a) if r != root]
         if inner and a.below(3) == 2:
@@ -113,7 +113,7 @@ def let_go(a: Actor) -> None:
         _walk(a, a.pick((root, a.recent(a.made()))), a.pick((True, None)))
         if a.fails:
             break
-    if a.can(Needs.DETACH) and a.below(2):
+    if a.can(Capability.DETACH) and a.below(2):
         stays.append(a.detach(root))
     _let_go(a, [r for r in _made(a) if r not in stays])
     if a.below(2):
@@ -129,9 +129,9 @@ def failed(a: Actor) -> None:
     first = a.nonlinear(a.leaf(a.pick(LEAF_SHAPES)))
     parts = [a.nonlinear(a.required()) for _ in range(1 + a.below(2))]
     root = joined(a, [*parts, first] if a.below(2) else [first, *parts])
-    if a.can(Needs.HOOKS) and a.below(2):
+    if a.can(Capability.HOOKS) and a.below(2):
         a.hook(first, "raise")
-    elif a.can(Needs.FREES):
+    elif a.can(Capability.FREES):
         a.call(first, retain=a.pick(FREEING))
     for _ in range(1 + a.below(2)):
         a.call(root, retain=a.pick((None, True)))
@@ -141,13 +141,13 @@ def failed(a: Actor) -> None:
 @history
 def cycles(a: Actor) -> None:
     """Gradients that are differentiable, perhaps differentiated, then cleared; all values dropped before or after."""
-    a.claims(Needs.CREATE_GRAPH)
+    a.claims(Capability.CREATE_GRAPH)
     leaf = a.leaf(a.pick(LEAF_SHAPES))
     other = a.leaf(a.shape(leaf)) if a.below(2) else leaf
     root = _smooth(a, joined(a, [_smooth(a, leaf), other]))
     for _ in range(1 + a.below(2)):
         _walk(a, root, a.pick((None, True)), create=True)
-    if a.can(Needs.ASSIGNS) and a.holds(leaf) and a.below(2):
+    if a.can(Capability.ASSIGNS) and a.holds(leaf) and a.below(2):
         gradient = a.held(leaf)
         if a.requires(gradient) and a.below(2):
             a.call(_smooth(a, gradient), retain=a.pick((None, True)), create=not a.below(3))
@@ -174,9 +174,9 @@ def _retained(a: Actor, leaf: Ref) -> None:
 
 
 def _created(a: Actor, leaf: Ref) -> None:
-    a.claims(Needs.CREATE_GRAPH)
+    a.claims(Capability.CREATE_GRAPH)
     _walk(a, _smooth(a, leaf), None, create=True)
-    if a.can(Needs.ASSIGNS) and a.holds(leaf) and a.below(2):
+    if a.can(Capability.ASSIGNS) and a.holds(leaf) and a.below(2):
         gradient = a.held(leaf)
         if a.requires(gradient):
             a.call(gradient)
@@ -184,9 +184,9 @@ def _created(a: Actor, leaf: Ref) -> None:
 
 def _failing(a: Actor, leaf: Ref) -> None:
     root = a.nonlinear(leaf)
-    if a.can(Needs.COTANGENTS, Needs.COTANGENT_CHECK) and a.below(2):
+    if a.can(Capability.COTANGENTS, Capability.COTANGENT_CHECK) and a.below(2):
         wrong = a.tensor((*a.shape(root), 2), a.dtypes[root])
-        a.call(root, cotangents=[wrong], create=a.can(Needs.CREATE_GRAPH) and not a.below(2))
+        a.call(root, cotangents=[wrong], create=a.can(Capability.CREATE_GRAPH) and not a.below(2))
     else:
         a.call(root, retain=a.pick(FREEING))
         a.call(a.beyond(root) if a.below(2) else root, retain=a.pick((None, True)))
@@ -194,7 +194,7 @@ def _failing(a: Actor, leaf: Ref) -> None:
 
 def _unwalked(a: Actor, leaf: Ref) -> None:
     a.beyond(a.nonlinear(leaf))
-    if a.can(Needs.MODES) and a.below(2):
+    if a.can(Capability.MODES) and a.below(2):
         with a.under("no_grad"):
             a.nonlinear(leaf)
 

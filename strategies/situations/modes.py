@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.situations.base import FREEING, LOOKING, computed, history, joined, plain, view
 
@@ -25,7 +25,7 @@ def _uses(b: Actor, *values: Ref) -> Ref:
 @history
 def unrecorded(b: Actor) -> None:
     """Ops under no_grad, however it is nested, on values that require grad."""
-    b.claims(Needs.MODES)
+    b.claims(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
         if not b.below(3):
@@ -40,7 +40,7 @@ def unrecorded(b: Actor) -> None:
 @history
 def unrecorded_views(b: Actor) -> None:
     """Views, made under no_grad, of values that require grad."""
-    b.claims(Needs.MODES)
+    b.claims(Capability.MODES)
     source = _source(b)
     b.sound = False
     with b.under("no_grad"):
@@ -51,19 +51,19 @@ def unrecorded_views(b: Actor) -> None:
 @history
 def recorded(b: Actor) -> None:
     """Ops under enable_grad inside no_grad are recorded: their result is walked."""
-    b.claims(Needs.MODES)
+    b.claims(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(ON)):
         made = plain(b, source)
         made = made if b.requires(made) else b.nonlinear(source)
         made = b.beyond(made) if b.below(2) else made
-    b.call(b.beyond(made) if b.below(2) else made, retain=b.pick(FREEING) if b.can(Needs.RETAIN) else None)
+    b.call(b.beyond(made) if b.below(2) else made, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None)
 
 
 @history
 def restored(b: Actor) -> None:
     """A no_grad block that ends normally, or by an error, and ops after it."""
-    b.claims(Needs.MODES)
+    b.claims(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
         plain(b, source)
@@ -76,10 +76,10 @@ def restored(b: Actor) -> None:
 def _fail(b: Actor, source: Ref) -> None:
     """An error, where one can be provoked under no_grad."""
     options = [
-        *(["root"] if b.can(Needs.NO_GRAD_CHECK) else []),
-        *(["switch"] if b.can(Needs.SWITCHES) and not b.reference.is_leaf(source) else []),
-        *(["option"] if b.can(Needs.FUNCTIONAL) else []),
-        *(["freed"] if b.can(Needs.FREES) else []),
+        *(["root"] if b.can(Capability.NO_GRAD_CHECK) else []),
+        *(["switch"] if b.can(Capability.SWITCHES) and not b.reference.is_leaf(source) else []),
+        *(["option"] if b.can(Capability.FUNCTIONAL) else []),
+        *(["freed"] if b.can(Capability.FREES) else []),
     ]
     match b.pick([None, *options]):
         case "root":
@@ -98,7 +98,7 @@ def _fail(b: Actor, source: Ref) -> None:
 @history
 def constants(b: Actor) -> None:
     """A value computed under no_grad, as an operand beside values that require grad."""
-    b.claims(Needs.MODES)
+    b.claims(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
         constant = b.nonlinear(source)
@@ -111,7 +111,7 @@ def constants(b: Actor) -> None:
 @history
 def constant_roots(b: Actor) -> None:
     """A backward call on a value that was computed under no_grad, inside of it or after it."""
-    b.claims(Needs.MODES)
+    b.claims(Capability.MODES)
     source = _source(b)
     modes = b.pick(OFF)
     with b.under(*modes):
@@ -125,14 +125,14 @@ def constant_roots(b: Actor) -> None:
 @history
 def unrecorded_calls(b: Actor) -> None:
     """A backward call, or a functional one, under no_grad, on a graph that was recorded before."""
-    b.claims(Needs.MODES)
+    b.claims(Capability.MODES)
     root = _uses(b, *(_source(b) for _ in range(1 + b.below(2))))
     root = b.nonlinear(root)
     with b.under(*b.pick(OFF)):
-        if b.can(Needs.FUNCTIONAL) and b.below(3) == 2:
+        if b.can(Capability.FUNCTIONAL) and b.below(3) == 2:
             b.grad([root], [b.pick(b.leaves)], unused=True)
         else:
-            b.call(root, retain=True if b.can(Needs.RETAIN) and b.below(2) else None)
+            b.call(root, retain=True if b.can(Capability.RETAIN) and b.below(2) else None)
     if b.below(2):
         b.call(root)
 
@@ -140,9 +140,9 @@ def unrecorded_calls(b: Actor) -> None:
 @history
 def unrecorded_writes(b: Actor) -> None:
     """A write under no_grad to a leaf or to a result; what is computed from it later flows as before."""
-    b.claims(Needs.MODES, Needs.WRITES)
+    b.claims(Capability.MODES, Capability.WRITES)
     target = _source(b)
-    chosen = view(b, target) if b.can(Needs.VIEWS) and b.below(3) == 2 else target
+    chosen = view(b, target) if b.can(Capability.VIEWS) and b.below(3) == 2 else target
     with b.under(*b.pick(OFF)):
         b.write(chosen)
         if b.below(3) == 2:
@@ -156,22 +156,22 @@ def unrecorded_writes(b: Actor) -> None:
 @history
 def frozen_leaves(b: Actor) -> None:
     """A leaf that is switched off between the forward pass and the call, and perhaps on again."""
-    b.claims(Needs.SWITCHES)
+    b.claims(Capability.SWITCHES)
     leaf, other = b.leaf(b.pick(((3,), (2, 3), ()))), b.leaf((3,))
     root = _uses(b, b.nonlinear(leaf), other) if b.below(2) else b.nonlinear(leaf)
-    if b.below(2) and b.can(Needs.RETAIN):
+    if b.below(2) and b.can(Capability.RETAIN):
         b.call(root, retain=True)
     b.switch(leaf, False)
-    b.call(root, retain=True if b.can(Needs.RETAIN) else None)
+    b.call(root, retain=True if b.can(Capability.RETAIN) else None)
     if b.below(2):
         b.switch(leaf, True)
-        b.call(root if b.can(Needs.RETAIN) else b.nonlinear(leaf))
+        b.call(root if b.can(Capability.RETAIN) else b.nonlinear(leaf))
 
 
 @history
 def refused_switches(b: Actor) -> None:
     """A value that is no leaf cannot be switched off; its graph stays walkable."""
-    b.claims(Needs.SWITCHES)
+    b.claims(Capability.SWITCHES)
     value = computed(b)
     value = view(b, value) if b.below(3) == 2 and any(n in b.alphabet.ops for n in LOOKING) else value
     root = b.beyond(value) if b.below(2) else value
@@ -182,12 +182,12 @@ def refused_switches(b: Actor) -> None:
 @history
 def switched_on(b: Actor) -> None:
     """A constant, or a detached value, that is made a leaf after all: it gets a gradient from then on."""
-    b.claims(Needs.SWITCHES)
-    if b.can(Needs.DETACH) and b.below(2):
+    b.claims(Capability.SWITCHES)
+    if b.can(Capability.DETACH) and b.below(2):
         source = computed(b)
-        leaf = b.detach(view(b, source) if b.can(Needs.VIEWS) and b.below(2) else source)
+        leaf = b.detach(view(b, source) if b.can(Capability.VIEWS) and b.below(2) else source)
     else:
-        b.claims(Needs.CONSTANTS)
+        b.claims(Capability.CONSTANTS)
         leaf = b.leaf(b.pick(((3,), (2, 3), ())), requires_grad=False)
     b.switch(leaf, True)
     b.call(b.nonlinear(leaf))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from autograd_conformance.ops.random import CHANCE
 from autograd_conformance.ops.row import choices_of
 from autograd_conformance.programs.language import Attrs, Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.networks import Network, convolutional, layer_norm, linear, mlp, transformer
@@ -94,7 +94,7 @@ NOISES = ("random_normal", "random_uniform")
 
 def _claims(b: Actor) -> None:
     """Give up unless the framework has random ops."""
-    b.claims(Needs.RANDOM)
+    b.claims(Capability.RANDOM)
     missing = [name for name in CHANCE if name not in b.alphabet.modules]
     if missing:
         raise Undrawable(f"the framework does not have: {', '.join(missing)}")
@@ -116,7 +116,7 @@ def dropped(b: Actor) -> None:
         for _ in range(1 + b.below(2)):
             (dropped,) = b.apply("dropout", (value, mask), attrs)
         value = chain(b, dropped, 1) if b.below(2) else dropped
-    keep = True if b.can(Needs.RETAIN) and b.below(2) else None
+    keep = True if b.can(Capability.RETAIN) and b.below(2) else None
     b.call(value, retain=keep)
     if keep:
         b.call(value)

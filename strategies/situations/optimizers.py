@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.optimizers import Drawn, optimizer, variants
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history
@@ -79,7 +79,7 @@ def skipped(b: Actor) -> None:
 @history
 def grouped(b: Actor) -> None:
     """Steps over leaves in groups with settings of their own."""
-    b.claims(Needs.OPTIMIZERS, Needs.GROUPS)
+    b.claims(Capability.OPTIMIZERS, Capability.GROUPS)
     leaves = _leaves(b, 2)
     drawn = optimizer(b, leaves, grouped=True)
     for _ in range(1 + b.below(3)):
@@ -90,7 +90,7 @@ def grouped(b: Actor) -> None:
 @history
 def varied(b: Actor) -> None:
     """Steps of an optimizer in one of its implementations."""
-    b.claims(Needs.OPTIMIZERS, Needs.FOREACH)
+    b.claims(Capability.OPTIMIZERS, Capability.FOREACH)
     leaves = _leaves(b)
     name, settings, groups = optimizer(b, leaves)
     if not any(key in IMPLEMENTATION for key, _ in settings):
@@ -103,10 +103,10 @@ def varied(b: Actor) -> None:
 @history
 def laid_out(b: Actor) -> None:
     """Steps of leaves whose elements do not stand side by side in memory, or not in the order of their gradients'."""
-    b.claims(Needs.OPTIMIZERS, Needs.VIEWS, Needs.DETACH, Needs.SWITCHES, Needs.ASSIGNS)
+    b.claims(Capability.OPTIMIZERS, Capability.VIEWS, Capability.DETACH, Capability.SWITCHES, Capability.ASSIGNS)
     leaves = [_spread(b), *_leaves(b)[1:]]
     name, settings, groups = optimizer(b, leaves)
-    if b.can(Needs.FOREACH) and b.below(2):
+    if b.can(Capability.FOREACH) and b.below(2):
         settings = (*(pair for pair in settings if pair[0] not in IMPLEMENTATION), *b.pick(variants(b, name)))
     for _ in range(1 + b.below(3)):
         if len(b.shape(leaves[0])) == 2 and b.below(2):
@@ -148,7 +148,7 @@ def kept_gradients(b: Actor) -> None:
 @history
 def cleared(b: Actor) -> None:
     """Gradients cleared by an optimizer, of its leaves in all groups, beside others that hold gradients."""
-    b.claims(Needs.OPTIMIZERS, Needs.MAKES_OPTIMIZERS)
+    b.claims(Capability.OPTIMIZERS, Capability.MAKES_OPTIMIZERS)
     leaves = _leaves(b)
     drawn: Drawn = optimizer(b, leaves)
     b.make(leaves, *drawn)
@@ -163,11 +163,11 @@ def cleared(b: Actor) -> None:
 @history
 def clipped(b: Actor) -> None:
     """Gradients clipped by their norm or by value, above the bound or within it; some leaves hold none."""
-    b.claims(Needs.CLIPS)
+    b.claims(Capability.CLIPS)
     leaves = _leaves(b)
     _differentiate(b, leaves[: b.below(len(leaves) + 1)])
     b.clip(leaves, b.pick(("norm", "value")), b.pick(BOUNDS))
-    if b.can(Needs.OPTIMIZERS) and b.below(2):
+    if b.can(Capability.OPTIMIZERS) and b.below(2):
         b.step(leaves, *optimizer(b, leaves))
     if b.below(2):
         b.call(chain(b, b.pick(leaves), 2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.optimizers import optimizer
 from autograd_conformance.strategies.networks.elementwise import elementwise
@@ -51,7 +51,7 @@ def partial_roots(b: Actor) -> None:
             (root,) = b.apply(select, (out,), (("dim", made.along(b, out)), ("index", index)))
         else:
             root = b.pick(last)
-        b.call(root, retain=True if n == 0 and b.can(Needs.RETAIN) else None)
+        b.call(root, retain=True if n == 0 and b.can(Capability.RETAIN) else None)
 
 
 @history
@@ -110,7 +110,7 @@ def _parts(b: Actor, modules: bool = True) -> tuple[tuple[Ref, ...], Part]:
     ways = [lambda: _elementwise(b)]
     if any(composable(b, cell) for cell in CELLS):
         ways.append(lambda: _recurrent(b, False))
-    if modules and b.can(Needs.MODULES) and set(known) <= set(b.alphabet.modules):
+    if modules and b.can(Capability.MODULES) and set(known) <= set(b.alphabet.modules):
         ways += [lambda: _recurrent(b, True)] * 3
     return b.pick(ways[::-1])()
 
@@ -118,11 +118,11 @@ def _parts(b: Actor, modules: bool = True) -> tuple[tuple[Ref, ...], Part]:
 def _truncated(b: Actor, detaches: bool) -> None:
     """A sequence in two to four parts, each with a call of its own, and perhaps with steps between them."""
     parameters, part = _parts(b)
-    steps = optimizer(b, parameters) if b.can(Needs.OPTIMIZERS) and b.below(3) == 2 else None
+    steps = optimizer(b, parameters) if b.can(Capability.OPTIMIZERS) and b.below(3) == 2 else None
     state: Sequence[Ref] = ()
     keeps = b.below(4) == 3
     for n in range(2 + b.below(3)):
-        if (n and detaches) or (n > 1 and b.can(Needs.DETACH) and b.below(4) == 3):
+        if (n and detaches) or (n > 1 and b.can(Capability.DETACH) and b.below(4) == 3):
             state = [b.detach(h) for h in state]
         out, state = part(state)
         root = out if b.below(3) else b.recent(state)
@@ -136,7 +136,7 @@ def _truncated(b: Actor, detaches: bool) -> None:
 @history
 def detached_states(b: Actor) -> None:
     """A sequence in parts; each part's state is detached before the next one begins with it."""
-    b.claims(Needs.DETACH)
+    b.claims(Capability.DETACH)
     _truncated(b, detaches=True)
 
 

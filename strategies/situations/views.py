@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.ops.row import takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.situations.base import alias, computed, history, joined, plain, view
@@ -13,8 +13,8 @@ from autograd_conformance.strategies.situations.base import alias, computed, his
 
 def _touch(b: Actor, target: Ref) -> None:
     """A write that changes a value whatever it is, under no_grad where it is a leaf that requires grad."""
-    leaf = b.requires(target) and b.reference.is_leaf(b.reference.memory.base(target))
-    if leaf and not b.can(Needs.MODES):
+    leaf = b.requires(target) and b.reference.is_leaf(b.reference.storages.base(target))
+    if leaf and not b.can(Capability.MODES):
         return
     with b.under(*(["no_grad"] if leaf else [])):
         b.write(target, b.pick(("fill_", "add_scalar_", "zero_", "copy_")))
@@ -23,7 +23,7 @@ def _touch(b: Actor, target: Ref) -> None:
 @history
 def views(b: Actor) -> None:
     """Views of leaves and of results, views of views, detached values; a write shows who shares."""
-    b.claims(Needs.WRITES, Needs.VIEWS)
+    b.claims(Capability.WRITES, Capability.VIEWS)
     source = b.leaf(b.pick(((3,), (2, 3), (2, 2, 3)))) if b.below(2) else computed(b)
     values = [source]
     for _ in range(1 + b.below(3)):
@@ -38,7 +38,7 @@ def views(b: Actor) -> None:
 @history
 def copies(b: Actor) -> None:
     """Results that have memory of their own, also those that are equal to their operand; a write shows it."""
-    b.claims(Needs.WRITES)
+    b.claims(Capability.WRITES)
     source = b.leaf(b.pick(((3,), (2, 3), (2, 2)))) if b.below(2) else computed(b)
     same = [
         n
@@ -57,7 +57,7 @@ def copies(b: Actor) -> None:
 @history
 def view_histories(b: Actor) -> None:
     """A recorded write to a view, or to its base; then the base and other views of it are used and walked."""
-    b.claims(Needs.WRITES, Needs.VIEWS)
+    b.claims(Capability.WRITES, Capability.VIEWS)
     base = computed(b, (3,), (2, 3), (2, 2), (2, 2, 3))
     others = [view(b, base) for _ in range(1 + b.below(2))]
     target = view(b, base)
@@ -79,7 +79,7 @@ def view_histories(b: Actor) -> None:
 @history
 def buffered_histories(b: Actor) -> None:
     """A plain buffer that is filled, part by part, with what requires grad; then the whole is used."""
-    b.claims(Needs.WRITES, Needs.VIEWS)
+    b.claims(Capability.WRITES, Capability.VIEWS)
     buffer = b.leaf(b.pick(((2, 3), (3, 2), (2, 2), (3,))), requires_grad=False)
     if "select" not in b.alphabet.ops:
         raise Undrawable("the framework has no select")
@@ -93,8 +93,8 @@ def buffered_histories(b: Actor) -> None:
 @history
 def restricted_views(b: Actor) -> None:
     """A view made under no_grad, or one of several made by one op: written to, or used after its base was written."""
-    b.claims(Needs.WRITES, Needs.VIEWS)
-    if b.can(Needs.MODES, Needs.CONSTANTS) and b.below(2):
+    b.claims(Capability.WRITES, Capability.VIEWS)
+    if b.can(Capability.MODES, Capability.CONSTANTS) and b.below(2):
         base = b.leaf(b.pick(((2, 3), (3,), (2, 2))), requires_grad=False)
         with b.under("no_grad"):
             target = view(b, base)

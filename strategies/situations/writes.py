@@ -5,8 +5,8 @@ from __future__ import annotations
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.row import choices_of
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.language import Ref, Step, Write
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.programs.language import InPlace, Ref, Step
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor, writes_of
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.op_builder import Builder
@@ -29,13 +29,13 @@ LINEAR = ("negative", "add", "subtract", "mean", "sum", "flip")
 
 def around(b: Actor) -> list[str]:
     """The grad modes that a write may stand under: mostly none."""
-    return ["no_grad"] if b.can(Needs.MODES) and b.below(4) == 3 else []
+    return ["no_grad"] if b.can(Capability.MODES) and b.below(4) == 3 else []
 
 
 @history
 def single_writes(b: Actor, name: str) -> None:
     """One write to a copy of a fresh leaf, with operands that may require grad, and a backward call from its target."""
-    b.claims(Needs.WRITES)
+    b.claims(Capability.WRITES)
     if name not in writes_of(tuple(b.alphabet.ops))[1]:
         raise Undrawable(f"the op of {name} is not there, or wrong")
     (copy,) = b.having("clone")
@@ -52,12 +52,12 @@ def single_writes(b: Actor, name: str) -> None:
 @history
 def written_values(b: Actor) -> None:
     """One to four writes to values of every kind, among values that have nothing to do with them."""
-    b.claims(Needs.WRITES)
+    b.claims(Capability.WRITES)
     values = [computed(b), b.leaf(requires_grad=False), b.leaf()][: 2 + b.below(2)]
     for _ in range(1 + b.below(4)):
         target = b.pick(values)
         leaf = b.requires(target) and b.reference.is_leaf(target)
-        if leaf and not b.can(Needs.MODES):
+        if leaf and not b.can(Capability.MODES):
             continue
         with b.under(*(["no_grad"] if leaf else around(b))):
             b.write(target)
@@ -75,7 +75,7 @@ def _walk(b: Actor, values: list[Ref]) -> None:
 @history
 def written_aliases(b: Actor) -> None:
     """Values that share memory (views, views of views, detached ones), and writes to one or two of them."""
-    b.claims(Needs.WRITES, Needs.VIEWS)
+    b.claims(Capability.WRITES, Capability.VIEWS)
     buffer = not b.below(4)
     values = [b.leaf(b.pick(((3,), (2, 3), (2, 2))), requires_grad=False) if buffer else computed(b)]
     for _ in range(1 + b.below(3)):
@@ -90,20 +90,20 @@ def written_aliases(b: Actor) -> None:
 @history
 def recorded_writes(b: Actor) -> None:
     """A value that is computed, written to by a recorded write, and gone on with; several times perhaps."""
-    b.claims(Needs.WRITES)
+    b.claims(Capability.WRITES)
     if b.below(3):
         target = computed(b)
     else:  # a plain buffer, into which something that requires grad is copied
         target = plain(b, b.leaf(b.pick(((3,), (2, 3), (2, 2))), requires_grad=False))
     for _ in range(1 + b.below(3)):
         if b.requires(target) and b.below(6) == 5:
-            b.add(Write(b.pick(("mul_", "add_", "sub_")), target, (target,)))
+            b.add(InPlace(b.pick(("mul_", "add_", "sub_")), target, (target,)))
         else:
             _record(b, target)
         if b.below(3) == 2:
             plain(b, target)
     root = plain(b, target) if b.below(2) else target
-    b.call(root if b.requires(root) else target, retain=b.pick(FREEING) if b.can(Needs.RETAIN) else None)
+    b.call(root if b.requires(root) else target, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None)
 
 
 def _record(b: Actor, target: Ref) -> None:
@@ -122,7 +122,7 @@ def _record(b: Actor, target: Ref) -> None:
 @history
 def requiring_writes(b: Actor) -> None:
     """Something that requires grad, written into a value that may require none: the target has to require it then."""
-    b.claims(Needs.WRITES)
+    b.claims(Capability.WRITES)
     if b.below(2):
         target = b.leaf(b.pick(((3,), (2, 3), ())), requires_grad=False)
     else:
@@ -137,11 +137,11 @@ def requiring_writes(b: Actor) -> None:
 @history
 def written_leaves(b: Actor) -> None:
     """A recorded write to a leaf that requires grad, or to a view of one: refused; what was computed stays walkable."""
-    b.claims(Needs.WRITES, Needs.WRITE_CHECKS)
+    b.claims(Capability.WRITES, Capability.WRITE_CHECKS)
     leaf = b.leaf(b.pick(((3,), (2, 3), (), (2, 2))))
     root = plain(b, leaf)
-    target = view(b, leaf) if b.can(Needs.VIEWS) and b.below(2) else leaf
-    modes = ("no_grad", "enable_grad") if b.can(Needs.MODES) and b.below(4) == 3 else ()
+    target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(2) else leaf
+    modes = ("no_grad", "enable_grad") if b.can(Capability.MODES) and b.below(4) == 3 else ()
     with b.under(*modes):
         b.write(target)
     if b.requires(root):
@@ -154,17 +154,17 @@ def written_leaves(b: Actor) -> None:
 @history
 def written_saved(b: Actor) -> None:
     """A value that a derivative needs, written to after it was saved: by whatever way memory can be reached."""
-    b.claims(Needs.WRITES)
+    b.claims(Capability.WRITES)
     value = computed(b, most=1)
     names = b.having(
         "multiply", "sin", "exp", "square", "tanh", "sigmoid", "matmul", "divide", "softmax", "std", "prod"
     )
     made = b.op(b.pick(names), on=value)[0]
-    if value not in b.reference.records[-1].args or not b.reference.values[made].size or not b.requires(made):
+    if value not in b.reference.entries[-1].args or not b.reference.values[made].size or not b.requires(made):
         made = b.nonlinear(value)
     target = b.pick((value, made))
     root = b.beyond(made) if b.below(2) or target == made else made
-    if b.can(Needs.RETAIN) and b.below(4) == 3:
+    if b.can(Capability.RETAIN) and b.below(4) == 3:
         b.call(root, retain=True)
     _reach(b, target)
     b.call(root)
@@ -172,7 +172,7 @@ def written_saved(b: Actor) -> None:
 
 def _reach(b: Actor, target: Ref) -> None:
     """A write to a value's memory: to itself, to a view, to a detached value; recorded or not."""
-    if b.can(Needs.VIEWS) and b.below(2):
+    if b.can(Capability.VIEWS) and b.below(2):
         target = alias(b, target)
     with b.under(*around(b)):
         if not b.write(target):
@@ -182,13 +182,13 @@ def _reach(b: Actor, target: Ref) -> None:
 @history
 def written_parameters(b: Actor) -> None:
     """A leaf that was saved, written to under no_grad, as an optimizer of one's own would; then the old graph."""
-    b.claims(Needs.WRITES, Needs.MODES, Needs.RETAIN)
+    b.claims(Capability.WRITES, Capability.MODES, Capability.RETAIN)
     leaf = b.leaf(b.pick(((3,), (2, 3), ())))
-    target = view(b, leaf) if b.can(Needs.VIEWS) and b.below(3) == 2 else leaf
+    target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(3) == 2 else leaf
     root = b.beyond(b.nonlinear(leaf))
     b.call(root, retain=True)
     with b.under("no_grad"):
-        if b.can(Needs.ASSIGNS) and b.below(2):
+        if b.can(Capability.ASSIGNS) and b.below(2):
             b.write(leaf, "sub_", b.held(leaf))
         else:
             b.write(target)
@@ -198,7 +198,7 @@ def written_parameters(b: Actor) -> None:
 @history
 def written_unneeded(b: Actor) -> None:
     """A value that no derivative needs, written to; what was computed from it is walked."""
-    b.claims(Needs.WRITES)
+    b.claims(Capability.WRITES)
     start = computed(b, (3,), (2, 3), (2, 2), most=1) if b.below(2) else b.leaf(b.pick(((3,), (2, 3), (2, 2))))
     value = made = b.apply(b.pick(b.having("negative", "clone")), (start,))[0]
     for _ in range(1 + b.below(3)):
@@ -209,7 +209,7 @@ def written_unneeded(b: Actor) -> None:
 
 def _unneeded(b: Actor, value: Ref) -> None:
     """A write to a value whose own derivative does not need it either."""
-    target = alias(b, value) if b.can(Needs.VIEWS) and b.below(2) else value
+    target = alias(b, value) if b.can(Capability.VIEWS) and b.below(2) else value
     b.write(target, b.pick(("add_", "zero_", "mul_scalar_", "fill_", "copy_")))
 
 
@@ -219,23 +219,23 @@ def _unneeded(b: Actor, value: Ref) -> None:
 @history
 def overlapping_writes(b: Actor) -> None:
     """A write to a value of which several elements are one in memory, or one that reads what it writes."""
-    b.claims(Needs.WRITES, Needs.VIEWS)
+    b.claims(Capability.WRITES, Capability.VIEWS)
     value = computed(b, (3,), (3, 3), (2, 2))
     match b.below(3):
         case 0:
             target = value
             for _ in range(3):
                 target = b.op(b.pick(b.having("broadcast_to", "unfold")), on=value)[0]
-                if b.reference.memory.overlaps_itself(target):
+                if b.reference.storages.overlaps_itself(target):
                     break
             b.write(target)
         case 1:
             (view,) = b.apply(b.having("slice")[0], (value,), choices_of(OPS["slice"], (b.shape(value),))[0])
-            b.add(Write("set_slice_", value, (view,), (("start", 0), ("stop", b.shape(view)[0]), ("step", 1))))
+            b.add(InPlace("set_slice_", value, (view,), (("start", 0), ("stop", b.shape(view)[0]), ("step", 1))))
         case _:
             square = computed(b, (3, 3), (2, 2), most=1)
             (view,) = b.apply(b.having("matrix_transpose")[0], (square,))
-            b.add(Write(b.pick(("copy_", "add_", "mul_")), *((view, (square,)) if b.below(2) else (square, (view,)))))
+            b.add(InPlace(b.pick(("copy_", "add_", "mul_")), *((view, (square,)) if b.below(2) else (square, (view,)))))
     b.call(b.leaf(()))
 
 

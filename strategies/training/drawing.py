@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.optimizers import Drawn, optimizer
@@ -33,7 +33,7 @@ def planned(b: Actor, pattern: Pattern, mistakes: Sequence[Mistake] | None = Non
     Up to the optimizers, every pattern draws the same choices in the same order, so that a failure of one pattern
     shrinks to the simplest that shows it.
     """
-    b.claims(Needs.OPTIMIZERS, Needs.IMPERATIVE, *pattern.needs)
+    b.claims(Capability.OPTIMIZERS, Capability.IMPERATIVE, *pattern.needs)
     for op in (*ALWAYS, "multiply", "multiply_scalar", "subtract", "square"):
         b.having(op)
     drawn = _mistakes(b, pattern)
@@ -51,7 +51,7 @@ def planned(b: Actor, pattern: Pattern, mistakes: Sequence[Mistake] | None = Non
     plan = Plan(
         pattern.name, b.dtype, iterations, layers, bias, activation if layers > 1 else "tanh",
         loss if loss != "cross_entropy" or out > 1 else "mse_loss", reduction, wide, out, batch, count, way,
-        (), clearing, to_none, (kind, bound) if pattern.clips or (clips and b.can(Needs.CLIPS)) else None,
+        (), clearing, to_none, (kind, bound) if pattern.clips or (clips and b.can(Capability.CLIPS)) else None,
         fresh, drops, data, made,
     )  # fmt: skip
     sizes = [layers * (1 + bias)] * len(pattern.networks)
@@ -88,6 +88,6 @@ def _mistakes(b: Actor, pattern: Pattern) -> frozenset[Mistake]:
 def names(b: Actor) -> tuple[str, ...]:
     """The patterns that a framework can run."""
     found = tuple(name for name, row in PATTERNS.items() if b.can(*row.needs))
-    if not found or not b.can(Needs.OPTIMIZERS):
+    if not found or not b.can(Capability.OPTIMIZERS):
         raise Undrawable("the framework claims no optimizers")
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.training.loop import Loop
 from autograd_conformance.strategies.training.plan import USUAL, Clearing, Mistake, pattern
 
@@ -19,7 +19,9 @@ def one(loop: Loop) -> None:
     loop.turns(lambda i: [loop.loss(loop.call(0, loop.batch("x", i)), i)])
 
 
-@pattern("several losses", counts=(2, 3), mistakes=(*USUAL, Mistake.RETAIN, Mistake.BETWEEN), needs=(Needs.RETAIN,))
+@pattern(
+    "several losses", counts=(2, 3), mistakes=(*USUAL, Mistake.RETAIN, Mistake.BETWEEN), needs=(Capability.RETAIN,)
+)
 def several(loop: Loop) -> None:
     """Several losses of one result, each walked by a call of its own."""
     loop.turns(lambda i: losses(loop, i))
@@ -31,7 +33,7 @@ def losses(loop: Loop, i: int) -> list[Ref]:
     return [loop.loss(result, i, k) for k in range(loop.plan.count)]
 
 
-@pattern("losses at once", counts=(2, 3), ways=2, needs=(Needs.MULTIPLE_ROOTS,))
+@pattern("losses at once", counts=(2, 3), ways=2, needs=(Capability.MULTIPLE_ROOTS,))
 def together(loop: Loop) -> None:
     """Several losses of one result, walked by one call: of their sum, or of all of them as roots."""
 
@@ -80,13 +82,13 @@ def accumulate(loop: Loop, i: int) -> None:
     loop.clear(0, Clearing.LAST)
 
 
-@pattern("clipped gradients", needs=(Needs.CLIPS,), clips=True)
+@pattern("clipped gradients", needs=(Capability.CLIPS,), clips=True)
 def clipped(loop: Loop) -> None:
     """Gradients are clipped before the step."""
     one(loop)
 
 
-@pattern("reassigned gradients", ways=2, needs=(Needs.ASSIGNS,))
+@pattern("reassigned gradients", ways=2, needs=(Capability.ASSIGNS,))
 def reassigned(loop: Loop) -> None:
     """Between backward and step, gradients are replaced by multiples of them; or one of them by none."""
 
@@ -102,7 +104,7 @@ def reassigned(loop: Loop) -> None:
     loop.turns(lambda i: [loop.loss(loop.call(0, loop.batch("x", i)), i)], walk)
 
 
-@pattern("frozen parameters", TWO, ways=2, needs=(Needs.SWITCHES,))
+@pattern("frozen parameters", TWO, ways=2, needs=(Capability.SWITCHES,))
 def frozen(loop: Loop) -> None:
     """A part of the network is frozen in every second iteration, from the first one on, or from the second."""
     for i in loop.iterations():
@@ -132,7 +134,9 @@ def _nothing(number: int, roots: Sequence[Ref]) -> None:
     """No backward call."""
 
 
-@pattern("step on a kept graph", mistakes=(Mistake.ZERO, Mistake.TWICE, Mistake.RETAIN), ways=2, needs=(Needs.RETAIN,))
+@pattern(
+    "step on a kept graph", mistakes=(Mistake.ZERO, Mistake.TWICE, Mistake.RETAIN), ways=2, needs=(Capability.RETAIN,)
+)
 def kept(loop: Loop) -> None:
     """Backward, step, and backward again on the graph that was kept; or on a new loss of the old result."""
     for i in loop.iterations():

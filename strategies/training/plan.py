@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.optimizers import Drawn
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Pattern:
     counts: tuple[int, ...] = (1,)
     ways: int = 1
     mistakes: tuple[tuple[Mistake, tuple[int, ...]], ...] = ()
-    needs: tuple[Needs, ...] = ()
+    needs: tuple[Capability, ...] = ()
     order: int = 1
     clips: bool = False
 
@@ -122,7 +122,7 @@ def pattern(
     counts: tuple[int, ...] = (1,),
     ways: int = 1,
     mistakes: tuple[Mistake | tuple[Mistake, tuple[int, ...]], ...] = USUAL,
-    needs: tuple[Needs, ...] = (),
+    needs: tuple[Capability, ...] = (),
     order: int = 1,
     clips: bool = False,
 ) -> Callable[[Callable[[Loop], None]], Callable[[Loop], None]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.training.loop import Loop
 from autograd_conformance.strategies.training.plan import USUAL, Mistake, pattern
 
 RATE = 0.125
 """How far an inner step goes."""
 
-NEEDS = (Needs.CREATE_GRAPH, Needs.FUNCTIONAL)
+NEEDS = (Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
 MISTAKES = (*USUAL, Mistake.RETAIN)
 
 
@@ -63,7 +63,7 @@ def inner(loop: Loop) -> None:
 
 
 @pattern(
-    "Hessian-vector products", ways=2, mistakes=(*USUAL, Mistake.RETAIN), needs=(*NEEDS, Needs.ASSIGNS), order=2
+    "Hessian-vector products", ways=2, mistakes=(*USUAL, Mistake.RETAIN), needs=(*NEEDS, Capability.ASSIGNS), order=2
 )  # fmt: skip
 def curved(loop: Loop) -> None:
     """A step along the product of the second derivatives with a vector: by backward, or by the functional form and

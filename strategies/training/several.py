@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.training.loop import Forward, Loop
 from autograd_conformance.strategies.training.losses import TWO
 from autograd_conformance.strategies.training.plan import USUAL, Mistake, pattern
@@ -27,7 +27,9 @@ def two(loop: Loop) -> None:
             loop.turn(k, i, losing(loop, loop.call(k, loop.batch(f"x {k}", i)), k))
 
 
-@pattern("chained networks", TWO, owns=(1, 1), ways=2, mistakes=(*USUAL, (Mistake.DETACH, (0,))), needs=(Needs.DETACH,))
+@pattern(
+    "chained networks", TWO, owns=(1, 1), ways=2, mistakes=(*USUAL, (Mistake.DETACH, (0,))), needs=(Capability.DETACH,)
+)
 def chained(loop: Loop) -> None:
     """The second network is fed what the first makes: detached, each with its own loss; or as it is, with one loss."""
     for i in loop.iterations():
@@ -43,7 +45,7 @@ def chained(loop: Loop) -> None:
 
 @pattern(
     "generator and discriminator", (("wide", 1), ("wide", "wide")), owns=(1, 1), ways=2,
-    mistakes=(*USUAL, Mistake.DETACH), needs=(Needs.DETACH, Needs.RETAIN),
+    mistakes=(*USUAL, Mistake.DETACH), needs=(Capability.DETACH, Capability.RETAIN),
 )  # fmt: skip
 def adversaries(loop: Loop) -> None:
     """The discriminator learns from the fake batch detached, the generator from the same batch as it is; in the second
@@ -67,7 +69,7 @@ def adversaries(loop: Loop) -> None:
 
 
 @pattern(
-    "actor and critic", TRUNK, ways=2, needs=(Needs.DETACH, Needs.RETAIN),
+    "actor and critic", TRUNK, ways=2, needs=(Capability.DETACH, Capability.RETAIN),
     mistakes=(*USUAL, Mistake.DETACH, (Mistake.RETAIN, (1,)), (Mistake.BETWEEN, (1,))),
 )  # fmt: skip
 def actor_critic(loop: Loop) -> None:
@@ -85,7 +87,7 @@ def actor_critic(loop: Loop) -> None:
 
 @pattern(
     "truncated time", CELL, counts=(1, 2, 3), ways=2, mistakes=(*USUAL, Mistake.DETACH),
-    needs=(Needs.DETACH, Needs.RETAIN),
+    needs=(Capability.DETACH, Capability.RETAIN),
 )  # fmt: skip
 def truncated(loop: Loop) -> None:
     """A recurrent cell over parts of a sequence; the state is carried to the next part detached. In the second variant

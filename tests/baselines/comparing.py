@@ -40,7 +40,7 @@ def _wanted(program: Program) -> dict[Ref, np.ndarray | None]:
     assert isinstance(call, Backward)
     pulled = reference.pullback(call)
     leaves = (leaf for leaf in program.leaves if reference.requires_grad[leaf])
-    return {leaf: _array(pulled.get(reference.slot(leaf))) for leaf in leaves}
+    return {leaf: _array(pulled.get(reference.edge(leaf))) for leaf in leaves}
 
 
 def _array(value: object) -> np.ndarray | None:

@@ -16,9 +16,17 @@ from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Program, Ref
-from autograd_conformance.programs.observations import Fired, Kind, NotRun, Observation, Raised, Returned, Seen
+from autograd_conformance.programs.observations import (
+    HookCall,
+    Kind,
+    Observation,
+    Raised,
+    Returned,
+    Skipped,
+    StepObservation,
+)
 from autograd_conformance.programs.text import parse
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 
 TORCH = TorchEager()
 SUM = "dim=(0,) keepdim=False"
@@ -33,23 +41,23 @@ def observed(text: str, framework: TorchEager = TORCH) -> tuple[Program, Observa
         return program, run(program, framework)
 
 
-def last(text: str) -> Seen:
+def last(text: str) -> StepObservation:
     """What the last instruction does."""
     return observed(text)[1][-1]
 
 
-def held(seen: Seen, *refs: Ref) -> list[Any]:
+def held(seen: StepObservation, *refs: Ref) -> list[Any]:
     """The gradients of some values, as lists."""
     return [None if g is None else g.value.tolist() for g in (seen.gradients[r] for r in refs)]
 
 
-def values(seen: Seen) -> list[Any]:
+def values(seen: StepObservation) -> list[Any]:
     """An instruction's results, as lists."""
     assert isinstance(seen.outcome, Returned)
     return [None if t is None else t.value.tolist() for t in seen.outcome.values]
 
 
-def fired(seen: Seen) -> list[tuple[int, list[float]]]:
+def fired(seen: StepObservation) -> list[tuple[int, list[float]]]:
     """The hooks that were called, in order."""
     return [(f.hook.at, np.asarray(f.value).tolist()) for f in seen.fired]
 
@@ -113,7 +121,7 @@ def test_an_input_that_is_not_used_makes_no_value():
     _, seen = observed(f"{A}; c = leaf [3, 4]; g, h = grad s wrt c, a unused=True; exp h; exp g")
     assert values(seen[4]) == [None, [2, 4]]
     assert isinstance(seen[5].outcome, Returned)
-    assert seen[6] == Seen(NotRun())
+    assert seen[6] == StepObservation(Skipped())
 
 
 def test_an_input_that_is_not_used_is_filled_with_zeros_where_that_is_asked():
@@ -146,7 +154,7 @@ def test_hooks_are_called_in_order_and_change_what_flows():
 
 def test_hooks_are_called_with_copies():
     seen = last(f"{A}; k = hook a observe; backward s retain=True; backward s")
-    assert seen.fired == (Fired(Ref(3), seen.fired[0].value),)
+    assert seen.fired == (HookCall(Ref(3), seen.fired[0].value),)
     assert seen.fired[0].value.tolist() == [2, 4]  # type: ignore[union-attr]
 
 
@@ -248,16 +256,21 @@ def test_the_mode_after_a_program_is_the_one_before_it():
 
 
 def test_pytorch_claims_all_but_counting():
-    assert set(Needs) - TorchEager.claims == {Needs.COUNTS_SAVED}
+    assert set(Capability) - TorchEager.claims == {Capability.COUNTS_SAVED}
     smoke(TORCH)
     smoke(TorchSaved())
 
 
 @pytest.mark.parametrize(
     ("claim", "method"),
-    [(Needs.WRITES, "write"), (Needs.DETACH, "detach_in_place"), (Needs.HOOKS, "altered"), (Needs.MODES, "mode")],
+    [
+        (Capability.WRITES, "write"),
+        (Capability.DETACH, "detach_in_place"),
+        (Capability.HOOKS, "altered"),
+        (Capability.MODES, "mode"),
+    ],
 )
-def test_a_claim_without_its_method_is_the_adapters_fault(claim: Needs, method: str):
+def test_a_claim_without_its_method_is_the_adapters_fault(claim: Capability, method: str):
     class Lacking(TorchEager):
         claims = TorchEager.claims
 

@@ -20,7 +20,7 @@ from autograd_conformance.frameworks import registry
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.programs import codec
-from autograd_conformance.programs.language import Walking
+from autograd_conformance.programs.language import BackwardCall
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reports.records import Failure, Report
 from autograd_conformance.reports.stream import load
@@ -216,7 +216,7 @@ def test_a_process_that_dies_while_a_failure_is_described_is_told_with_the_progr
     seen = run(tmp_path, SINE, ONE, "-n", "1", framework="tests.frameworks.adapters.dying:DyingLater")
     assert verdicts(seen.report) == {SINE: "crash", ONE: "pass"}
     program = codec.from_json(seen.failure.program)
-    assert not any(isinstance(step, Walking) for step in program), "finite differences need the forward pass alone"
+    assert not any(isinstance(step, BackwardCall) for step in program), "finite differences need the forward pass alone"
 
 
 def test_without_workers_the_next_run_tells_of_a_crash(tmp_path):

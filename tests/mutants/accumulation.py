@@ -9,7 +9,7 @@ import torch
 
 from tests.mutants.kit import Combining, Given, Member
 
-Held: TypeAlias = torch.Tensor | None
+ReadGrad: TypeAlias = torch.Tensor | None
 
 
 class Overwrites(Combining):
@@ -17,7 +17,7 @@ class Overwrites(Combining):
 
     caught_by = ("accumulation/adds",)
 
-    def combine(self, leaf: torch.Tensor, old: Held, new: Held) -> Held:
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         return old if new is None else new
 
 
@@ -26,7 +26,7 @@ class KeepsFirst(Combining):
 
     caught_by = ("accumulation/adds",)
 
-    def combine(self, leaf: torch.Tensor, old: Held, new: Held) -> Held:
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         return new if old is None else old
 
 
@@ -35,7 +35,7 @@ class AddsTwice(Combining):
 
     caught_by = ("accumulation/first", "accumulation/adds")
 
-    def combine(self, leaf: torch.Tensor, old: Held, new: Held) -> Held:
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         return super().combine(leaf, old, None if new is None else 2 * new)
 
 
@@ -44,7 +44,7 @@ class Averages(Combining):
 
     caught_by = ("accumulation/adds",)
 
-    def combine(self, leaf: torch.Tensor, old: Held, new: Held) -> Held:
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         return super().combine(leaf, old, new) if old is None or new is None else (old + new) / 2
 
 
@@ -53,7 +53,7 @@ class UnusedGetsZeros(Combining):
 
     caught_by = ("accumulation/unreached",)
 
-    def combine(self, leaf: torch.Tensor, old: Held, new: Held) -> Held:
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         made = super().combine(leaf, old, new)
         return torch.zeros_like(leaf) if made is None and leaf.requires_grad else made
 
@@ -63,7 +63,7 @@ class UnusedLosesGradient(Combining):
 
     caught_by = ("accumulation/unreached",)
 
-    def combine(self, leaf: torch.Tensor, old: Held, new: Held) -> Held:
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         return None if new is None else super().combine(leaf, old, new)
 
 
@@ -72,7 +72,7 @@ class ConstantGetsGradient(Combining):
 
     caught_by = ("accumulation/constant",)
 
-    def combine(self, leaf: torch.Tensor, old: Held, new: Held) -> Held:
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         return super().combine(leaf, old, new) if leaf.requires_grad else torch.ones_like(leaf)
 
 
@@ -81,7 +81,7 @@ class ForgetsAtZero(Combining):
 
     caught_by = ("accumulation/adds",)
 
-    def combine(self, leaf: torch.Tensor, old: Held, new: Held) -> Held:
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         forgets = old is not None and new is not None and not new.any()
         return None if forgets else super().combine(leaf, old, new)
 

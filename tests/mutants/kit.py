@@ -15,7 +15,7 @@ import torch
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.harness.known import known
 from autograd_conformance.programs.language import Attrs
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 
 FREED = "Trying to backward through the graph a second time"
 """The part of PyTorch's message by which its adapter knows a freed graph."""
@@ -83,7 +83,7 @@ class Combining(Member):
     It makes a new gradient each time, and so says nothing of adding in place or of hooks that look at the sum.
     """
 
-    claims = Member.claims - {Needs.ADDS_IN_PLACE, Needs.ACCUMULATED_HOOKS}
+    claims = Member.claims - {Capability.ADDS_IN_PLACE, Capability.ACCUMULATED_HOOKS}
 
     def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
         """What the leaf holds; here the truth."""

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import torch
-from autograd_conformance.ops.row import Aliases
+from autograd_conformance.ops.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Attrs
 
@@ -31,7 +31,7 @@ class DerivesYesterday(Member):
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
         made = super().apply(op, operands, attrs)
-        if not any(id(x) in self.old for x in operands) or op not in OPS or OPS[op].aliases is not Aliases.NEVER:
+        if not any(id(x) in self.old for x in operands) or op not in OPS or OPS[op].aliases is not Certainty.NEVER:
             return made
         behind = [x + (self.old[id(x)] - x).detach() if id(x) in self.old else x for x in operands]
         stale = super().apply(op, behind, attrs)

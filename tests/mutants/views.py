@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import torch
-from autograd_conformance.ops.row import Aliases
+from autograd_conformance.ops.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Attrs
 
 from tests.mutants.kit import Member, Roots
 from tests.mutants.writes import guarded, recorded
 
-SURE = frozenset(name for name, row in OPS.items() if row.aliases is Aliases.SURELY)
+SURE = frozenset(name for name, row in OPS.items() if row.aliases is Certainty.ALWAYS)
 """Ops whose results are views."""
 
 

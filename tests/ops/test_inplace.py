@@ -9,8 +9,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from autograd_conformance.ops.catalogue import WRITES
-from autograd_conformance.ops.row import POOL, choices_of, rest_of
-from autograd_conformance.ops.tables import OPS, Op, Saves
+from autograd_conformance.ops.row import POOL, Certainty, choices_of, rest_of
+from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.reference.staging.derivatives import forward_of, vjp_of
 
@@ -117,10 +117,10 @@ def test_what_a_write_saves(row):
             continue
         operands = fitted(row, shapes, "float64", seed=at)
         label = describe(row, attrs, shapes, "float64")
-        if row.saves is not Saves.PERHAPS:
+        if row.saves is not Certainty.MAYBE:
             raised = raises_freed(row, attrs, operands)
-            assert raised == (row.saves is Saves.SURELY), f"{label}: a second backward raises: {raised}"
-        if row.saves is Saves.SURELY:
+            assert raised == (row.saves is Certainty.ALWAYS), f"{label}: a second backward raises: {raised}"
+        if row.saves is Certainty.ALWAYS:
             for i in range(len(shapes)):
                 raised = raises_freed(row, attrs, operands, needed=(i,))
                 assert raised or i in row.unsaved, f"{label}: only operand {i} requires grad; a second backward passes"

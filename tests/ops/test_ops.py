@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from autograd_conformance.ops.row import LARGEST, POOL, choices_of, rest_of
-from autograd_conformance.ops.tables import FAMILIES, OPS, VIEWS, Aliases, Op, Saves
+from autograd_conformance.ops.row import LARGEST, POOL, Certainty, choices_of, rest_of
+from autograd_conformance.ops.tables import FAMILIES, OPS, VIEWS, Op
 from autograd_conformance.programs.language import Attrs, Shape
 from autograd_conformance.reference.staging.namespace import J
 
@@ -156,10 +156,10 @@ def test_what_an_op_saves(row):
             continue
         operands = fitted(row, shapes, "float64", seed=at)
         label = describe(row, attrs, shapes, "float64")
-        if row.saves is not Saves.PERHAPS:
+        if row.saves is not Certainty.MAYBE:
             raised = raises_freed(row, attrs, operands)
-            assert raised == (row.saves is Saves.SURELY), f"{label}: a second backward raises: {raised}"
-        if row.saves is Saves.SURELY:
+            assert raised == (row.saves is Certainty.ALWAYS), f"{label}: a second backward raises: {raised}"
+        if row.saves is Certainty.ALWAYS:
             for i in range(len(shapes)):
                 raised = raises_freed(row, attrs, operands, needed=(i,))
                 assert raised or i in row.unsaved, f"{label}: only operand {i} requires grad; a second backward passes"
@@ -221,7 +221,7 @@ def test_the_catalogue_is_wide():
     assert len(OPS) == sum(len(family) for family in FAMILIES), "a name stands in two families"
     assert all(name == op.name for name, op in OPS.items())
     assert {op.family for op in OPS.values()} == set(FAMILY_NAMES)
-    assert sum(1 for op in OPS.values() if op.saves is Saves.NEVER) >= 30
+    assert sum(1 for op in OPS.values() if op.saves is Certainty.NEVER) >= 30
 
 
 FAMILY_NAMES = [
@@ -264,7 +264,7 @@ def strided(tensor: torch.Tensor) -> torch.Tensor:
 def test_which_results_share_memory(row):
     for shapes, attrs in cases(row):
         leaves = [torch.tensor(x, requires_grad=True) for x in fitted(row, shapes, "float64", seed=0)]
-        for copied in (torch.clone, strided)[: 2 if row.aliases is not Aliases.NEVER else 1]:
+        for copied in (torch.clone, strided)[: 2 if row.aliases is not Certainty.NEVER else 1]:
             operands = [copied(leaf) for leaf in leaves]
             label = describe(row, attrs, shapes, "float64")
             results = tupled(code(row, attrs, len(operands))(*operands))
@@ -273,10 +273,10 @@ def test_which_results_share_memory(row):
                 assert not any(result is operand for operand in operands), f"{label}: a result is an operand itself"
                 assert shared in ([], [0]), f"{label}: a result shares the memory of operands {shared}"
                 if shared:
-                    assert row.aliases is not Aliases.NEVER, f"{label}: a result shares the operand's memory"
+                    assert row.aliases is not Certainty.NEVER, f"{label}: a result shares the operand's memory"
                     assert result._is_view(), f"{label}: a result shares memory, and is not a view"
                 else:
-                    assert row.aliases is not Aliases.SURELY, f"{label}: a result has memory of its own"
+                    assert row.aliases is not Certainty.ALWAYS, f"{label}: a result has memory of its own"
 
 
 def views_of(op: Op) -> Iterator[tuple[str, torch.Tensor]]:

@@ -22,23 +22,23 @@ from autograd_conformance.programs.language import (
     Attr,
     Backward,
     Clip,
+    Delete,
     Detach,
     DetachInPlace,
-    Drop,
     Grad,
-    Held,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Literal,
     Optimizer,
     Program,
+    ReadGrad,
     Ref,
     RemoveHook,
-    RequiresGrad,
     RetainGrad,
+    SetRequiresGrad,
     Step,
-    Write,
     ZeroGrad,
 )
 from autograd_conformance.programs.operands import operands, refer, results
@@ -85,7 +85,7 @@ def anything(draw: Any) -> Program:
         live = [r for r in made if r not in dropped and r not in handles]
         kind = draw(st.sampled_from([Leaf, *([k for k in KINDS if handles or k is not RemoveHook] if live else [])]))
         steps.append(draw(instructions(kind, live, handles, [r for r in live if isinstance(steps[r.at], Leaf)])))
-        if kind is Drop:
+        if kind is Delete:
             dropped.update(steps[-1].values)  # type: ignore[union-attr]
     modes = draw(st.just(()) | st.lists(UNDER, min_size=len(steps), max_size=len(steps)).map(tuple))
     return Program(tuple(steps), modes)
@@ -119,19 +119,19 @@ def instructions(draw: Any, kind: Any, live: list[Ref], handles: list[Ref], leav
         Leaf: st.builds(Leaf, literals(), flags),
         Apply: st.builds(Apply, st.just("made_up"), some, attrs, st.integers(1, 3)),
         Detach: st.builds(Detach, one),
-        Write: st.builds(Write, st.just("made_up_"), one, st.just(()) | some, attrs),
+        InPlace: st.builds(InPlace, st.just("made_up_"), one, st.just(()) | some, attrs),
         DetachInPlace: st.builds(DetachInPlace, one),
-        RequiresGrad: st.builds(RequiresGrad, one, flags),
+        SetRequiresGrad: st.builds(SetRequiresGrad, one, flags),
         RetainGrad: st.builds(RetainGrad, one),
         Hook: st.builds(Hook, one, st.sampled_from(EFFECTS), NUMBERS)
         | st.builds(Hook, one, accumulated=flags, factor=NUMBERS),
         RemoveHook: st.builds(RemoveHook, st.sampled_from(handles or [Ref(0)])),
         ZeroGrad: st.builds(ZeroGrad, some, flags),
-        Held: st.builds(Held, one),
+        ReadGrad: st.builds(ReadGrad, one),
         AssignGrad: st.builds(AssignGrad, one, st.none() | one),
         Clip: st.builds(Clip, st.lists(one, min_size=1, max_size=3, unique=True).map(tuple), st.sampled_from(CLIPS),
                         st.floats(min_value=0, exclude_min=True)),
-        Drop: st.builds(Drop, st.lists(one, min_size=1, max_size=2, unique=True).map(tuple)),
+        Delete: st.builds(Delete, st.lists(one, min_size=1, max_size=2, unique=True).map(tuple)),
     }[kind])  # fmt: skip
 
 
@@ -213,7 +213,7 @@ def test_every_instruction_survives_both_forms():
     program = parse(EVERY)
     assert {type(step) for step in program} == set(KINDS)
     assert loads(dumps(program)) == parse(render(program)) == program
-    assert program[6] == Write("add_", Ref(2), (Ref(0),), (("alpha", 2.0),))
+    assert program[6] == InPlace("add_", Ref(2), (Ref(0),), (("alpha", 2.0),))
     assert program[11] == Backward((Ref(3), Ref(2)), (None, Literal((1.0, 2.0), (2,))), False, True)
     assert program[13] == Backward((Ref(3),), (None,), inputs=())
     assert program[14] == Grad((Ref(3),), (Ref(0), Ref(1)), (None,))

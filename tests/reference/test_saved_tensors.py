@@ -71,7 +71,7 @@ def targets(op: Op, shapes: tuple[Shape, ...], results: int) -> list[Target]:
     return operands + [Target(False, k) for k in range(results) if not op.overlaps]
 
 
-class Seen(NamedTuple):
+class StepObservation(NamedTuple):
     """One write to something that an op read or made, and what came of it; `error` is None where nothing was raised."""
 
     case: str
@@ -87,12 +87,12 @@ class Seen(NamedTuple):
 
 
 @cache
-def seen(name: str, cases: int = CASES) -> tuple[Seen, ...]:
+def seen(name: str, cases: int = CASES) -> tuple[StepObservation, ...]:
     """Every write to every operand and result, for every choice of operands that require grad, in some cases."""
     return tuple(_seen(row_of(name), cases))
 
 
-def _seen(op: Op, cases: int) -> Iterator[Seen]:
+def _seen(op: Op, cases: int) -> Iterator[StepObservation]:
     for shapes, attrs in sampled(op, cases):
         values = fitted(op, shapes, "float64", seed=0)
         results = 1 if op.name in WRITES else len(tupled(code(op, attrs, len(shapes))(*map(torch.tensor, values))))
@@ -106,14 +106,14 @@ def _seen(op: Op, cases: int) -> Iterator[Seen]:
                     right = all(same(a, b) for a, b in zip(found, recorded, strict=True))
                 except RuntimeError as raised:
                     error = str(raised)
-                yield Seen(f"{op.name}{shapes} {attrs}, {requires} require grad", target, may, error, right)
+                yield StepObservation(f"{op.name}{shapes} {attrs}, {requires} require grad", target, may, error, right)
 
 
 def same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     return a is b if a is None or b is None else np.array_equal(a, b, equal_nan=True)
 
 
-def described(one: Seen) -> str:
+def described(one: StepObservation) -> str:
     return f"{one.case}; {'operand' if one.target.operand else 'result'} {one.target.k} written to: {one.error}"
 
 

@@ -10,20 +10,20 @@ from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Program, Ref
-from autograd_conformance.programs.observations import Gradient, Kind, Observation, Raised, Returned, Seen
+from autograd_conformance.programs.observations import Gradient, Kind, Observation, Raised, Returned, StepObservation
 from autograd_conformance.programs.text import names, parse
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Judgement, Violation
 
 TORCH = TorchEager()
-CLAIMS = frozenset(Needs)
+CLAIMS = frozenset(Capability)
 
-Tamper = Callable[[Seen, Ref], Seen]
+Tamper = Callable[[StepObservation, Ref], StepObservation]
 
 
-def judged(program: Program, observation: Observation, claims: frozenset[Needs] = CLAIMS) -> Judgement:
+def judged(program: Program, observation: Observation, claims: frozenset[Capability] = CLAIMS) -> Judgement:
     """The judge's word on an observation."""
     return judge(program, observation, Reference(program), claims)
 
@@ -49,7 +49,7 @@ def verdict(text: str, tamper: Tamper, at: int = -1, of: str = "a") -> Violation
 def gradient(change: Callable[[np.ndarray], np.ndarray]) -> Tamper:
     """The leaf's gradient has another value."""
 
-    def tamper(seen: Seen, leaf: Ref) -> Seen:
+    def tamper(seen: StepObservation, leaf: Ref) -> StepObservation:
         held = seen.gradients[leaf]
         assert held is not None
         return replace(seen, gradients={**seen.gradients, leaf: replace(held, value=np.array(change(held.value)))})
@@ -70,7 +70,7 @@ def does(outcome: Raised | Returned) -> Tamper:
 def value(**changes: object) -> Tamper:
     """The instruction's last result is another tensor."""
 
-    def tamper(seen: Seen, leaf: Ref) -> Seen:
+    def tamper(seen: StepObservation, leaf: Ref) -> StepObservation:
         assert isinstance(seen.outcome, Returned)
         *others, last = seen.outcome.values
         return replace(seen, outcome=Returned((*others, replace(last, **changes))))  # type: ignore[arg-type]

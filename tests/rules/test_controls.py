@@ -22,7 +22,7 @@ def test_it_is_right(control: Control):
     observation = run(program, TORCH)
     judgement = judge(program, observation, Reference() if program.stateful else Reference(program), TORCH.claims)
     assert judgement.violation is None
-    assert not judgement.lost
+    assert not judgement.unspecified
     raised = [at for at, seen in enumerate(observation) if isinstance(seen.outcome, Raised)]
     assert len(raised) == ("has to raise" in control.why)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.programs.observations import Gradient, Returned, Seen
+from autograd_conformance.programs.observations import Gradient, Returned, StepObservation
 
 from tests.rules.tampering import Tamper, verdict
 
@@ -22,14 +22,14 @@ def holding(*numbers: float) -> Tamper:
     """The call returned, and the leaf holds this."""
     made = np.array(numbers if len(numbers) > 1 else numbers[0])
 
-    def tamper(seen: Seen, leaf: Ref) -> Seen:
+    def tamper(seen: StepObservation, leaf: Ref) -> StepObservation:
         held = Gradient(made, "float64", 99)
         return replace(seen, outcome=Returned(), gradients={**seen.gradients, leaf: held})
 
     return tamper
 
 
-def halved(seen: Seen, leaf: Ref) -> Seen:
+def halved(seen: StepObservation, leaf: Ref) -> StepObservation:
     """The first result of the functional form is half of what it was."""
     assert isinstance(seen.outcome, Returned)
     first, *others = seen.outcome.values

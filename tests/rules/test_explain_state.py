@@ -10,7 +10,7 @@ import pytest
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.programs.observations import Fired, Gradient, Kind, Raised, Returned, Seen
+from autograd_conformance.programs.observations import Gradient, HookCall, Kind, Raised, Returned, StepObservation
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.explain import explain
@@ -38,14 +38,14 @@ def returned(*numbers: float) -> Tamper:
 def now(change: Callable[[np.ndarray], np.ndarray]) -> Tamper:
     """After a write a value is another."""
 
-    def tamper(seen: Seen, ref: Ref) -> Seen:
+    def tamper(seen: StepObservation, ref: Ref) -> StepObservation:
         other = replace(seen.values[ref], value=np.array(change(seen.values[ref].value)))
         return replace(seen, values={**seen.values, ref: other})
 
     return tamper
 
 
-def fired(change: Callable[[tuple[Fired, ...]], tuple[Fired, ...]]) -> Tamper:
+def fired(change: Callable[[tuple[HookCall, ...]], tuple[HookCall, ...]]) -> Tamper:
     """Other calls of hooks were seen."""
     return lambda seen, ref: replace(seen, fired=change(seen.fired))
 
@@ -138,7 +138,7 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
         " has"
         " to hold -12, but it holds -6.",
     ]),
-    (f"{H}; k = hook b observe; unhook k; backward c", fired(lambda f: (Fired(Ref(3), np.array(1.0)),)), "a", [
+    (f"{H}; k = hook b observe; unhook k; backward c", fired(lambda f: (HookCall(Ref(3), np.array(1.0)),)), "a", [
         "4: the hook is called with b's gradient, and changes nothing.",
         "5: takes the hook of line 4 away: it is not called any more.",
         "6: the hook on b was removed: it must not be called, but it was called.",

@@ -37,7 +37,7 @@ def test_a_fact_is_what_the_model_allows_and_what_pytorch_does(fact: Fact, shown
     with warnings.catch_warnings(action="ignore"):
         observation = run(program, TORCH)
     judgement = judge(program, observation, Reference(program), TORCH.claims)
-    assert (judgement.violation, judgement.lost) == (None, False)
+    assert (judgement.violation, judgement.unspecified) == (None, False)
     _, expectation = retraced(program, observation, Reference(program), TORCH.claims, len(program) - 1)
     allowed = {kind.value for kind in expectation.raises} | ({"returns"} if expectation.returns else set())
     assert allowed == shown.outcomes

@@ -10,9 +10,9 @@ import pytest
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.programs.observations import Gradient, Kind, NotRun, Returned, Seen
+from autograd_conformance.programs.observations import Gradient, Kind, Returned, Skipped, StepObservation
 from autograd_conformance.programs.text import parse
-from autograd_conformance.rules.catalogue import RULES, Needs
+from autograd_conformance.rules.catalogue import RULES, Capability
 
 from tests.rules.tampering import (
     BUG,
@@ -292,7 +292,7 @@ LIES: list[tuple[str, Tamper, str]] = [
 @pytest.mark.parametrize(("text", "tamper", "of"), LIES)
 def test_a_rule_is_judged_only_where_all_that_it_needs_is_claimed(text: str, tamper: Tamper, of: str):
     program, observation = tampered(text, tamper, of=of)
-    for claims in [frozenset(), *(frozenset(Needs) - {need} for need in Needs)]:
+    for claims in [frozenset(), *(frozenset(Capability) - {need} for need in Capability)]:
         found = judged(program, observation, claims).violation
         assert found is None or RULES[found.rule].needs <= claims
 
@@ -307,7 +307,7 @@ def test_the_first_violation_counts():
 def test_what_was_not_run_ends_the_judging():
     program = parse("a = leaf 3; b = exp a; backward b; backward b; zero a", frozenset(OPS))
     seen = run(program, TORCH)
-    judgement = judged(program, (*seen[:2], Seen(NotRun()), *seen[3:]))
+    judgement = judged(program, (*seen[:2], StepObservation(Skipped()), *seen[3:]))
     assert judgement.violation is None
     assert "lifetime/same-root-raises" not in judgement.exercised
 

@@ -15,7 +15,7 @@ from autograd_conformance.ops.modules import MODULES, results
 from autograd_conformance.ops.tables import Op
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs import codec
-from autograd_conformance.programs.language import Attrs, Backward, Leaf, Literal, Program, Ref, Shape, Step, Write
+from autograd_conformance.programs.language import Attrs, Backward, InPlace, Leaf, Literal, Program, Ref, Shape, Step
 from autograd_conformance.programs.observations import Kind, Raised, Returned
 from autograd_conformance.programs.text import parse, render
 from autograd_conformance.reference.reference import Reference
@@ -43,7 +43,7 @@ def program(case: Case, *between: Any, requires: tuple[bool, ...] | None = None,
     roots = [r for r, on in zip(roots, reads, strict=True) if any(wanted[k] for k in on)]
     given = tuple(literal(c, dtype) for c, _ in zip(cotangents(made), roots, strict=False))
     steps = (*leaves, case.apply(*(Ref(k) for k in range(at))), *between, Backward(tuple(roots), given))
-    modes = tuple(("no_grad",) if isinstance(step, Write) else () for step in steps)
+    modes = tuple(("no_grad",) if isinstance(step, InPlace) else () for step in steps)
     return Program(steps, modes)
 
 
@@ -116,7 +116,7 @@ def test_writes_to_operands_and_results_are_judged(case: Case):
     count = len(case.names)
     for requires in subsets(case):
         for target in (*map(Ref, range(count)), *(Ref(count, k) for k in range(results(case.op, case.attrs)))):
-            write = Write("mul_scalar_", target, (), (("scalar", 0.5),))
+            write = InPlace("mul_scalar_", target, (), (("scalar", 0.5),))
             violation, _ = verdict(program(case, write, requires=requires))
             assert violation is None, f"{requires}, {target} written to: {violation}"
 
@@ -148,7 +148,7 @@ class Unnoticed(TorchEager):
 def test_a_gradient_through_parameters_that_changed_is_caught(op: str):
     case = next(c for c in FEW if c.op == op)
     weight = Ref(next(k for k, name in enumerate(case.names) if "weight" in name and "ih" not in name))
-    violation, _ = verdict(program(case, Write("mul_scalar_", weight, (), (("scalar", 0.5),))), Unnoticed())
+    violation, _ = verdict(program(case, InPlace("mul_scalar_", weight, (), (("scalar", 0.5),))), Unnoticed())
     assert violation is not None
 
 
@@ -158,7 +158,7 @@ def test_what_a_row_says_is_saved_besides_was_seen_to_be(row: Op):
     for case in (c for c in CASES if c.op == row.name):
         for requires in subsets(case):
             for k in set(row.also_saves) & set(range(len(case.names))) - needs(*case[:2], case.shapes, requires):
-                write = Write("mul_scalar_", Ref(k), (), (("scalar", 0.5),))
+                write = InPlace("mul_scalar_", Ref(k), (), (("scalar", 0.5),))
                 _, outcome = verdict(program(case, write, requires=requires))
                 if isinstance(outcome, Raised):
                     found.add(k)

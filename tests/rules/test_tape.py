@@ -8,13 +8,14 @@ from collections.abc import Iterator
 import pytest
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.runner import run
+from autograd_conformance.ops.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Backward, Program, Ref
-from autograd_conformance.programs.observations import Kind, NotRun, Raised, Returned, Seen
+from autograd_conformance.programs.observations import Kind, Raised, Returned, Skipped, StepObservation
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.tape.graph import Expectation, Freed
+from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.model import Tape
 
 TORCH = TorchEager()
@@ -117,7 +118,7 @@ def pairs(program: Program) -> Iterator[tuple[int, Expectation, Tape]]:
         expectation = tape.expect(at, step)
         yield at, expectation, tape
         outcome = Returned() if expectation.returns else Raised(next(iter(expectation.raises)), "Error", "")
-        tape.advance(at, step, expectation, Seen(outcome))
+        tape.advance(at, step, expectation, StepObservation(outcome))
 
 
 def last(text: str) -> Expectation:
@@ -223,7 +224,7 @@ def test_adding_and_clearing_are_counted_where_a_gradient_was_held():
 
 def test_what_a_walk_goes_through():
     program = parse(f"{DIAMOND}; c = leaf 1 const; r = add p c; s = add r q; backward s", frozenset(OPS))
-    walk = [expectation.walk for _, expectation, _ in pairs(program)][-1]
+    walk = [expectation.traversal for _, expectation, _ in pairs(program)][-1]
     assert [node.at for node in walk.nodes] == [6, 5, 3, 2, 1]
     assert walk.leaves == {Ref(0)}
     assert walk.uses == {Ref(0): 2, Ref(1): 2, Ref(2): 1, Ref(3): 1, Ref(5): 1}
@@ -233,7 +234,7 @@ def test_freeing_is_sure_after_a_return_and_perhaps_after_an_error():
     program = parse(f"{TWO}; backward p; backward j; a1 = leaf 1", frozenset(OPS))
     *_, (_, _, tape) = pairs(program)
     assert {node.at: (node.freed, node.freed_by) for node in tape.nodes.values()} == {
-        2: (Freed.SURELY, 5), 3: (Freed.PERHAPS, 6), 4: (Freed.PERHAPS, 6),
+        2: (Certainty.ALWAYS, 5), 3: (Certainty.MAYBE, 6), 4: (Certainty.MAYBE, 6),
     }  # fmt: skip
 
 
@@ -242,17 +243,17 @@ def test_a_framework_that_does_not_claim_to_free_may_do_either():
     tape = Tape(Reference(program), frees=False)
     for at, step in enumerate(program):
         expectation = tape.expect(at, step)
-        tape.advance(at, step, expectation, Seen(Returned()))
+        tape.advance(at, step, expectation, StepObservation(Returned()))
     assert kinds(expectation) == EITHER
 
 
 def test_an_outcome_that_was_not_allowed_desynchronises_nothing():
     program = parse("a = leaf 3; b = exp a; backward b; backward b; c = sin a; backward c", frozenset(OPS))
-    for outcome in (Returned(), NotRun(), Raised(Kind.UNKNOWN, "Error", "")):
+    for outcome in (Returned(), Skipped(), Raised(Kind.UNKNOWN, "Error", "")):
         tape = Tape(Reference(program))
         for at, step in enumerate(program):
             expectation = tape.expect(at, step)
-            tape.advance(at, step, expectation, Seen(outcome if isinstance(step, Backward) else Returned()))
+            tape.advance(at, step, expectation, StepObservation(outcome if isinstance(step, Backward) else Returned()))
         assert kinds(expectation) == RETURNS
 
 

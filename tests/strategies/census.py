@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from autograd_conformance.ops.tables import OPS, Aliases, Saves
+from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
@@ -16,20 +17,20 @@ from autograd_conformance.programs.language import (
     Detach,
     DetachInPlace,
     Grad,
-    Held,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Modes,
     Program,
+    ReadGrad,
     Ref,
     RemoveHook,
-    RequiresGrad,
     RetainGrad,
+    SetRequiresGrad,
     Step,
-    Write,
     ZeroGrad,
-    records,
+    is_recorded,
 )
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
@@ -113,11 +114,11 @@ def _asked(program: Program) -> Iterator[str]:
                 yield "hook that is removed"
             case RetainGrad():
                 yield "retained gradient"
-            case RequiresGrad(on=on):
+            case SetRequiresGrad(on=on):
                 yield f"switch {'on' if on else 'off'}"
             case DetachInPlace():
                 yield "detached in place"
-            case Held():
+            case ReadGrad():
                 yield "gradient as a value"
             case AssignGrad():
                 yield "assigned gradient"
@@ -130,14 +131,14 @@ def _asked(program: Program) -> Iterator[str]:
 
 def _touched(step: Instruction, modes: Modes, tape: Tape) -> Iterator[str]:
     """What is written, and who shares memory with whom."""
-    reference, memory = tape.reference, tape.reference.memory
-    if isinstance(step, Apply) and OPS[step.op].aliases is Aliases.SURELY and step.args[0] in memory.bases:
+    reference, memory = tape.reference, tape.reference.storages
+    if isinstance(step, Apply) and OPS[step.op].aliases is Certainty.ALWAYS and step.args[0] in memory.bases:
         yield "view of a view"
     if isinstance(step, Detach) and step.source in memory.bases:
         yield "view, detached"
-    if not isinstance(step, Write):
+    if not isinstance(step, InPlace):
         return
-    recorded = records(modes) and any(reference.requires_grad[r] for r in operands(step))
+    recorded = is_recorded(modes) and any(reference.requires_grad[r] for r in operands(step))
     yield "recorded write" if recorded else "unrecorded write"
     if step.target in memory.bases:
         yield "write to a view"
@@ -175,14 +176,14 @@ def _history(
     """How one call relates to the calls before it."""
     walk = expectation.walk
     nodes = {node.at for node in walk.nodes}
-    freed = [node.freed_by for node in walk.nodes if node.surely_gone and node.freed_by is not None]
+    freed = [node.freed_by for node in walk.nodes if node.must_be_freed and node.freed_by is not None]
     if expectation.returns and nodes and any(max(nodes) > at for at, _ in earlier):
         yield "op after a backward, walked later"
     if "lifetime/rebuilt" in expectation.exercises:
         yield "root rebuilt after its graph was freed"
     if freed and not any(root in tape.roots for root in call.roots) and max(r.at for r in call.roots) > min(freed):
         yield "new root on a freed subgraph"
-    if nodes and all(node.saves is Saves.NEVER for node in walk.nodes) and any(node.freed for node in walk.nodes):
+    if nodes and all(node.saves is Certainty.NEVER for node in walk.nodes) and any(node.freed for node in walk.nodes):
         yield "freed graph that saved nothing, walked again"
     for _, before in earlier:
         others = {node.at for node in before.walk.nodes}

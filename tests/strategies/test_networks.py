@@ -19,7 +19,7 @@ from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import validate
 from autograd_conformance.reference.bounds import gradient_bound
 from autograd_conformance.reference.reference import Reference, reference_of
-from autograd_conformance.rules.catalogue import Needs
+from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Judgement
 from autograd_conformance.rules.relations.relation import Related, relate
@@ -85,7 +85,9 @@ def drawn(strategy: st.SearchStrategy[Program], count: int = 40) -> list[Program
     return found
 
 
-def judged(program: Program, seen: Observation | None = None, claims: frozenset[Needs] = TORCH.claims) -> Judgement:
+def judged(
+    program: Program, seen: Observation | None = None, claims: frozenset[Capability] = TORCH.claims
+) -> Judgement:
     """The judgement of PyTorch's run of a program, or of what is said to be one."""
     reference = Reference() if program.stateful else reference_of(program)
     return judge(program, seen or run(program, TORCH), reference, claims)
@@ -153,7 +155,7 @@ def test_parameters_are_shared_now_and_then():
 
 @pytest.mark.parametrize("lacking", ["claim", "modules"])
 def test_without_modules_networks_are_composed(modules: alphabet.Alphabet, lacking: str):
-    claims = modules.claims - ({Needs.MODULES} if lacking == "claim" else set())
+    claims = modules.claims - ({Capability.MODULES} if lacking == "claim" else set())
     alphabet.use(replace(modules, claims=claims, modules=() if lacking == "modules" else modules.modules))
 
     @PLAIN
@@ -301,7 +303,7 @@ def test_other_modules_have_a_rule_of_their_own():
     violation = judged(program, scaled(run(program, TORCH), Ref(0), 2.0)).violation
     assert violation is not None
     assert violation.rule == "networks/gradient"
-    without = TORCH.claims - {Needs.MODULES}
+    without = TORCH.claims - {Capability.MODULES}
     violation = judged(program, scaled(run(program, TORCH), Ref(0), 3.0), without).violation
     assert violation is not None
     assert violation.rule == "gradients/graph"

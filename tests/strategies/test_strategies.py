@@ -22,7 +22,7 @@ from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.programs.validation import validate
-from autograd_conformance.rules.catalogue import RULES, Level, Needs
+from autograd_conformance.rules.catalogue import RULES, Capability, Level
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
@@ -289,7 +289,7 @@ def test_every_situation_has_a_test():
 
 @pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
 def test_a_rule_is_put_to_the_test_by_its_own_suite(rule: str, test: Callable[..., None]):
-    framework = COUNTING if Needs.COUNTS_SAVED in RULES[rule].needs else TORCH
+    framework = COUNTING if Capability.COUNTS_SAVED in RULES[rule].needs else TORCH
     checked = Check(framework, framework.claims, known=KNOWN)
     exercised = 0
 
@@ -314,7 +314,7 @@ SMALL = ("add", "multiply", "negative", "sum", "exp", "reshape", "select", "clon
 @pytest.mark.parametrize("ops", [tuple(sorted(set(OPS) - INEXACT)), SMALL], ids=["all ops", "few ops"])
 @pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
 def test_nothing_is_asked_that_is_not_claimed(rule: str, test: Callable[..., None], ops: tuple[str, ...]):
-    claims = RULES[rule].needs | {Needs.IMPERATIVE, Needs.FREES}
+    claims = RULES[rule].needs | {Capability.IMPERATIVE, Capability.FREES}
     before = alphabet.current()
     alphabet.use(alphabet.Alphabet(tuple(op for op in OPS if op in ops), claims=claims))
 

@@ -8,7 +8,7 @@ from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.language import Program, Write
+from autograd_conformance.programs.language import InPlace, Program
 from autograd_conformance.programs.text import parse, render
 from autograd_conformance.strategies import write_pairs as pairs
 from autograd_conformance.strategies.write_pairs import Target, Time, Way, coverage
@@ -68,7 +68,7 @@ def test_how_a_value_is_written():
 def test_between_means_that_the_graph_is_walked_before_and_after():
     sample = pairs.samples("exp", ("float64",))[0]
     kinds = [type(step).__name__ for step in sample.program(Target(False, 0), Way.DIRECT, Time.BETWEEN)]
-    assert kinds[-3:] == ["Backward", "Write", "Backward"]
+    assert kinds[-3:] == ["Backward", "InPlace", "Backward"]
 
 
 class Untracked(torch.autograd.Function):
@@ -96,7 +96,7 @@ def test_a_framework_that_loses_sight_of_a_write_is_caught():
         program = sample.program(target, way, time)
         violation = violation_of(program, framework, framework.claims)
         found[target, way, time] = violation and violation.rule
-        assert any(isinstance(step, Write) for step in program) or way is Way.STEP
+        assert any(isinstance(step, InPlace) for step in program) or way is Way.STEP
     for (target, *_), rule in found.items():
         assert rule == ("writes/error-or-recorded" if target.operand else None)
 
