@@ -274,7 +274,7 @@ def _about(item: pytest.Item) -> tuple[str, str | None]:
     """The rule and the op that a test is about."""
     marker = item.get_closest_marker("rule")
     assert marker is not None, f"{item.nodeid} has no rule marker"
-    return marker.args[0], getattr(item, "callspec", None) and item.callspec.params.get("op")
+    return marker.args[0], getattr(item, "callspec", None) and item.callspec.params.get("op")  # type: ignore[attr-defined]
 
 
 # -- records -----------------------------------------------------------------------------------------------------------

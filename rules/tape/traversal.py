@@ -125,7 +125,7 @@ class RecordedGraph:
         targets = {self.reference.edge(r) for r in inputs}
         if loosely:
             made = (self.reference.producer.get(edge) for edge in list(targets))
-            targets.update(out for number in made if number is not None for out in self.node(number).record.outs)
+            targets.update(out for number in made if number is not None for out in self.node(number).entry.outs)
         kept = []
         for node in reversed(nodes):
             used = zip(node.entry.args, node.entry.needs_input_grad, strict=True)
