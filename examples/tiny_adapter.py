@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.catalogue import Capability
 
 from examples import tiny
 

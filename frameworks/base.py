@@ -14,9 +14,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Groups
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.catalogue import Capability
 
 Value = Any
 HookFunction = Callable[[Value], Value | None]

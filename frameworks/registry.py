@@ -9,7 +9,7 @@ from typing import cast
 
 from autograd_conformance.frameworks.base import ATTRIBUTES, METHODS, Framework
 
-FRAMEWORKS = {"torch": ("autograd_conformance.frameworks.pytorch.eager:TorchEager", "torch==2.13.0")}
+FRAMEWORKS = {"torch": ("autograd_conformance.frameworks.pytorch.adapter:Torch", "torch==2.13.0")}
 """Name, factory, and what to install."""
 
 

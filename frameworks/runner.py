@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 from autograd_conformance.frameworks.base import Framework, FullFramework, HookFunction, HookRaised, Value
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     SHOWING,
     Apply,
@@ -48,7 +49,6 @@ from autograd_conformance.programs.observations import (
     Tensor,
 )
 from autograd_conformance.programs.operands import holders, made_for, operands, results
-from autograd_conformance.rules.catalogue import Capability
 
 Run = Callable[[Program, Framework], Observation]
 """What runs a program: `run`, or something that also writes down what it runs."""

@@ -14,9 +14,9 @@ from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.ops.row import choices_of, rest_of
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import DTYPES, Attrs
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.catalogue import Capability
 
 VECTOR = (2,)
 

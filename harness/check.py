@@ -9,28 +9,20 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-import numpy as np
 from autograd_conformance.frameworks.base import Framework
 from autograd_conformance.frameworks.runner import Run, run
 from autograd_conformance.harness.coverage import Met, met
-from autograd_conformance.harness.known import Known
-from autograd_conformance.ops.tables import VIEWS
-from autograd_conformance.programs.language import Apply, Instruction, Leaf, Program, Step
+from autograd_conformance.harness.known import Known, is_known
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
-from autograd_conformance.programs.operands import grouped
 from autograd_conformance.reference.reference import Reference, reference_of
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
 
 AGAIN = 3
 """How often a program is run again to see whether the framework itself computes the same bits each time."""
-
-MOVING = (
-    "optimizers/formula", "optimizers/groups", "optimizers/skips", "optimizers/remembers", "optimizers/variants",
-)  # fmt: skip
-"""The rules that say where a step moves a leaf to."""
 
 
 class Broken(AssertionError):
@@ -123,80 +115,6 @@ def companion(framework: Framework) -> Framework | None:
     """The companion that counts a framework's saved tensors, if it has one and does not count them itself."""
     made = getattr(framework, "counting", None)
     return made() if made and Capability.COUNTS_SAVED not in framework.claims else None
-
-
-def is_known(entry: Known, program: Program, violation: Violation) -> bool:
-    """Whether a violation is the difference that an entry lists."""
-    ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
-    if entry.rule not in (violation.rule, _general(entry, violation)) or entry.op not in (None, *ops):
-        return False
-    if entry.elements is not None:
-        leaf = None if violation.subject is None else program[violation.subject.at]
-        if not isinstance(leaf, Leaf) or len(leaf.value.data) != entry.elements:
-            return False
-    if entry.nan and (violation.got is None or not np.isnan(violation.got).any()):
-        return False
-    if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
-        return False
-    if entry.raised is not None and not violation.observed.startswith(f"raised: {entry.raised} ("):
-        return False
-    if entry.message is not None and entry.message not in violation.observed:
-        return False
-    if entry.after is not None and not _stands_before(program, violation.at, entry.after):
-        return False
-    if entry.views and not _views(program, violation.at):
-        return False
-    if entry.step is not None and not _is_step(program[violation.at], entry.step):
-        return False
-    if entry.relative is None:
-        return True
-    if violation.got is None or violation.want is None:
-        return False
-    allowed = entry.relative * np.abs(violation.want).max() + entry.absolute
-    return bool(np.abs(violation.got - violation.want).max() <= allowed)
-
-
-def _general(entry: Known, violation: Violation) -> str | None:
-    """The general rule of which the broken one is a special case: that a legal call returns, where the entry says which
-    error it raises instead; that gradients are right, where it says which op's are not; where a step moves leaves to,
-    where it says which step's.
-    """
-    if entry.step and violation.rule in MOVING:
-        return entry.rule if entry.rule in MOVING else None
-    unheard = entry.message and violation.observed.startswith("raised: unknown")
-    if unheard or (("returns", violation.rule) in violation.allowed and (entry.message or entry.raised)):
-        return "errors/legal-returns"
-    return "gradients/graph" if entry.op and violation.observed.endswith("another gradient") else None
-
-
-def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:
-    """Whether an operand of one of an op's uses may hold a zero: a leaf that does, or something computed."""
-    uses = (step.args[operand] for step in program if isinstance(step, Apply) and step.op == op)
-    made = (program[ref.at] for ref in uses)
-    return any(not isinstance(step, Leaf) or 0 in step.value.data for step in made)
-
-
-def _stands_before(program: Program, at: int, what: str) -> bool:
-    """Whether an op, or a step as `_is_step` describes it, stands before an instruction."""
-    before = program.instructions[:at]
-    return any((isinstance(step, Apply) and step.op == what) or _is_step(step, what) for step in before)
-
-
-def _is_step(step: Instruction, described: str) -> bool:
-    """Whether an instruction is the step of an optimizer that has all of some settings, for one of its leaves;
-    `own:lr` stands for a parameter group with an lr of its own.
-    """
-    optimizer, *settings = described.split()
-    if not isinstance(step, Step) or step.optimizer != optimizer:
-        return False
-    owned = {f"own:{key}" for _, own in step.groups for key, _ in own}
-    return any(owned.union(f"{key}={value!r}" for key, value in all_).issuperset(settings) for _, all_ in grouped(step))
-
-
-def _views(program: Program, at: int) -> bool:
-    """Whether instruction `at` makes a view, or, where it applies no op, any other does."""
-    steps = (program[at],) if isinstance(program[at], Apply) else program
-    return any(isinstance(step, Apply) and step.op in VIEWS for step in steps)
 
 
 def passes(program: Program, framework: Framework, claims: Collection[Capability], run: Run = run) -> bool:

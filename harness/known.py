@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograd_conformance.ops.catalogue import APPLIED
-from autograd_conformance.programs.language import Program
+import numpy as np
+from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
+from autograd_conformance.ops.tables import VIEWS
+from autograd_conformance.programs.language import Apply, Instruction, Leaf, Program, Step
+from autograd_conformance.programs.operands import grouped
 from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.judge.violation import Violation
 
 FOLDER = Path(__file__).parents[1] / "frameworks" / "known"
 
@@ -77,7 +81,7 @@ def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
 
 
 def _entry(form: dict[str, Any]) -> Known:
-    witness = parse(form["witness"], APPLIED)
+    witness = parse(form["witness"], VOCABULARY)
     return Known(
         form["rule"],
         form.get("op"),
@@ -95,3 +99,83 @@ def _entry(form: dict[str, Any]) -> Known:
         form.get("after"),
         form.get("step"),
     )
+
+
+MOVING = (
+    "optimizers/formula", "optimizers/groups", "optimizers/skips", "optimizers/remembers", "optimizers/variants",
+)  # fmt: skip
+"""The rules that say where a step moves a leaf to."""
+
+
+def is_known(entry: Known, program: Program, violation: Violation) -> bool:
+    """Whether a violation is the difference that an entry lists."""
+    ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
+    if entry.rule not in (violation.rule, _general(entry, violation)) or entry.op not in (None, *ops):
+        return False
+    if entry.elements is not None:
+        leaf = None if violation.subject is None else program[violation.subject.at]
+        if not isinstance(leaf, Leaf) or len(leaf.value.data) != entry.elements:
+            return False
+    if entry.nan and (violation.got is None or not np.isnan(violation.got).any()):
+        return False
+    if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
+        return False
+    if entry.raised is not None and not violation.observed.startswith(f"raised: {entry.raised} ("):
+        return False
+    if entry.message is not None and entry.message not in violation.observed:
+        return False
+    if entry.after is not None and not _stands_before(program, violation.at, entry.after):
+        return False
+    if entry.views and not _views(program, violation.at):
+        return False
+    if entry.step is not None and not _is_step(program[violation.at], entry.step):
+        return False
+    if entry.relative is None:
+        return True
+    if violation.got is None or violation.want is None:
+        return False
+    allowed = entry.relative * np.abs(violation.want).max() + entry.absolute
+    return bool(np.abs(violation.got - violation.want).max() <= allowed)
+
+
+def _general(entry: Known, violation: Violation) -> str | None:
+    """The general rule of which the broken one is a special case: that a legal call returns, where the entry says which
+    error it raises instead; that gradients are right, where it says which op's are not; where a step moves leaves to,
+    where it says which step's.
+    """
+    if entry.step and violation.rule in MOVING:
+        return entry.rule if entry.rule in MOVING else None
+    unheard = entry.message and violation.observed.startswith("raised: unknown")
+    if unheard or (("returns", violation.rule) in violation.allowed and (entry.message or entry.raised)):
+        return "errors/legal-returns"
+    return "gradients/graph" if entry.op and violation.observed.endswith("another gradient") else None
+
+
+def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:
+    """Whether an operand of one of an op's uses may hold a zero: a leaf that does, or something computed."""
+    uses = (step.args[operand] for step in program if isinstance(step, Apply) and step.op == op)
+    made = (program[ref.at] for ref in uses)
+    return any(not isinstance(step, Leaf) or 0 in step.value.data for step in made)
+
+
+def _stands_before(program: Program, at: int, what: str) -> bool:
+    """Whether an op, or a step as `_is_step` describes it, stands before an instruction."""
+    before = program.instructions[:at]
+    return any((isinstance(step, Apply) and step.op == what) or _is_step(step, what) for step in before)
+
+
+def _is_step(step: Instruction, described: str) -> bool:
+    """Whether an instruction is the step of an optimizer that has all of some settings, for one of its leaves;
+    `own:lr` stands for a parameter group with an lr of its own.
+    """
+    optimizer, *settings = described.split()
+    if not isinstance(step, Step) or step.optimizer != optimizer:
+        return False
+    owned = {f"own:{key}" for _, own in step.groups for key, _ in own}
+    return any(owned.union(f"{key}={value!r}" for key, value in all_).issuperset(settings) for _, all_ in grouped(step))
+
+
+def _views(program: Program, at: int) -> bool:
+    """Whether instruction `at` makes a view, or, where it applies no op, any other does."""
+    steps = (program[at],) if isinstance(program[at], Apply) else program
+    return any(isinstance(step, Apply) and step.op in VIEWS for step in steps)

@@ -11,33 +11,18 @@ from typing import Literal
 from autograd_conformance.frameworks.base import Framework
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.check import Broken, companion, related_as
-from autograd_conformance.harness.failures import related as relations
-from autograd_conformance.ops.catalogue import APPLIED
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
+from autograd_conformance.programs.capabilities import Capability, needs
 from autograd_conformance.programs.language import (
     Apply,
-    AssignGrad,
-    Backward,
-    Clip,
-    Detach,
-    DetachInPlace,
-    Grad,
-    Hook,
-    InPlace,
-    Instruction,
     Leaf,
-    Optimizer,
     Program,
-    ReadGrad,
-    RetainGrad,
-    SetRequiresGrad,
-    Step,
-    ZeroGrad,
 )
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
 
 Verdict = Literal["fixed", "still failing", "cannot run"]
@@ -102,58 +87,6 @@ def _related(related: Related, framework: Framework) -> Replayed:
     return Replayed("still failing", violation.rule, broken)
 
 
-def needs(program: Program) -> set[Capability]:
-    """What a framework has to claim for a program to be asked of it."""
-    found = {Capability.MODES} if program.modes else set()
-    for step in program:
-        found |= _needs(step)
-    return found
-
-
-def _needs(step: Instruction) -> set[Capability]:
-    match step:
-        case Leaf(requires_grad=False):
-            return {Capability.CONSTANTS}
-        case Detach():
-            return {Capability.DETACH}
-        case InPlace():
-            return {Capability.WRITES}
-        case DetachInPlace():
-            return {Capability.WRITES, Capability.DETACH}
-        case SetRequiresGrad():
-            return {Capability.SWITCHES}
-        case Backward():
-            return _call_needs(step) | (set() if step.inputs is None else {Capability.INPUTS})
-        case Grad():
-            return _call_needs(step) | {Capability.FUNCTIONAL}
-        case RetainGrad():
-            return {Capability.RETAINS_GRAD}
-        case Hook(accumulated=accumulated):
-            return {Capability.ACCUMULATED_HOOKS if accumulated else Capability.HOOKS}
-        case ZeroGrad(_, set_to_none):
-            return {Capability.ZERO_TO_NONE if set_to_none else Capability.ZERO_TO_ZEROS}
-        case ReadGrad() | AssignGrad():
-            return {Capability.ASSIGNS}
-        case Step(groups=groups):
-            return {Capability.OPTIMIZERS, *({Capability.GROUPS} if groups else ())}
-        case Optimizer(groups=groups):
-            return {Capability.MAKES_OPTIMIZERS, *({Capability.GROUPS} if groups else ())}
-        case Clip():
-            return {Capability.CLIPS}
-        case _:
-            return set()
-
-
-def _call_needs(call: Backward | Grad) -> set[Capability]:
-    options = {
-        Capability.MULTIPLE_ROOTS: len(call.roots) > 1,
-        Capability.COTANGENTS: any(c is not None for c in call.cotangents),
-        Capability.RETAIN: call.retain_graph is not None,
-        Capability.CREATE_GRAPH: call.create_graph,
-    }
-    return {need for need, asked in options.items() if asked}
-
-
 def read(path: Path) -> Program | Related:
     """The program in a file, or two that are related: the JSON form, or a failure record that holds it."""
     text = path.read_text(encoding="utf-8")
@@ -163,6 +96,6 @@ def read(path: Path) -> Program | Related:
         raise MalformedProgram(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     if isinstance(form, dict) and form.get("record") == "failure":
         form = form.get("program")
-    if relations.is_relation(form):
-        return relations.from_json(form, APPLIED)
-    return codec.from_json(form, APPLIED)
+    if relations_codec.is_relation(form):
+        return relations_codec.from_json(form, VOCABULARY)
+    return codec.from_json(form, VOCABULARY)

@@ -16,14 +16,15 @@ from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.harness.audit.programs import at_fault, is_long, once_only, twice_only, wrong_ops
-from autograd_conformance.harness.check import Check, companion, is_known, violation_of
+from autograd_conformance.harness.check import Check, companion, violation_of
 from autograd_conformance.harness.journal import PATIENCE, Journal
-from autograd_conformance.harness.known import Known, known
+from autograd_conformance.harness.known import Known, is_known, known
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import DTYPES, Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.reports import records
-from autograd_conformance.rules.catalogue import RULES, Capability
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.strategies.building import alphabet
 
 SUITE_VERSION = "0.1"

@@ -12,10 +12,12 @@ import numpy as np
 from autograd_conformance.ops.inplace.assignments import ASSIGNMENTS, VALUES
 from autograd_conformance.ops.inplace.methods import INPLACE, narrower
 from autograd_conformance.ops.modules import MODULES
+from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import CHANCE
 from autograd_conformance.ops.row import Certainty, Op, table
 from autograd_conformance.ops.shapes import every, nonempty, offer, ranked, shaped
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.validation import Vocabulary
 
 MAYBE, NEVER = Certainty.MAYBE, Certainty.NEVER
 
@@ -59,6 +61,10 @@ ROWS: dict[str, Op] = {**OPS, **WRITES, **MODULES, **CHANCE}
 
 APPLIED = frozenset((*OPS, *MODULES, *CHANCE))
 """The names of ops that programs apply, modules and random ones included; what they write is in `WRITES`."""
+
+
+VOCABULARY = Vocabulary(APPLIED, WRITES, OPTIMIZERS)
+"""The names that programs may use."""
 
 
 def row_of(name: str) -> Op:

@@ -44,7 +44,7 @@ from autograd_conformance.programs.language import (
     Step,
     ZeroGrad,
 )
-from autograd_conformance.programs.validation import MalformedProgram, validate
+from autograd_conformance.programs.validation import MalformedProgram, Vocabulary, validate
 
 Json = Any
 READ = (1, 2, VERSION)
@@ -60,7 +60,7 @@ def to_json(program: Program) -> dict[str, Json]:
     return {"version": VERSION, "instructions": steps}
 
 
-def from_json(form: Json, known_ops: frozenset[str] | None = None) -> Program:
+def from_json(form: Json, vocabulary: Vocabulary | None = None) -> Program:
     """The program of a JSON form; `MalformedProgram` says what is wrong and in which instruction."""
     if not isinstance(form, Mapping):
         raise MalformedProgram(f"a program is a JSON object, not {type(form).__name__}")
@@ -71,7 +71,7 @@ def from_json(form: Json, known_ops: frozenset[str] | None = None) -> Program:
     if not isinstance(steps, list):
         raise MalformedProgram("'instructions' is missing or no list")
     decoded = [_decode(at, step) for at, step in enumerate(steps)]
-    return validate(Program(tuple(s for s, _ in decoded), tuple(m for _, m in decoded)), known_ops)
+    return validate(Program(tuple(s for s, _ in decoded), tuple(m for _, m in decoded)), vocabulary)
 
 
 def dumps(program: Program) -> str:
@@ -79,13 +79,13 @@ def dumps(program: Program) -> str:
     return json.dumps(to_json(program), separators=(",", ":"))
 
 
-def loads(text: str, known_ops: frozenset[str] | None = None) -> Program:
+def loads(text: str, vocabulary: Vocabulary | None = None) -> Program:
     """The program written by `dumps`; `MalformedProgram` where the text is not JSON, with line and column."""
     try:
         form = json.loads(text)
     except json.JSONDecodeError as error:
         raise MalformedProgram(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
-    return from_json(form, known_ops)
+    return from_json(form, vocabulary)
 
 
 def _encode(step: Instruction) -> dict[str, Json]:

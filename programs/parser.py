@@ -36,7 +36,7 @@ from autograd_conformance.programs.language import (
     Step,
     ZeroGrad,
 )
-from autograd_conformance.programs.validation import MalformedProgram, validate
+from autograd_conformance.programs.validation import MalformedProgram, Vocabulary, validate
 
 _LONG = {"f32": "float32", "f64": "float64"}
 _NAMED = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -47,7 +47,7 @@ Known = Mapping[str, Ref]
 """The values that have a name so far."""
 
 
-def parse(text: str, known_ops: frozenset[str] | None = None) -> Program:
+def parse(text: str, vocabulary: Vocabulary | None = None) -> Program:
     """The program that a text form describes; `MalformedProgram` names the line."""
     steps: list[Instruction] = []
     under: list[Modes] = []
@@ -62,7 +62,7 @@ def parse(text: str, known_ops: frozenset[str] | None = None) -> Program:
         known.update({name: Ref(len(steps), k) for k, name in enumerate(made)})
         steps.append(step)
         under.append(modes)
-    return validate(Program(tuple(steps), tuple(under)), known_ops)
+    return validate(Program(tuple(steps), tuple(under)), vocabulary)
 
 
 def _statements(line: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from autograd_conformance.programs.language import (
     CLIPS,
@@ -35,14 +36,25 @@ class MalformedProgram(ValueError):
     """A program that breaks the language's own rules; the message says which instruction and why."""
 
 
-def validate(program: Program, known_ops: frozenset[str] | None = None) -> Program:
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The names that programs may use; the tables of ops offer theirs."""
+
+    ops: Collection[str]
+    """Ops that programs apply, modules and random ones included."""
+    writes: Collection[str]
+    """Ops that they apply in place."""
+    optimizers: Collection[str]
+
+
+def validate(program: Program, vocabulary: Vocabulary | None = None) -> Program:
     """The program itself, or `MalformedProgram` that says which instruction breaks the language and how."""
     if program.modes and len(program.modes) != len(program):
         raise MalformedProgram(f"{len(program)} instructions, but the grad modes of {len(program.modes)}")
     made: list[int] = []
     dropped: set[Ref] = set()
     for at, step in enumerate(program):
-        problem = _operand_problem(step, made, program, dropped) or _problem(step, program, known_ops)
+        problem = _operand_problem(step, made, program, dropped) or _problem(step, program, vocabulary)
         unknown = next((mode for mode in program.mode(at) if mode not in MODES), None)
         if unknown:
             problem = problem or f"unknown grad mode {unknown!r}; there are {', '.join(MODES)}"
@@ -68,13 +80,13 @@ def _operand_problem(step: Instruction, made: list[int], program: Program, dropp
     return None
 
 
-def _problem(step: Instruction, program: Program, known_ops: frozenset[str] | None) -> str | None:
+def _problem(step: Instruction, program: Program, vocabulary: Vocabulary | None) -> str | None:
     match step:
         case Leaf():
             return _literal_problem(step.value)
-        case Apply() if known_ops is not None and step.op not in known_ops:
+        case Apply() if vocabulary is not None and step.op not in vocabulary.ops:
             return f"unknown op {step.op!r}"
-        case InPlace() if known_ops is not None and step.op not in _writes():
+        case InPlace() if vocabulary is not None and step.op not in vocabulary.writes:
             return f"unknown write {step.op!r}"
         case Apply() if step.results < 1:
             return "an op makes at least one value"
@@ -83,7 +95,7 @@ def _problem(step: Instruction, program: Program, known_ops: frozenset[str] | No
         case ZeroGrad(leaves) | Step(leaves) | Optimizer(leaves) | Clip(leaves) if not leaves:
             return "it needs at least one leaf"
         case Step() | Optimizer():
-            return _optimizer_problem(step, program)
+            return _optimizer_problem(step, program, vocabulary)
         case Clip() if step.kind not in CLIPS:
             return f"unknown way to clip {step.kind!r}; there are {', '.join(CLIPS)}"
         case Clip() if not step.bound > 0:
@@ -102,9 +114,9 @@ def _problem(step: Instruction, program: Program, known_ops: frozenset[str] | No
             return None
 
 
-def _optimizer_problem(step: Step | Optimizer, program: Program) -> str | None:
-    if step.optimizer not in _optimizers():
-        return f"unknown optimizer {step.optimizer!r}; there are {', '.join(_optimizers())}"
+def _optimizer_problem(step: Step | Optimizer, program: Program, vocabulary: Vocabulary | None) -> str | None:
+    if vocabulary is not None and step.optimizer not in vocabulary.optimizers:
+        return f"unknown optimizer {step.optimizer!r}; there are {', '.join(vocabulary.optimizers)}"
     wrong = next((r for r in step.leaves if not isinstance(program[r.at], (Leaf, Detach))), None)
     if wrong:
         return f"{wrong} is not a leaf"
@@ -113,20 +125,6 @@ def _optimizer_problem(step: Step | Optimizer, program: Program) -> str | None:
     ):
         return f"the groups do not share out the {len(step.leaves)} leaves"
     return None
-
-
-def _writes() -> Collection[str]:
-    from autograd_conformance.ops.catalogue import (
-        WRITES,  # here, because the table of ops is not needed to read a program
-    )
-
-    return WRITES
-
-
-def _optimizers() -> Collection[str]:
-    from autograd_conformance.ops.optimizers import OPTIMIZERS  # here for the same reason
-
-    return OPTIMIZERS
 
 
 def _call_problem(call: Backward | Grad) -> str | None:

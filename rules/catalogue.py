@@ -10,6 +10,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.rules.sources import (
+    ACCUMULATED,
+    ARTICLES,
+    AUTOGRAD_BACKWARD,
+    BACKWARD,
+    BUFFERS,
+    CHAIN_RULE,
+    CLIP_NORM,
+    CLIP_VALUE,
+    CONTROLS,
+    DETACH,
+    DETACH_IN_PLACE,
+    GRAD,
+    GRUS,
+    HOOKS,
+    HOOKS_EXECUTION,
+    IN_PLACE,
+    LAYOUTS,
+    MECHANICS,
+    NN,
+    NO_GRAD,
+    OPTIM,
+    PACK,
+    RANDOMNESS,
+    RETAIN,
+    SECOND_TIME,
+    TWO_NETWORKS,
+    VIEWS,
+    ZERO_GRAD,
+    Source,
+)
+
 
 class Level(Enum):
     """How binding a rule is, in the words of RFC 2119; INFO is reported, never judged."""
@@ -17,128 +50,6 @@ class Level(Enum):
     MUST = "MUST"
     SHOULD = "SHOULD"
     INFO = "INFO"
-
-
-class Capability(Enum):
-    """What a framework may claim that it does; a rule applies only to frameworks that claim all that it needs."""
-
-    IMPERATIVE = "imperative backward that accumulates into leaves"
-    RETAIN = "a flag that keeps the graph"
-    FREES = "frees the graph after a backward that does not keep it"
-    NON_SCALAR_CHECK = "rejects an implicit cotangent for a root of several elements"
-    COTANGENT_CHECK = "rejects a cotangent of another shape"
-    NO_GRAD_CHECK = "rejects a root that requires no grad"
-    DETACH = "detach"
-    ZERO_TO_NONE = "clearing a gradient to none"
-    ZERO_TO_ZEROS = "clearing a gradient to zeros"
-    CONSTANTS = "leaves that require no grad"
-    REQUIRES_GRAD = "tells whether a tensor requires grad"
-    IDENTITY = "gradient objects that can be told apart"
-    MULTIPLE_ROOTS = "one backward call over several roots"
-    COTANGENTS = "explicit cotangents"
-    CREATE_GRAPH = "gradients that are themselves differentiable"
-    ASSIGNS = "replacing the gradient that a leaf holds"
-    OPTIMIZERS = "optimizers"
-    MAKES_OPTIMIZERS = "optimizers that are made before their first step, and clear gradients"
-    GROUPS = "optimizers with parameter groups"
-    FOREACH = "optimizers that update all leaves at once, or one after the other, as they are told"
-    FUSED = "fused optimizers"
-    CLIPS = "clipping gradients"
-    MODULES = "modules of layers"
-    RANDOM = "a random number generator that can be seeded"
-    WRITES = "in-place writes"
-    VIEWS = "views that share memory"
-    MEMORY = "tells whether tensors share memory"
-    LAYOUT = "tells the strides of tensors"
-    ADDS_IN_PLACE = "adds to the gradient object that a leaf holds"
-    WRITE_CHECKS = "refuses writes that would break a graph"
-    MODES = "grad modes"
-    SWITCHES = "switching requires_grad on and off"
-    FUNCTIONAL = "gradients as results, without accumulation"
-    INPUTS = "backward restricted to inputs"
-    RETAINS_GRAD = "gradients held by values that are no leaves"
-    HOOKS = "hooks on tensors"
-    ACCUMULATED_HOOKS = "hooks after accumulation"
-    COUNTS_SAVED = "tells how many saved tensors are alive"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a rule comes from: a page of PyTorch's documentation, or an article and its section."""
-
-    title: str
-    where: str
-
-
-BACKWARD = Source("torch.Tensor.backward", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html")
-AUTOGRAD_BACKWARD = Source(
-    "torch.autograd.backward", "https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html"
-)
-MECHANICS = Source("Autograd mechanics", "https://docs.pytorch.org/docs/stable/notes/autograd.html")
-LAYOUTS = Source(
-    "Default gradient layouts", "https://docs.pytorch.org/docs/stable/autograd.html#default-gradient-layouts"
-)
-DETACH = Source("torch.Tensor.detach", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html")
-IN_PLACE = Source(
-    "In-place correctness checks",
-    "https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks",
-)
-VIEWS = Source("Tensor views", "https://docs.pytorch.org/docs/stable/tensor_view.html")
-NO_GRAD = Source(
-    "Locally disabling gradient computation",
-    "https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation",
-)
-GRAD = Source("torch.autograd.grad", "https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html")
-HOOKS = Source(
-    "torch.Tensor.register_hook", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.register_hook.html"
-)
-HOOKS_EXECUTION = Source(
-    "Backward hooks execution", "https://docs.pytorch.org/docs/stable/notes/autograd.html#backward-hooks-execution"
-)
-ACCUMULATED = Source(
-    "torch.Tensor.register_post_accumulate_grad_hook",
-    "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.register_post_accumulate_grad_hook.html",
-)
-RETAIN = Source(
-    "torch.Tensor.retain_grad", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.retain_grad.html"
-)
-DETACH_IN_PLACE = Source(
-    "torch.Tensor.detach_", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach_.html"
-)
-OPTIM = Source("torch.optim", "https://docs.pytorch.org/docs/stable/optim.html")
-ZERO_GRAD = Source(
-    "Optimizer.zero_grad", "https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html"
-)
-CLIP_NORM = Source(
-    "torch.nn.utils.clip_grad_norm_",
-    "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",
-)
-CLIP_VALUE = Source(
-    "torch.nn.utils.clip_grad_value_",
-    "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_value_.html",
-)
-RANDOMNESS = Source("Reproducibility", "https://docs.pytorch.org/docs/stable/notes/randomness.html")
-NN = Source("torch.nn", "https://docs.pytorch.org/docs/stable/nn.html")
-PACK = Source(
-    "torch.nn.utils.rnn.pack_padded_sequence",
-    "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.rnn.pack_padded_sequence.html",
-)
-CHAIN_RULE = Source("the chain rule, as computed by JAX", "https://docs.jax.dev/en/latest/_autosummary/jax.vjp.html")
-
-_ARTICLE = "article, 2025-01-30"
-CONTROLS = Source("What does the `retain_graph` parameter control?", f"{_ARTICLE}, section 1 and examples 1 to 3")
-TWO_NETWORKS = Source(
-    "Why does calling .backward() on two different networks trigger an error?", f"{_ARTICLE}, examples 1 to 3"
-)
-GRUS = Source("How to resolve the `retain_graph` issue when using GRUs", f"{_ARTICLE}, section 1 and examples 1 to 3")
-BUFFERS = Source(
-    "How can I avoid freeing model buffers before a second backward pass", f"{_ARTICLE}, section 1 and examples 1 to 3"
-)
-SECOND_TIME = Source(
-    "How to avoid 'Trying to backward through the graph a second time'", f"{_ARTICLE}, sections 1 and 2a to 2c"
-)
-
-ARTICLES = (CONTROLS, TWO_NETWORKS, GRUS, BUFFERS, SECOND_TIME)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, AssignGrad, Attrs, Backward, Program, ReadGrad, Ref, Step
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.op_builder import Builder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer

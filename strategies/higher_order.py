@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograd_conformance.ops.shapes import size
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Backward, Literal, ReadGrad, Ref
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.op_builder import Builder
 from autograd_conformance.strategies.situations.base import situation
 

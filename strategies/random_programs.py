@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.draft import RETAIN, Draw
 from autograd_conformance.strategies.building.op_builder import Builder
 from autograd_conformance.strategies.situations.base import joined

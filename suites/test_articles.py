@@ -10,8 +10,8 @@ import pytest
 from autograd_conformance.frameworks.base import Framework
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.pages.claims import observing
-from autograd_conformance.harness.replay import needs
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import needs
 from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.articles import CLAIMS

@@ -13,45 +13,15 @@ import numpy as np
 import torch
 from autograd_conformance.frameworks.base import HookFunction
 from autograd_conformance.frameworks.pytorch.dialect import dialect
+from autograd_conformance.frameworks.pytorch.errors import MESSAGES
 from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import CHANCE
 from autograd_conformance.printing.dialect import fill
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Groups
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.catalogue import Capability
-
-_MESSAGES = (
-    ("Trying to backward through the graph a second time", Kind.GRAPH_FREED),
-    ("does not require grad and does not have a grad_fn", Kind.NO_GRAD),
-    ("grad can be implicitly created only for scalar outputs", Kind.NON_SCALAR_ROOT),
-    ("Mismatch in shape: grad_output", Kind.COTANGENT_SHAPE),
-    ("has been modified by an inplace operation", Kind.MODIFIED),
-    ("saved tensor that has been detached in-place", Kind.MODIFIED),
-    ("a leaf Variable that requires grad is being used in an in-place operation", Kind.LEAF_WRITTEN),
-    ("A view was created in no_grad mode and", Kind.VIEW_WRITTEN),
-    ("is a view and is being modified inplace", Kind.VIEW_WRITTEN),
-    ("is a view and its base or another view of its base has been modified inplace", Kind.VIEW_WRITTEN),
-    ("of the written-to tensor refers to a single memory location", Kind.OVERLAP),
-    ("and the written-to tensor refer to a single memory location", Kind.OVERLAP),
-    ("you can only change requires_grad flags of leaf variables", Kind.NOT_A_LEAF),
-    ("post accumulate grad hooks cannot be registered on non-leaf tensors", Kind.NOT_A_LEAF),
-    ("can't optimize a non-leaf Tensor", Kind.NOT_A_LEAF),
-    ("Can't detach views in-place", Kind.VIEW_DETACHED),
-    ("appears to not have been used in the graph", Kind.UNUSED_INPUT),
-    ("One of the differentiated Tensors does not require grad", Kind.INPUT_NO_GRAD),
-    ("`inputs` argument to `backward()` cannot be empty", Kind.NO_INPUTS),
-    ("`inputs` argument to `grad()` cannot be empty", Kind.NO_INPUTS),
-    ("Expected allow_unused to be True or not passed when materialize_grads=True", Kind.OPTIONS),
-    ("can't retain_grad on Tensor that has requires_grad=False", Kind.RETAIN_NO_GRAD),
-    ("cannot register a hook on a tensor that doesn't require gradient", Kind.HOOK_NO_GRAD),
-    ("has changed the size of value", Kind.HOOK_SHAPE),
-    ("attempting to assign a gradient", Kind.GRADIENT_FORM),
-    ("can't assign Variable as its own grad", Kind.GRADIENT_FORM),
-    ("is not implemented", Kind.NOT_IMPLEMENTED),
-)
-"""How PyTorch's RuntimeErrors and ValueErrors are told apart: by the most stable part of the message."""
 
 
 def _params(leaves: Sequence[torch.Tensor], groups: Groups) -> list[Any]:
@@ -130,12 +100,6 @@ class TorchEager:
                 value.grad = None
         self._holding.clear()
         self.made_optimizers: dict[object, torch.optim.Optimizer] = {}
-
-    def counting(self) -> TorchEager:
-        """The same framework with its saved tensors counted."""
-        from autograd_conformance.frameworks.pytorch.saved import TorchSaved
-
-        return TorchSaved(str(self.device))
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
         """A tensor from an array of its dtype."""
@@ -315,7 +279,7 @@ class TorchEager:
         """The kind of an error by its message."""
         if isinstance(error, (RuntimeError, ValueError)):
             text = str(error)
-            return next((kind for part, kind in _MESSAGES if part in text), Kind.UNKNOWN)
+            return next((kind for part, kind in MESSAGES if part in text), Kind.UNKNOWN)
         return Kind.UNKNOWN
 
 

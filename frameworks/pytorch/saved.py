@@ -18,8 +18,8 @@ from weakref import WeakSet
 
 import torch
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs
-from autograd_conformance.rules.catalogue import Capability
 
 PRELUDE = """{prelude}
 from weakref import WeakSet

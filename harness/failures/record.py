@@ -26,6 +26,7 @@ from autograd_conformance.reports.records import Allowed, Error, Failure, Source
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
 
 
@@ -75,7 +76,7 @@ def _relation(
 ) -> Failure:
     """The record of two programs that ought to give the same."""
     violation, dialect = broken.violation, session.framework.dialect
-    form = relations.to_json(related)
+    form = relations_codec.to_json(related)
     path = file or _replay_file(form, session.folder, violation.rule, test)
     command = replay_command(session, path)
     return Failure(

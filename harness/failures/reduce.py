@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from autograd_conformance.frameworks.runner import Run, run
-from autograd_conformance.harness.check import Broken, is_known, judged
-from autograd_conformance.harness.known import Known
+from autograd_conformance.harness.check import Broken, judged
+from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, under
 from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Program, Ref
 from autograd_conformance.programs.operands import results

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
 from autograd_conformance.frameworks.base import Framework
 from autograd_conformance.frameworks.runner import Run, run
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.printing.dialect import Dialect, code
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, Grad, Hook, InPlace, Program, Ref
 from autograd_conformance.programs.text import names
-from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reports.records import Step
-from autograd_conformance.rules.catalogue import RULES, Capability
 from autograd_conformance.rules.judge.violation import Violation
-from autograd_conformance.rules.relations.relation import Alike, Related
-
-Json = Any
+from autograd_conformance.rules.relations.relation import Related
 
 WHY = {
     "relations/sum": "walks all terms at once; the second program walks one after the other, into the same gradients",
@@ -36,56 +31,6 @@ WHY = {
     "training/apart": "trains a network alone, which the second program trains beside another one",
 }
 """What relates the programs of each rule, said of the line at which they part."""
-
-
-def to_json(related: Related) -> dict[str, Json]:
-    """The JSON form of two related programs, as plain dicts and lists; values are written as in programs."""
-    return {
-        "relation": related.rule,
-        "first": codec.to_json(related.first),
-        "second": codec.to_json(related.second),
-        "alike": [[str(a.first), list(map(str, a.second)), a.factor] for a in related.alike],
-        "same": [list(pair) for pair in related.same],
-        "exact": related.exact,
-        "torn": related.torn,
-    }
-
-
-def is_relation(form: Json) -> bool:
-    """Whether a JSON form is that of two programs."""
-    return isinstance(form, Mapping) and "relation" in form
-
-
-def from_json(form: Json, known_ops: frozenset[str] | None = None) -> Related:
-    """The related programs of a JSON form; `MalformedProgram` says what is wrong."""
-    try:
-        first, second = (codec.from_json(form[name], known_ops) for name in ("first", "second"))
-        alike = tuple(_alike(*each) for each in form["alike"])
-        same = tuple((int(at), int(place)) for at, place in form["same"])
-        rule = form["relation"]
-        if rule not in RULES:
-            raise MalformedProgram(f"unknown rule {rule!r}")
-        _check(first, [a.first for a in alike] + [Ref(at) for at, _ in same])
-        _check(second, [ref for a in alike for ref in a.second] + [Ref(place) for _, place in same])
-        return Related(rule, first, second, alike, same, bool(form["exact"]), bool(form["torn"]))
-    except KeyError as error:
-        raise MalformedProgram(f"a relation needs {error}") from None
-    except (TypeError, AttributeError) as error:
-        raise MalformedProgram(f"a relation is malformed: {error}") from None
-
-
-def _alike(first: str, second: list[str], factor: float) -> Alike:
-    return Alike(_ref(first), tuple(map(_ref, second)), float(factor))
-
-
-def _ref(text: str) -> Ref:
-    at, _, output = text.removeprefix("%").partition(".")
-    return Ref(int(at), int(output or 0))
-
-
-def _check(program: Program, refs: list[Ref]) -> None:
-    if any(not 0 <= ref.at < len(program) for ref in refs):
-        raise MalformedProgram("a relation names an instruction that there is not")
 
 
 def programs(related: Related) -> tuple[Program, Program]:

@@ -12,6 +12,7 @@ from itertools import islice
 from autograd_conformance.frameworks.base import Framework
 from autograd_conformance.frameworks.runner import Run, run
 from autograd_conformance.harness.check import passes
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.editing import bypassed, cloned, replaced, sound, under, without
 from autograd_conformance.programs.language import (
     Apply,
@@ -28,7 +29,6 @@ from autograd_conformance.programs.language import (
     Ref,
 )
 from autograd_conformance.programs.operands import operands, results
-from autograd_conformance.rules.catalogue import Capability
 
 MOST = 40
 """How many variations are tried."""

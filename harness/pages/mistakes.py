@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from autograd_conformance.frameworks.runner import run
-from autograd_conformance.harness.check import is_known
+from autograd_conformance.harness.known import is_known
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.language import Instruction
 from autograd_conformance.programs.observations import Kind, Observation, Raised
@@ -26,7 +26,7 @@ from autograd_conformance.reports.render.markdown import environment
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.training import PATTERNS, Mistake, Plan, plans, write
-from autograd_conformance.strategies.training.plan import Pattern
+from autograd_conformance.strategies.training.patterns import Pattern
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "mistakes.md"

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import BackwardCall, DetachInPlace, InPlace, Program, Ref, Step
 from autograd_conformance.programs.observations import Observation, Raised, Skipped
 from autograd_conformance.programs.operands import operands
@@ -17,8 +18,8 @@ from autograd_conformance.reference.observed import take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE
 from autograd_conformance.reference.saved_tensors import needs
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.prose import joined
 from autograd_conformance.rules.tape.graph import Expectation, Node
 from autograd_conformance.rules.tape.model import Tape
 
@@ -155,30 +156,9 @@ def retraced(
 # -- words
 
 
-def joined(words: Iterable[str]) -> str:
-    """A list in words."""
-    found = list(words)
-    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}" if found else "nothing"
-
-
-def lines(at: Iterable[int]) -> str:
-    """Some instructions as lines."""
-    numbers = sorted({n + 1 for n in at})
-    return f"line {numbers[0]}" if len(numbers) == 1 else f"lines {joined(map(str, numbers))}"
-
-
 def op_name(node: Node) -> str:
     """What a node is called: its op, or what it was recorded as."""
     base = node.op.rpartition(" ")[2]
     if node.derivative:
         return f"the derivative of {base}"
     return "the view" if base == MOVE else base if base in APPLIED else f"the write {base}"
-
-
-def shown(value: np.ndarray | None) -> str:
-    """An array on one line, in as many digits as tell two results apart; `none` where there is none."""
-    if value is None:
-        return "none"
-    with np.printoptions(precision=10, threshold=12, linewidth=10_000):
-        text = np.array2string(np.asarray(value), separator=", ").replace("\n", "")
-    return text if np.ndim(value) else text.removesuffix(".")

@@ -28,7 +28,8 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Returned, Skipped
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.rules.explanation.context import Scene, joined, lines, op_name, shown
+from autograd_conformance.rules.explanation.context import Scene, op_name
+from autograd_conformance.rules.prose import joined, lines, shown
 from autograd_conformance.rules.tape.graph import Node
 from autograd_conformance.rules.tape.model import ON_THE_WAY
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.explanation.context import Scene
 from autograd_conformance.rules.explanation.context import retraced as retraced
-from autograd_conformance.rules.explanation.context import shown as shown
 from autograd_conformance.rules.explanation.earlier_lines import remark
 from autograd_conformance.rules.explanation.failing_call import reason
 from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.prose import shown as shown
 
 Remarks = list[tuple[int, str]]
 

@@ -19,7 +19,8 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.rules.explanation.context import Scene, joined, shown
+from autograd_conformance.rules.explanation.context import Scene
+from autograd_conformance.rules.prose import joined, shown
 
 
 def effect(scene: Scene) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Ref
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.explanation.context import Scene, joined, lines, op_name, shown
+from autograd_conformance.rules.explanation.context import Scene, op_name
 from autograd_conformance.rules.explanation.failing_action import effect
+from autograd_conformance.rules.prose import joined, lines, shown
 
 
 def reason(scene: Scene) -> str:

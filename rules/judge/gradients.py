@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, BackwardCall, Instruction, Program, Ref
 from autograd_conformance.programs.observations import Gradient, Kind, StepObservation
 from autograd_conformance.programs.text import names
 from autograd_conformance.reference.bounds import close, gradient_bound, working_dtype
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.catalogue import RULES, Capability
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge.violation import Violation, op_of
 from autograd_conformance.rules.tape.exercises import derived_op
@@ -55,7 +56,7 @@ class Holdings:
     def _gradients(self, at: int, call: Backward, expectation: Expectation, seen: StepObservation) -> Violation | None:
         due, traversal = self.reference.pullback(call), expectation.traversal
         for leaf, got in seen.gradients.items():
-            held = self.tape.held.get(leaf)
+            held = self.tape.grads.get(leaf)
             if leaf not in traversal.must_accumulate:
                 known = unchanged(held, got) or self._is_anothers(leaf, call)
                 if not known and not self._complete(call, leaf, held, got, traversal):
@@ -85,10 +86,10 @@ class Holdings:
 
     def _is_anothers(self, leaf: Ref, call: BackwardCall) -> bool:
         """Whether a leaf holds an object that was assigned to, or taken from, another value that may be added to."""
-        held = self.tape.held.get(leaf)
+        held = self.tape.grads.get(leaf)
         if held is None or held.memory is None:
             return False
-        others = (g for r, g in self.tape.held.items() if r != leaf)
+        others = (g for r, g in self.tape.grads.items() if r != leaf)
         return any(g is not None and g.memory == held.memory for g in others)
 
     def _complete(
@@ -135,7 +136,7 @@ class Holdings:
         expectation: Expectation,
         before: str,
     ) -> Violation | None:
-        held, got = self.tape.held.get(leaf), seen.gradients[leaf]
+        held, got = self.tape.grads.get(leaf), seen.gradients[leaf]
         assert got is not None
         want = contribution if held is None else held.value + contribution
         if close(got.value, want, self.dtype) or not np.abs(want).max() < HUGE:
@@ -146,7 +147,7 @@ class Holdings:
         alone = expectation.traversal.alone
         rule, op = ("gradients/op", expectation.traversal.nodes[0].op) if alone else ("gradients/graph", None)
         rule = self._blamed(expectation, rule)
-        gradients = values_of(self.tape.held), values_of(seen.gradients)
+        gradients = values_of(self.tape.grads), values_of(seen.gradients)
         diagnosis = diagnose(self.reference, call, leaf, *gradients, alone)
         if diagnosis and self.applies(diagnosis.rule) and rule in ("gradients/op", "gradients/graph", "training/loop"):
             rule = diagnosis.rule
@@ -242,7 +243,7 @@ class Holdings:
         """Whether two leaves held the same object before: the program assigned it to both."""
         if other in self.reference.same_objects([one]):
             return True
-        held = self.tape.held.get(one), self.tape.held.get(other)
+        held = self.tape.grads.get(one), self.tape.grads.get(other)
         return all(g is not None and g.identity is not None for g in held) and held[0].identity == held[1].identity  # type: ignore[union-attr]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     WRITING,
     Apply,
@@ -34,7 +35,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped, StepObservation
 from autograd_conformance.reference.observed import adopt, enter, in_domain, leave_out
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.catalogue import RULES, Capability, Level
+from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.judge.hooks import Watching
 from autograd_conformance.rules.judge.optimizers import Stepping
 from autograd_conformance.rules.judge.saved_tensors import Keeping

@@ -46,7 +46,7 @@ class Stepping(Base):
                     got=tensor.value, want=want, bound=bound,
                 )  # fmt: skip
         for leaf, got in seen.gradients.items():
-            if not unchanged(self.tape.held.get(leaf), got) and not self._moved_along(leaf, step, got):
+            if not unchanged(self.tape.grads.get(leaf), got) and not self._moved_along(leaf, step, got):
                 rule = "optimizers/keeps-gradients"
                 return self._differs(rule, at, leaf, "the leaf's gradient changed", "gradients stay as they were", step)
         return None
@@ -60,7 +60,7 @@ class Stepping(Base):
     def _step_bound(self, step: Step, leaf: Ref, dtype: str, old: Array) -> Array:
         """How far rounding may take a step; nowhere where none was made."""
         state = self.reference.optimizers.get((step, leaf))
-        if state is None or state.moved is None or self.tape.held.get(leaf) is None:
+        if state is None or state.moved is None or self.tape.grads.get(leaf) is None:
             return np.zeros_like(old)
         return slack(step.optimizer, dict(dict(grouped(step))[leaf]), state, dtype)
 
@@ -71,7 +71,7 @@ class Stepping(Base):
         moved = self.tape.moved.get((step, leaf), ())
         if step.groups and self._is_ungrouped(step, leaf, got):
             return "optimizers/groups", "the leaf moves by the settings of its own group"
-        if self.tape.held.get(leaf) is None:
+        if self.tape.grads.get(leaf) is None:
             return "optimizers/skips", "a leaf without a gradient stays as it is"
         if not all(moved):
             return "optimizers/skips", "the leaf moves as if the steps that passed over it had not been"
@@ -105,7 +105,7 @@ class Stepping(Base):
         rule, eps = "optimizers/clips", np.finfo(self.dtype).eps
         owners = {self.reference.storages.storage(held) for held in map(self.reference.grads.get, step.leaves) if held}
         for leaf, got in seen.gradients.items():
-            held, place = self.tape.held.get(leaf), self.reference.grads.get(leaf)
+            held, place = self.tape.grads.get(leaf), self.reference.grads.get(leaf)
             if held is None or place is None or self.reference.storages.storage(place) not in owners:
                 if not unchanged(held, got):
                     return self._clips_wrong(at, leaf, "other leaves keep their gradients", step)

@@ -9,11 +9,11 @@ to lie between the sums of both. What the rules leave open widens the bounds, an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
@@ -29,81 +29,17 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
 )
 from autograd_conformance.programs.observations import Returned, StepObservation
-from autograd_conformance.rules.catalogue import RULES, Capability
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.tape.graph import Expectation, Node, Traversal
 from autograd_conformance.rules.tape.model import Tape
+from autograd_conformance.rules.tape.saved_tensors import NONE, Ledger, Share
 
-Shares = frozenset[int]
-"""What some instructions saved, by their numbers."""
-
-NONE: Shares = frozenset()
 LETTING_GO = (Delete, ZeroGrad, AssignGrad)
 CREATED = "create_graph"
 
 Kind = tuple[str, tuple[str, ...]]
 """What is the same whenever something is done again: the instruction, and the ops whose tensors it releases."""
-
-
-@dataclass(slots=True)
-class Share:
-    """What one instruction saved: how many tensors of it are alive, at least and at most.
-
-    It is `derived` where a call with create_graph, or a write, saved it: which of it a later call walks is not known.
-    A call `failed` on it where one that walks it raised.
-    """
-
-    op: str
-    least: int
-    most: int
-    derived: bool = False
-    failed: bool = False
-
-
-class Ledger:
-    """Who keeps what alive.
-
-    `keeps` says of every value that is alive which shares it may keep alive, `leads` which of them it surely does;
-    `held` the same of gradients that are held, for as long as they have not been cleared.
-    """
-
-    def __init__(self) -> None:
-        self.shares: dict[int, Share] = {}
-        self.keeps: dict[Ref, Shares] = {}
-        self.leads: dict[Ref, Shares] = {}
-        self.held: dict[Ref, Shares] = {}
-
-    def bounds(self) -> tuple[int, int]:
-        """How many saved tensors there are, at least and at most."""
-        shares = self.shares.values()
-        return sum(share.least for share in shares), sum(share.most for share in shares)
-
-    def kept(self, values: Iterable[Ref]) -> Shares:
-        """What some values may keep alive."""
-        return NONE.union(*(self.keeps.get(r, NONE) for r in values))
-
-    def doubt(self, numbers: Iterable[int]) -> None:
-        """Some shares may be gone."""
-        for number in numbers:
-            if number in self.shares:
-                self.shares[number].least = 0
-
-    def fail(self, numbers: Iterable[int]) -> None:
-        """A call failed on some shares."""
-        for number in numbers:
-            if number in self.shares:
-                self.shares[number].failed = True
-
-    def gone(self, numbers: Iterable[int]) -> list[Share]:
-        """Some shares are gone; those that there were."""
-        return [self.shares.pop(number) for number in numbers if number in self.shares]
-
-    def forget(self) -> list[Share]:
-        """Let go of what nothing leads to any more; what went."""
-        may = NONE.union(*self.keeps.values(), *self.held.values())
-        sure = NONE.union(*self.leads.values())
-        self.doubt(number for number in self.shares if number not in sure)
-        return self.gone([number for number in self.shares if number not in may])
 
 
 class Keeping:

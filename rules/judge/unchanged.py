@@ -29,7 +29,7 @@ class Staying(Holdings):
     def _assigned(self, at: int, step: AssignGrad, seen: StepObservation) -> Violation | None:
         rule = "accumulation/assigned"
         for leaf, got in seen.gradients.items():
-            held = self.tape.held.get(leaf)
+            held = self.tape.grads.get(leaf)
             if leaf != step.leaf:
                 fine = unchanged(held, got)
             elif step.value is None:
@@ -48,7 +48,7 @@ class Staying(Holdings):
         rule = "accumulation/zero-to-none" if step.set_to_none else "accumulation/zero-to-zeros"
         rule = "optimizers/clears" if made_for(step, self.program.instructions[:at]) else rule
         for leaf, got in seen.gradients.items():
-            held = self.tape.held.get(leaf)
+            held = self.tape.grads.get(leaf)
             if leaf not in step.leaves:
                 fine, due = unchanged(held, got) or self._same_object(held, step), "other leaves keep their gradients"
             elif step.set_to_none or held is None:
@@ -63,7 +63,7 @@ class Staying(Holdings):
 
     def _same_object(self, held: Gradient | None, step: ZeroGrad) -> bool:
         """Whether a gradient was assigned to several leaves, one of which is cleared."""
-        cleared = [self.tape.held.get(leaf) for leaf in step.leaves]
+        cleared = [self.tape.grads.get(leaf) for leaf in step.leaves]
         return held is not None and any(c is not None and c.memory == held.memory is not None for c in cleared)
 
     def _kept_all(self, at: int, step: Instruction, seen: StepObservation) -> Violation | None:
@@ -74,7 +74,7 @@ class Staying(Holdings):
             RetainGrad: "hooks/retained",
         }
         for leaf, got in seen.gradients.items():
-            if not unchanged(self.tape.held.get(leaf), got):
+            if not unchanged(self.tape.grads.get(leaf), got):
                 slug = rule.get(type(step), "hooks/called")
                 return self._differs(slug, at, leaf, "the leaf's gradient changed", "gradients stay as they were", step)
         return None
@@ -90,7 +90,7 @@ class Staying(Holdings):
         walked = raised.kind in ON_THE_WAY
         rule = "errors/not-torn" if walked else "errors/refusal-keeps-gradients"
         for leaf, got in seen.gradients.items():
-            held = self.tape.held.get(leaf)
+            held = self.tape.grads.get(leaf)
             if unchanged(held, got) or (walked and self._complete(step, leaf, held, got, expectation.traversal)):
                 continue
             if walked and (

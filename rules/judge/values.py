@@ -135,7 +135,7 @@ class Making(Holdings):
         """The gradients that a functional call returned, and what it left alone."""
         assert isinstance(seen.outcome, Returned)
         for leaf, got in seen.gradients.items():
-            held = self.tape.held.get(leaf)
+            held = self.tape.grads.get(leaf)
             if not self._fits(step, leaf, held, got, expectation):
                 text, due = "what the leaf holds changed", "gradients stay as they were"
                 return self._differs("functional/no-accumulation", at, leaf, text, due, step)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.row import Certainty
@@ -23,12 +22,10 @@ from autograd_conformance.reference.staging.derivatives import VJP
 from autograd_conformance.reference.state import is_internal
 from autograd_conformance.rules.tape.graph import Node, Traversal
 from autograd_conformance.rules.tape.recurrence import detaches_state, through_modules
-
-if TYPE_CHECKING:
-    from autograd_conformance.rules.tape.model import Tape
+from autograd_conformance.rules.tape.state import TapeState
 
 
-def exercised(tape: Tape, call: BackwardCall, traversal: Traversal, modes: Modes) -> tuple[str, ...]:
+def exercised(tape: TapeState, call: BackwardCall, traversal: Traversal, modes: Modes) -> tuple[str, ...]:
     """The rules that a call which may return exercises."""
     rules = ["errors/legal-returns", *_form(tape, call, traversal), *_graph(tape, call, traversal)]
     made = {out for n in traversal.nodes for out in n.entry.outs}
@@ -57,7 +54,7 @@ def exercised(tape: Tape, call: BackwardCall, traversal: Traversal, modes: Modes
     return tuple(dict.fromkeys(rules))
 
 
-def _stepped(tape: Tape, traversal: Traversal) -> bool:
+def _stepped(tape: TapeState, traversal: Traversal) -> bool:
     """Whether a call walks what was recorded of a leaf after a step had moved it."""
     written, owner, steps = tape.reference.storages.versions, tape.reference.storages.storage, tape.reference.steps
     if not tape.moved:
@@ -92,7 +89,7 @@ def order(traversal: Traversal) -> int:
     return 1 + max(node.op.count(VJP) for node in (*traversal.nodes, *traversal.maybe_nodes))
 
 
-def _form(tape: Tape, call: BackwardCall, traversal: Traversal) -> list[str]:
+def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
     """What the call is asked for."""
     rules: list[str] = []
     if isinstance(call, Grad):
@@ -107,7 +104,7 @@ def _form(tape: Tape, call: BackwardCall, traversal: Traversal) -> list[str]:
         return rules
     if traversal.leaves:
         rules += ["gradients/op" if traversal.alone else "gradients/graph", "gradients/form"]
-        held = [tape.held.get(leaf) for leaf in traversal.leaves]
+        held = [tape.grads.get(leaf) for leaf in traversal.leaves]
         rules += dict.fromkeys("accumulation/first" if h is None else "accumulation/adds" for h in held)
         if any(h is None for h in held):
             rules.append("accumulation/layout")
@@ -134,7 +131,7 @@ def _form(tape: Tape, call: BackwardCall, traversal: Traversal) -> list[str]:
     return rules
 
 
-def _graph(tape: Tape, call: BackwardCall, traversal: Traversal) -> list[str]:
+def _graph(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
     """What the graph looks like."""
     rules = ["gradients/fan-out"] if any(n > 1 for n in traversal.uses.values()) else []
     for node in traversal.nodes:
@@ -155,7 +152,7 @@ def _graph(tape: Tape, call: BackwardCall, traversal: Traversal) -> list[str]:
     return rules
 
 
-def _written(tape: Tape, traversal: Traversal) -> list[str]:
+def _written(tape: TapeState, traversal: Traversal) -> list[str]:
     rules = []
     nodes = (*traversal.nodes, *traversal.maybe_nodes)
     if any(node.op in WRITES for node in traversal.nodes):
@@ -171,7 +168,7 @@ def _written(tape: Tape, traversal: Traversal) -> list[str]:
     return rules
 
 
-def _hooked(tape: Tape, call: BackwardCall, traversal: Traversal) -> list[str]:
+def _hooked(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
     reference = tape.reference
     if not reference.hooks and not reference.after:
         return []
@@ -189,7 +186,7 @@ def _hooked(tape: Tape, call: BackwardCall, traversal: Traversal) -> list[str]:
     return rules
 
 
-def _lifetime(tape: Tape, call: BackwardCall, traversal: Traversal) -> list[str]:
+def _lifetime(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
     rules = []
     if any(node.walks and not node.freed and node.saves is Certainty.ALWAYS for node in traversal.nodes):
         rules.append("lifetime/retained-works")
@@ -208,7 +205,7 @@ def _lifetime(tape: Tape, call: BackwardCall, traversal: Traversal) -> list[str]
     return rules
 
 
-def _signature(tape: Tape, edge: GradientEdge) -> int:
+def _signature(tape: TapeState, edge: GradientEdge) -> int:
     """A number that two slots share if they were computed by the same ops from the same leaves."""
     if edge not in tape.signatures:
         number = tape.reference.producer.get(edge)
@@ -221,7 +218,7 @@ def _signature(tape: Tape, edge: GradientEdge) -> int:
     return tape.signatures[edge]
 
 
-def _joined(tape: Tape, traversal: Traversal, freed: Sequence[Node]) -> bool:
+def _joined(tape: TapeState, traversal: Traversal, freed: Sequence[Node]) -> bool:
     """Whether some node depends both on what is walked and on what was freed: the two are parts of one graph."""
     walked = {out for n in traversal.nodes for out in n.entry.outs}
     gone = {out for n in freed for out in n.entry.outs}

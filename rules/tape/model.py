@@ -10,7 +10,7 @@ it saved has been freed, surely or perhaps, and the gradients that were last see
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from autograd_conformance.ops.modules import MODULES
@@ -32,7 +32,6 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.programs.observations import (
-    Gradient,
     Kind,
     Outcome,
     Raised,
@@ -40,13 +39,11 @@ from autograd_conformance.programs.observations import (
     Skipped,
     StepObservation,
 )
-from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.rules.tape.exercises import exercised
 from autograd_conformance.rules.tape.graph import Expectation, Node, Traversal
 from autograd_conformance.rules.tape.outcomes import allowed, refusals
 from autograd_conformance.rules.tape.recurrence import carries_state
-from autograd_conformance.rules.tape.traversal import RecordedGraph
+from autograd_conformance.rules.tape.state import TapeState
 
 ON_THE_WAY = frozenset(
     {
@@ -63,32 +60,8 @@ BROKEN_HOOKS = {"raise": (Kind.HOOK_RAISED, "hooks/raise"), "misshape": (Kind.HO
 """What a hook that misbehaves makes of the call."""
 
 
-class Tape(RecordedGraph):
-    """The model's state; `frees` says whether the framework claims to free graphs, `counts` whether it is to be told
-    which rules a call exercises.
-    """
-
-    def __init__(self, reference: Reference, frees: bool = True, counts: bool = True) -> None:
-        super().__init__(reference)
-        self.frees, self.counts = frees, counts
-        self.leaves: dict[Ref, Leaf] = {}
-        self.detached: dict[Ref, Ref] = {}
-        self.held: dict[Ref, Gradient | None] = {}
-        self.roots: dict[GradientEdge, int] = {}
-        self.by_default: set[int] = set()
-        self.refused: set[GradientEdge] = set()
-        self.unrecorded: set[Ref] = set()
-        self.signatures: dict[GradientEdge, int] = {}
-        self.kinds: dict[object, int] = {}
-        self.failed = False
-        self.moved: dict[tuple[Step, Ref], list[bool]] = {}
-        self.actions = 0
-
-    # -- what may happen ----------------------------------------------------------------------------------------------
-
-    def holds_any(self, leaves: Iterable[Ref]) -> bool:
-        """Whether one of some leaves holds a gradient."""
-        return any(self.held.get(leaf) is not None for leaf in leaves)
+class Tape(TapeState):
+    """The model: `expect` says what may happen, `advance` takes what did."""
 
     def expect(self, at: int, step: Instruction, modes: Modes = ()) -> Expectation:
         """The outcomes that the rules allow for instruction `at`."""
@@ -141,7 +114,7 @@ class Tape(RecordedGraph):
         """
         same = self.reference.same
         holding = {
-            same.get(r, r): gradient for r in traversal.must_accumulate if (gradient := self.held.get(r)) is not None
+            same.get(r, r): gradient for r in traversal.must_accumulate if (gradient := self.grads.get(r)) is not None
         }
         identities = [g.identity for g in holding.values() if g.value.size and g.identity is not None]
         if len(set(identities)) < len(identities):
@@ -247,7 +220,7 @@ class Tape(RecordedGraph):
         return {Kind.UNUSED_INPUT: "functional/unused-raises"} if unused else {}
 
     def _after_refusal(self) -> tuple[str, ...]:
-        return ("errors/refusal-keeps-gradients",) if any(self.held.values()) else ()
+        return ("errors/refusal-keeps-gradients",) if any(self.grads.values()) else ()
 
     def _gone(self, call: BackwardCall, traversal: Traversal, gone: Sequence[Node]) -> tuple[str, ...]:
         """The rules that make this call raise, the most specific first."""
@@ -300,19 +273,19 @@ class Tape(RecordedGraph):
                 self._walked(at, step, expectation, seen.outcome)
             case Step() if isinstance(seen.outcome, Returned):
                 for leaf in step.leaves:
-                    self.moved.setdefault((step, leaf), []).append(self.held.get(leaf) is not None)
+                    self.moved.setdefault((step, leaf), []).append(self.grads.get(leaf) is not None)
         if isinstance(seen.outcome, Raised):
             self.failed = True
         if seen.gradients:
             self.actions += 1
-            self.held = dict(seen.gradients)
+            self.grads = dict(seen.gradients)
 
     def _held_as(self, made: Ref) -> None:
         """A gradient taken as a value is one object with others: it holds what they do."""
         reference = self.reference
         for other in reference.same_objects([made]):
-            if self.held.get(other) is not None:
-                self.held[made] = self.held[other]
+            if self.grads.get(other) is not None:
+                self.grads[made] = self.grads[other]
             if other in reference.storages.deleted and other in reference.retained | reference.captured_inputs:
                 reference.storages.unspecified.add(made)  # what it holds was seen under a name that is gone
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
@@ -36,9 +34,7 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import made_for, operands
 from autograd_conformance.reference.storage import Storages
 from autograd_conformance.rules.tape.graph import Expectation
-
-if TYPE_CHECKING:
-    from autograd_conformance.rules.tape.model import Tape
+from autograd_conformance.rules.tape.state import TapeState
 
 ELEMENTWISE = ("add_", "sub_", "mul_", "div_", "copy_")
 """Writes that may read their target as an operand: each element depends on its own place alone."""
@@ -46,7 +42,7 @@ ELEMENTWISE = ("add_", "sub_", "mul_", "div_", "copy_")
 LEGAL = "errors/legal-returns"
 
 
-def allowed(tape: Tape, step: Instruction, modes: Modes) -> Expectation:
+def allowed(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
     """The outcomes that the rules allow for an instruction that is no call."""
     invalidated = {Kind.VIEW_WRITTEN: "views/restricted"} if any(map(tape.invalidated, operands(step))) else {}
     match step:
@@ -59,7 +55,7 @@ def allowed(tape: Tape, step: Instruction, modes: Modes) -> Expectation:
             by_optimizer = ("optimizers/clears",) if made_for(step, tape.reference.steps) else ()
             return Expectation(exercises=(rule, *by_optimizer) if tape.holds_any(leaves) else ())
         case ReadGrad(leaf):
-            free = {} if tape.held.get(leaf) is not None else {Kind.UNKNOWN: LEGAL}
+            free = {} if tape.grads.get(leaf) is not None else {Kind.UNKNOWN: LEGAL}
             return Expectation(
                 raises=free, unspecified=tape.reference.grads.get(leaf) in tape.reference.storages.views_of_toggled
             )
@@ -87,7 +83,7 @@ def allowed(tape: Tape, step: Instruction, modes: Modes) -> Expectation:
             return Expectation()
 
 
-def _applied(tape: Tape, step: Apply, modes: Modes) -> tuple[str, ...]:
+def _applied(tape: TapeState, step: Apply, modes: Modes) -> tuple[str, ...]:
     rules = ["gradients/forward", "gradients/requires-grad", LEGAL]
     if step.op in CHANCE:
         rules.append("networks/random")
@@ -102,14 +98,14 @@ def _applied(tape: Tape, step: Apply, modes: Modes) -> tuple[str, ...]:
     return tuple(rules)
 
 
-def _optimizing(tape: Tape, step: Step | Optimizer) -> Expectation:
+def _optimizing(tape: TapeState, step: Step | Optimizer) -> Expectation:
     reference, leaves = tape.reference, step.leaves
     made = not all(map(reference.is_leaf, leaves))  # by a recorded write: whether it is refused depends on when
     raises = {Kind.NOT_A_LEAF: LEGAL} if made else {}
     if isinstance(step, Optimizer) or not tape.holds_any(leaves):
         return Expectation(raises=raises, exercises=(LEGAL,))
     rules = ["optimizers/formula", "optimizers/keeps-gradients", "writes/nothing-else"]
-    holding = [leaf for leaf in leaves if tape.held.get(leaf) is not None]
+    holding = [leaf for leaf in leaves if tape.grads.get(leaf) is not None]
     if len(holding) < len(leaves):
         rules.append("optimizers/skips")
     if step.groups:
@@ -124,7 +120,7 @@ def _optimizing(tape: Tape, step: Step | Optimizer) -> Expectation:
     return Expectation(raises=raises, exercises=tuple(rules), unspecified=spread)
 
 
-def _assigning(tape: Tape, step: AssignGrad) -> Expectation:
+def _assigning(tape: TapeState, step: AssignGrad) -> Expectation:
     if step.value is not None:
         values = tape.reference.values
         if np.shape(values[step.value]) != np.shape(values[step.leaf]):
@@ -138,7 +134,7 @@ def _assigning(tape: Tape, step: AssignGrad) -> Expectation:
     return Expectation(exercises=("accumulation/assigned",))
 
 
-def _writing(tape: Tape, step: InPlace, modes: Modes) -> Expectation:
+def _writing(tape: TapeState, step: InPlace, modes: Modes) -> Expectation:
     reference, target = tape.reference, step.target
     storages = reference.storages
     recorded = is_recorded(modes) and any(reference.requires_grad[r] for r in (target, *step.args))
@@ -187,7 +183,7 @@ def _reads_itself(storages: Storages, step: InPlace, source: Ref) -> bool:
     return step.op not in ELEMENTWISE or storages.overlaps_partly(source, step.target)
 
 
-def _cutting(tape: Tape, target: Ref) -> Expectation:
+def _cutting(tape: TapeState, target: Ref) -> Expectation:
     storages = tape.reference.storages
     if target in storages.bases:
         rule = "detach/view-raises"
@@ -198,12 +194,12 @@ def _cutting(tape: Tape, target: Ref) -> Expectation:
     return Expectation(raises=hidden, exercises=("detach/in-place",))
 
 
-def _is_plain(tape: Tape, target: Ref) -> bool:
+def _is_plain(tape: TapeState, target: Ref) -> bool:
     """Whether a value surely is no view: what an op returns may be a view of something that nobody sees."""
     return isinstance(tape.reference.steps[target.at], (Leaf, Detach))
 
 
-def _hooking(tape: Tape, step: Hook, invalidated: dict[Kind, str]) -> Expectation:
+def _hooking(tape: TapeState, step: Hook, invalidated: dict[Kind, str]) -> Expectation:
     reference, rule = tape.reference, "hooks/refused"
     if not reference.requires_grad[step.target]:
         return Expectation(None, {Kind.HOOK_NO_GRAD: rule}, (rule,))
@@ -215,7 +211,7 @@ def _hooking(tape: Tape, step: Hook, invalidated: dict[Kind, str]) -> Expectatio
 # -- calls ------------------------------------------------------------------------------------------------------------
 
 
-def refusals(tape: Tape, call: BackwardCall) -> dict[Kind, str]:
+def refusals(tape: TapeState, call: BackwardCall) -> dict[Kind, str]:
     """The reasons to refuse a call for its arguments alone. Which of several is named first is not specified."""
     reference, found = tape.reference, {}
     for root, ct in zip(call.roots, call.cotangents, strict=True):
@@ -239,7 +235,7 @@ def refusals(tape: Tape, call: BackwardCall) -> dict[Kind, str]:
     return found
 
 
-def _rootless(tape: Tape, root: Ref) -> str:
+def _rootless(tape: TapeState, root: Ref) -> str:
     if root in tape.detached:
         return "detach/root-raises"
     made = tape.reference.steps[root.at]

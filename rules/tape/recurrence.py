@@ -6,16 +6,13 @@ A recurrent step is told from nothing else, so that it is one whether a framewor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.modules.recurrent import RECURRENT
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.rules.tape.graph import Node, Traversal
-
-if TYPE_CHECKING:
-    from autograd_conformance.rules.tape.model import Tape
+from autograd_conformance.rules.tape.state import TapeState
 
 CELLS = frozenset(module.name for module in RECURRENT)
 
@@ -30,7 +27,7 @@ def through_modules(nodes: Iterable[Node]) -> list[str]:
     return [*rules, *(["networks/gradient"] if found - CELLS else [])]
 
 
-def _uses(tape: Tape, node: Node) -> set[Used]:
+def _uses(tape: TapeState, node: Node) -> set[Used]:
     """The op of a node with each of the leaves that it passes a gradient to."""
     return {
         (node.op, s)
@@ -39,7 +36,7 @@ def _uses(tape: Tape, node: Node) -> set[Used]:
     }
 
 
-def carries_state(tape: Tape, traversal: Traversal, gone: Sequence[Node]) -> bool:
+def carries_state(tape: TapeState, traversal: Traversal, gone: Sequence[Node]) -> bool:
     """Whether a call leads from steps that were not walked yet into such of the same kind whose graph was freed."""
     made: dict[GradientEdge, set[Used]] = {}
     lost = set(map(id, gone))
@@ -53,7 +50,7 @@ def carries_state(tape: Tape, traversal: Traversal, gone: Sequence[Node]) -> boo
     return False
 
 
-def detaches_state(tape: Tape, traversal: Traversal) -> bool:
+def detaches_state(tape: TapeState, traversal: Traversal) -> bool:
     """Whether a call ends at a detached value that steps of the same kind made, which were walked by themselves."""
     if not tape.detached:
         return False
@@ -71,7 +68,7 @@ def detaches_state(tape: Tape, traversal: Traversal) -> bool:
     return False
 
 
-def _detached(tape: Tape) -> dict[GradientEdge, set[Ref]]:
+def _detached(tape: TapeState) -> dict[GradientEdge, set[Ref]]:
     """Detached values, and what was computed from nothing but constants and them: what each was detached from."""
     found = {edge: {source} for edge, source in tape.detached.items()}
     for record in tape.reference.entries:
@@ -81,7 +78,7 @@ def _detached(tape: Tape) -> dict[GradientEdge, set[Ref]]:
     return found
 
 
-def _walked_behind(tape: Tape, source: Ref) -> set[Used]:
+def _walked_behind(tape: TapeState, source: Ref) -> set[Used]:
     """What was used behind a value, of what was walked already."""
     producer = tape.reference.producer
     found: set[Used] = set()

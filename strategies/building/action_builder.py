@@ -12,6 +12,7 @@ import numpy as np
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.row import Certainty, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     AssignGrad,
     Attrs,
@@ -35,7 +36,6 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.reference.reverse import evaluate
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.tape.graph import Traversal
 from autograd_conformance.strategies.building.draft import Draw, Undrawable
 from autograd_conformance.strategies.building.op_builder import LIMIT, Builder
@@ -203,7 +203,7 @@ class Actor(Builder):
     def holds(self, leaf: Ref) -> bool:
         """Whether a leaf will hold a gradient."""
         assert self.tape is not None
-        return self.tape.held.get(leaf) is not None
+        return self.tape.grads.get(leaf) is not None
 
     def walk(self, root: Ref) -> Traversal:
         """What a backward call on a value would go through."""

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.rules.catalogue import Capability
+from autograd_conformance.programs.capabilities import Capability
 
 CORE = (
     "multiply", "sum", "add", "sin", "negative", "exp", "subtract", "sigmoid", "tanh", "matmul", "divide", "square",

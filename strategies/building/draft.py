@@ -17,6 +17,7 @@ from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.row import POOL, Certainty, choices_of
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     ACTIONS,
     Apply,
@@ -40,7 +41,6 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Gradient, Kind, Raised, Returned, StepObservation
 from autograd_conformance.reference.reference import Reference, remember
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.tape.model import Tape
 from autograd_conformance.strategies.building.alphabet import Alphabet, current
 from autograd_conformance.strategies.building.tensors import literal, raw
@@ -173,11 +173,11 @@ class Draft:
         """What leaves will hold after an action; only whether they do is followed."""
         assert self.tape is not None
         if isinstance(step, ZeroGrad) and step.set_to_none:
-            self.tape.held.update(dict.fromkeys(step.leaves))
+            self.tape.grads.update(dict.fromkeys(step.leaves))
         elif isinstance(step, Backward) and not self.fails:
-            self.tape.held.update(dict.fromkeys(into, SOME))
+            self.tape.grads.update(dict.fromkeys(into, SOME))
         elif isinstance(step, AssignGrad) and not self.fails:
-            self.tape.held[step.leaf] = None if step.value is None else SOME
+            self.tape.grads[step.leaf] = None if step.value is None else SOME
         self.tape.actions += 1
 
     def _is_used(self, step: Grad, number: int) -> bool:

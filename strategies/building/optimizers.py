@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autograd_conformance.ops.optimizers import FUSED, OPTIMIZERS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Groups, Ref
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.draft import Draft, Undrawable
 
 Drawn = tuple[str, Attrs, Groups]

@@ -14,8 +14,8 @@ import numpy as np
 from autograd_conformance.ops.domains import Domain
 from autograd_conformance.ops.modules import parameters as parameters_of
 from autograd_conformance.ops.modules import results
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref, Shape
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Undrawable
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from autograd_conformance.ops.row import choices_of
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
@@ -24,7 +25,6 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import refer
 from autograd_conformance.programs.operands import results as results_of
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.relations.relation import Alike, Related
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Draw

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, Instruction, Leaf, Literal, Program, Ref
 from autograd_conformance.programs.operands import operands, refer
 from autograd_conformance.programs.operands import results as results_of
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.relations.relation import Alike, Related
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.networks.network import WEIGHT, Network, op

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.relations.relation import Alike, Related
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.op_builder import LIMIT
@@ -18,7 +18,8 @@ from autograd_conformance.strategies.training.drawing import planned
 from autograd_conformance.strategies.training.loop import Loop
 from autograd_conformance.strategies.training.losses import losses
 from autograd_conformance.strategies.training.nets import SMOOTH
-from autograd_conformance.strategies.training.plan import PATTERNS, Plan
+from autograd_conformance.strategies.training.patterns import PATTERNS, started
+from autograd_conformance.strategies.training.plan import Plan
 from hypothesis import reject
 
 
@@ -43,7 +44,7 @@ def _related(rule: str, first: Loop, second: Loop) -> Related:
 
 def _calm(a: Actor, plan: Plan) -> Plan:
     """The plan with no more iterations than leave its numbers small: where they grow, an op stands in for another."""
-    loop = Loop(plan, _again(a, plan))
+    loop = started(plan, _again(a, plan))
     for i in range(plan.iterations - 1):
         loop.turn(0, i, lambda i: losses(loop, i)[:1])
         if loop.is_wild():
@@ -66,7 +67,7 @@ def micro_batches(a: Actor) -> Related:
     plan = _plan(a, "micro-batches")
     plan = replace(plan, clip=None, activation=plan.activation if plan.activation in SMOOTH else "tanh")
     plan = _calm(a, plan)
-    whole, parted = Loop(plan, a), Loop(plan, _again(a, plan))
+    whole, parted = started(plan, a), started(plan, _again(a, plan))
     for loop in (whole, parted):
         _before(loop)
     last, rows = plan.iterations - 1, plan.batch * plan.count
@@ -91,7 +92,7 @@ def micro_batches(a: Actor) -> Related:
 def several_losses(a: Actor) -> Related:
     """Some iterations, and then several losses of one result: walked one by one, in the second program their sum."""
     plan = _calm(a, replace(_plan(a, "several losses"), clip=None))
-    each, once = Loop(plan, a), Loop(plan, _again(a, plan))
+    each, once = started(plan, a), started(plan, _again(a, plan))
     for loop in (each, once):
         last = _before(loop)
         found = losses(loop, last)
@@ -107,8 +108,8 @@ def networks_apart(a: Actor) -> Related:
     made: list[Program] = []
     for _ in range(2):
         b = Actor(a.draw, a.dtype)
-        loop = Loop(_plan(b, b.pick(names)), b)
-        loop.pattern.run(loop)
+        loop = started(_plan(b, b.pick(names)), b)
+        PATTERNS[loop.plan.pattern].run(loop)
         made.append(Program(tuple(b.reference.steps), tuple(b.under_modes)))
     mine, its = (list(range(len(program))) for program in made)
     order: list[tuple[Program, int]] = []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, Grad, InPlace, Literal, Ref, Step, ZeroGrad
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.sequences.table import Sequence, turn
 
 FACTORS = (2.0, 0.5, -1.0)

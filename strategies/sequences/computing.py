@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Leaf
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.sequences.table import SHAPES, Sequence, turn
 from autograd_conformance.strategies.situations.base import joined

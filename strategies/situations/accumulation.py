@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from autograd_conformance.ops.row import takes
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.op_builder import Builder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from autograd_conformance.ops.row import POOL, choices_of, takes
 from autograd_conformance.ops.tables import OPS, VIEWS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref, Shape
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Draw
 from autograd_conformance.strategies.building.op_builder import Builder

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Leaf, Literal
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.op_builder import Builder
 from autograd_conformance.strategies.situations.base import joined, situation
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history, joined
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.situations.base import FREEING, LOOKING, computed, history, joined, plain, view
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from autograd_conformance.ops.random import CHANCE
 from autograd_conformance.ops.row import choices_of
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.networks import Network, convolutional, layer_norm, linear, mlp, transformer

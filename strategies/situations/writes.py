@@ -5,8 +5,8 @@ from __future__ import annotations
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.row import choices_of
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import InPlace, Ref, Step
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.building.action_builder import Actor, writes_of
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.op_builder import Builder

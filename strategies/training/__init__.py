@@ -8,7 +8,8 @@ from autograd_conformance.strategies.building.draft import Draw
 from autograd_conformance.strategies.training import losses, second_order, several  # noqa: F401 (they register their patterns)
 from autograd_conformance.strategies.training.drawing import names, planned
 from autograd_conformance.strategies.training.loop import Loop
-from autograd_conformance.strategies.training.plan import PATTERNS, Clearing, Mistake, Pattern, Plan
+from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern, started
+from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
 from hypothesis import strategies as st
 
 __all__ = ["PATTERNS", "Clearing", "Mistake", "Pattern", "Plan", "build", "loops", "plans", "write"]
@@ -16,8 +17,8 @@ __all__ = ["PATTERNS", "Clearing", "Mistake", "Pattern", "Plan", "build", "loops
 
 def write(plan: Plan, a: Actor) -> Loop:
     """Write the loop of a plan into a draft."""
-    loop = Loop(plan, a)
-    loop.pattern.run(loop)
+    loop = started(plan, a)
+    PATTERNS[loop.plan.pattern].run(loop)
     return loop
 
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from autograd_conformance.rules.catalogue import Capability
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.optimizers import Drawn, optimizer
 from autograd_conformance.strategies.building.tensors import raw
 from autograd_conformance.strategies.training.nets import ACTIVATIONS, SMOOTH, recorded
-from autograd_conformance.strategies.training.plan import PATTERNS, Clearing, Mistake, Pattern, Plan
+from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern
+from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
 
 LOSSES = ("mse_loss", "bce_with_logits", "soft_margin_loss", "poisson_nll_loss", "cross_entropy")
 """Losses, the simplest first; from the second or so on they are differentiated once."""

@@ -17,7 +17,7 @@ from autograd_conformance.strategies.building.op_builder import LIMIT
 from autograd_conformance.strategies.building.tensors import VALUES
 from autograd_conformance.strategies.networks import Network
 from autograd_conformance.strategies.training.nets import Net, again
-from autograd_conformance.strategies.training.plan import PATTERNS, Clearing, Mistake, Plan
+from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
 
 CALM = 3.0
 """Where a parameter grows beyond this, the loop ends."""
@@ -32,21 +32,25 @@ Walk = Callable[[int, Sequence[Ref]], None]
 """What is done with losses: given the number of the optimizer and the losses."""
 
 
+Ends = tuple[int | str, int | str]
+"""The widths that a network goes between: "wide", "out", or a number."""
+
+
 class Loop:
     """The parts that loops are written with: networks, batches, losses, and an optimizer's turn.
 
-    `networks` are the plan's, `leaves` the parameters of each optimizer.
+    Made from a plan, the widths that each network goes between, and how many networks each optimizer has, in order;
+    `networks` are the networks then, `leaves` the parameters of each optimizer.
     """
 
-    def __init__(self, plan: Plan, a: Actor) -> None:
+    def __init__(self, plan: Plan, a: Actor, networks: Iterable[Ends], owns: Iterable[int]) -> None:
         self.plan, self.a = plan, a
-        self.pattern = PATTERNS[plan.pattern]
         self.lasting: set[Ref] = set()
         self.data: dict[tuple[str, int], Ref] = {}
         self.roles: dict[str, int] = {}
-        self.networks = [self._network(n, *ends) for n, ends in enumerate(self.pattern.networks)]
+        self.networks = [self._network(n, *ends) for n, ends in enumerate(networks)]
         rest = iter(self.networks)
-        self.leaves = [tuple(p for _ in range(owned) for p in next(rest).parameters) for owned in self.pattern.owns]
+        self.leaves = [tuple(p for _ in range(owned) for p in next(rest).parameters) for owned in owns]
         for leaves, drawn in zip(self.leaves, plan.optimizers, strict=True):
             a.make(leaves, *drawn)
 

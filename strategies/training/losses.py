@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.training.loop import Loop
-from autograd_conformance.strategies.training.plan import USUAL, Clearing, Mistake, pattern
+from autograd_conformance.strategies.training.patterns import USUAL, pattern
+from autograd_conformance.strategies.training.plan import Clearing, Mistake
 
 TWO = (("wide", "wide"), ("wide", "out"))
 """A network in two parts."""

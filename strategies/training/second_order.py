@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.training.loop import Loop
-from autograd_conformance.strategies.training.plan import USUAL, Mistake, pattern
+from autograd_conformance.strategies.training.patterns import USUAL, pattern
+from autograd_conformance.strategies.training.plan import Mistake
 
 RATE = 0.125
 """How far an inner step goes."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.strategies.training.loop import Forward, Loop
 from autograd_conformance.strategies.training.losses import TWO
-from autograd_conformance.strategies.training.plan import USUAL, Mistake, pattern
+from autograd_conformance.strategies.training.patterns import USUAL, pattern
+from autograd_conformance.strategies.training.plan import Mistake
 
 TRUNK = (("wide", "wide"), ("wide", 1), ("wide", 1))
 CELL = (("wide", "wide"), ("wide", "wide"), ("wide", "out"))

@@ -71,7 +71,7 @@ def test_the_members_calls_stand_in_for_torchs() -> None:
         x = torch.tensor(3.0, requires_grad=True)
         assert torch.autograd.grad(x * x, x)[0].item() == 6000
     assert torch.autograd.grad is kept
-    assert TorchEager.apply.__module__ == "frameworks.pytorch.eager"
+    assert TorchEager.apply.__module__ == "autograd_conformance.frameworks.pytorch.eager"
 
 
 @pytest.mark.skipif(not opinfo.available(), reason="the database needs the package expecttest")

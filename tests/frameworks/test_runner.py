@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from autograd_conformance.frameworks.base import HookRaised
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import (
     HookCall,
@@ -26,14 +27,13 @@ from autograd_conformance.programs.observations import (
     StepObservation,
 )
 from autograd_conformance.programs.text import parse
-from autograd_conformance.rules.catalogue import Capability
 
-TORCH = TorchEager()
+TORCH = Torch()
 SUM = "dim=(0,) keepdim=False"
 A = f"a = leaf [1, 2]; b = square a; s = sum b {SUM}"
 
 
-def observed(text: str, framework: TorchEager = TORCH) -> tuple[Program, Observation]:
+def observed(text: str, framework: Torch = TORCH) -> tuple[Program, Observation]:
     """A program and what it does; whatever warns fails."""
     program = parse(text, frozenset(OPS))
     with warnings.catch_warnings(action="error"):
@@ -165,7 +165,7 @@ def test_an_exception_of_a_hook_is_known():
 
 
 def test_it_is_known_in_whatever_it_is_wrapped():
-    class Wrapping(TorchEager):
+    class Wrapping(Torch):
         def backward(self, *call: Any, **options: Any) -> None:
             try:
                 super().backward(*call, **options)
@@ -194,7 +194,7 @@ def test_a_gradient_is_seen_whole():
 # -- grad modes --------------------------------------------------------------------------------------------------------
 
 
-class Watching(TorchEager):
+class Watching(Torch):
     """PyTorch; it writes down which grad modes are entered and left."""
 
     def reset(self) -> None:
@@ -256,7 +256,7 @@ def test_the_mode_after_a_program_is_the_one_before_it():
 
 
 def test_pytorch_claims_all_but_counting():
-    assert set(Capability) - TorchEager.claims == {Capability.COUNTS_SAVED}
+    assert set(Capability) - Torch.claims == {Capability.COUNTS_SAVED}
     smoke(TORCH)
     smoke(TorchSaved())
 
@@ -271,8 +271,8 @@ def test_pytorch_claims_all_but_counting():
     ],
 )
 def test_a_claim_without_its_method_is_the_adapters_fault(claim: Capability, method: str):
-    class Lacking(TorchEager):
-        claims = TorchEager.claims
+    class Lacking(Torch):
+        claims = Torch.claims
 
     setattr(Lacking, method, None)
     with pytest.raises(BrokenAdapter, match=rf"lacks {method}\(\), as it claims .*{claim.name}"):
@@ -282,7 +282,7 @@ def test_a_claim_without_its_method_is_the_adapters_fault(claim: Capability, met
 
 
 def test_a_claim_without_its_keyword_is_the_adapters_fault():
-    class Lacking(TorchEager):
+    class Lacking(Torch):
         def backward(self, roots, cotangents, retain_graph, create_graph=False):  # type: ignore[no-untyped-def]
             super().backward(roots, cotangents, retain_graph, create_graph)
 

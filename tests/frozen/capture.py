@@ -11,9 +11,9 @@ import os
 from typing import Any
 
 from autograd_conformance.harness.check import Check
-from autograd_conformance.harness.failures import related as relations
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
+from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
 
 FILE = os.environ["FROZEN"] + "." + os.environ.get("PYTEST_XDIST_WORKER", "main")
@@ -21,7 +21,7 @@ FILE = os.environ["FROZEN"] + "." + os.environ.get("PYTEST_XDIST_WORKER", "main"
 
 def form(program: Program | Related) -> Any:
     """The JSON form of a program, or of two related ones."""
-    return relations.to_json(program) if isinstance(program, Related) else codec.to_json(program)
+    return relations_codec.to_json(program) if isinstance(program, Related) else codec.to_json(program)
 
 
 def _install() -> None:

@@ -14,15 +14,15 @@ from autograd_conformance.frameworks.base import Framework
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.check import Broken, companion, related_as
 from autograd_conformance.harness.failures import record as failures
-from autograd_conformance.harness.failures import related as relations
 from autograd_conformance.harness.session import Session
-from autograd_conformance.ops.catalogue import APPLIED
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Instruction, Modes
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports import records
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.model import Tape
 
@@ -43,7 +43,7 @@ class Freezer:
         def watched(tape: Tape, at: int, step: Instruction, modes: Modes = ()) -> Expectation:
             found = expect(tape, at, step, modes)
             raises = ", ".join(sorted(f"{kind.value}: {rule}" for kind, rule in found.raises.items()))
-            self.expected.append(f"{at} {found.returns} [{raises}] {found.exercises} {found.unclear}")
+            self.expected.append(f"{at} {found.returns} [{raises}] {found.exercises} {found.unspecified}")
             return found
 
         Tape.expect = watched  # type: ignore[method-assign]
@@ -55,14 +55,14 @@ class Freezer:
         framework = counts or self.session.framework
         program = form["program"]
         self.expected.clear()
-        if relations.is_relation(program):
+        if relations_codec.is_relation(program):
             found = self._related(program, framework)
         else:
             found = self._alone(program, framework)
         return {"suite": form["suite"], "id": digest(json.dumps(program)), **found}
 
     def _alone(self, form: Json, framework: Framework) -> Json:
-        program = codec.from_json(form, APPLIED)
+        program = codec.from_json(form, VOCABULARY)
         written = codec.to_json(program)
         observation = run(program, framework)
         reference = Reference() if program.stateful else Reference(program)
@@ -78,11 +78,11 @@ class Freezer:
         }
 
     def _related(self, form: Json, framework: Framework) -> Json:
-        related = relations.from_json(form, APPLIED)
+        related = relations_codec.from_json(form, VOCABULARY)
         one, other = run(related.first, framework), run(related.second, framework)
         relation = related_as(related, one, other, framework)
         return {
-            "written": digest(json.dumps(relations.to_json(related))),
+            "written": digest(json.dumps(relations_codec.to_json(related))),
             "decided": relation.decided,
             "violation": violated(relation.violation),
             **self._told(relation.violation, lambda v: Broken(related.first, one, v, framework, related)),

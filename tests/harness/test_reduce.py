@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.check import Broken, judged
 from autograd_conformance.harness.failures.reduce import reduced
@@ -16,7 +16,7 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.text import parse, render
 
 
-class Forgets(TorchEager):
+class Forgets(Torch):
     """The second backward call of a program does nothing."""
 
     def reset(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.failures.script import script
 from autograd_conformance.programs.language import Attrs, Ref
@@ -21,7 +21,7 @@ from autograd_conformance.rules.judge.violation import Violation
 
 from tests.mutants.liars import broken
 
-TORCH = TorchEager()
+TORCH = Torch()
 A = "a = leaf [1, 2]; b = square a; s = sum b dim=(0,) keepdim=False"
 H = "a = leaf 3; b = multiply a a; c = negative b"
 
@@ -112,7 +112,7 @@ def test_steps_of_one_optimizer():
 # -- scripts of frameworks that lie in source code ---------------------------------------------------------------------
 
 
-class Unnoticed(TorchEager):
+class Unnoticed(Torch):
     """Does not notice that a product is written into what was saved."""
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class Unnoticed(TorchEager):
             super().write(op, target, operands, attrs)
 
 
-class Modeless(TorchEager):
+class Modeless(Torch):
     """Records under no_grad, and cannot be asked what requires grad."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class Modeless(TorchEager):
         return None
 
 
-class Deaf(TorchEager):
+class Deaf(Torch):
     """Calls hooks, and does not listen to them."""
 
     def __init__(self) -> None:
@@ -154,7 +154,7 @@ class Deaf(TorchEager):
         return value.register_hook(lambda g: (function(g), None)[1])
 
 
-class Doubling(TorchEager):
+class Doubling(Torch):
     """Returns twice the gradients of the functional form."""
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class Doubling(TorchEager):
         return [None if g is None else 2 * g for g in super().grad(*call)]
 
 
-class Attached(TorchEager):
+class Attached(Torch):
     """Detaches nothing in place, and cannot be asked."""
 
     def __init__(self) -> None:
@@ -180,7 +180,7 @@ class Attached(TorchEager):
         return None
 
 
-class Forgetful(TorchEager):
+class Forgetful(Torch):
     """Steps twice as far."""
 
     def __init__(self) -> None:
@@ -233,7 +233,7 @@ SCRIPTS = [
 
 
 @pytest.mark.parametrize(("text", "framework", "printed"), SCRIPTS)
-def test_a_lie_about_state_is_shown(text: str, framework: TorchEager, printed: list[str]):
+def test_a_lie_about_state_is_shown(text: str, framework: Torch, printed: list[str]):
     program, observation, violation = broken(text, framework)
     code = script(program, observation, violation, framework.dialect, "")
     with redirect_stdout(io.StringIO()) as out, warnings.catch_warnings(action="ignore"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.failures.variations import variations
 from autograd_conformance.programs.language import Program
@@ -37,7 +37,7 @@ def test_variations_can_be_written_and_run(text: str):
         assert parse(render(variation)) == variation
         assert abs(len(variation) - len(program)) <= 1, phrase
         with warnings.catch_warnings(action="ignore"):
-            run(variation, TorchEager())
+            run(variation, Torch())
 
 
 def test_a_line_is_left_out_with_nothing_else_changed():
@@ -63,8 +63,8 @@ def test_a_write_goes_to_a_clone():
     )
     plain = changed("a = leaf [1, 2]; write a zero_; c = exp a")["with a clone before the write on line 2"]
     assert plain == parse("a = leaf [1, 2]; d = clone a; write d zero_; c = exp d")
-    assert isinstance(run(parse("a = leaf [1, 2]; write a zero_"), TorchEager())[1].outcome, Raised)
-    assert isinstance(run(plain, TorchEager())[2].outcome, Returned)
+    assert isinstance(run(parse("a = leaf [1, 2]; write a zero_"), Torch())[1].outcome, Raised)
+    assert isinstance(run(plain, Torch())[2].outcome, Returned)
 
 
 def test_a_grad_mode_is_taken_away():

@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import torch
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.harness.known import known
 from autograd_conformance.ops.row import rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
@@ -214,7 +214,7 @@ def candidates() -> dict[str, tuple[str, str]]:
     """
     listed = [entry for entry in known("torch") if entry.op]
     later = {entry.op for entry in listed} - {entry.op for entry in listed if entry.rule.startswith("gradients/")}
-    ops = [op for op in OPS if op in TorchEager.ops and (op not in UNSOUND or op in later)]
+    ops = [op for op in OPS if op in Torch.ops and (op not in UNSOUND or op in later)]
     return {f"{op}_{kind}": (op, kind) for op in ops for kind, row in KINDS.items() if row.can(OPS[op])}
 
 

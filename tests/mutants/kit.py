@@ -12,10 +12,10 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.harness.known import known
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs
-from autograd_conformance.rules.catalogue import Capability
 
 FREED = "Trying to backward through the graph a second time"
 """The part of PyTorch's message by which its adapter knows a freed graph."""
@@ -27,7 +27,7 @@ Given: TypeAlias = Sequence[np.ndarray | None]
 Roots: TypeAlias = Sequence[torch.Tensor]
 
 
-class Member(TorchEager):
+class Member(Torch):
     """PyTorch, less the ops that it gets wrong itself.
 
     `lie` is the docstring; `caught_by` the rules of which one has to name it, the one that the lie is about first: its
@@ -41,7 +41,7 @@ class Member(TorchEager):
     longest: ClassVar[int] = 8
     why_long: ClassVar[str] = ""
     flaky: ClassVar[bool] = False
-    ops = TorchEager.ops - UNSOUND
+    ops = Torch.ops - UNSOUND
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -91,13 +91,13 @@ class Combining(Member):
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         """A true backward call into leaves that hold nothing; then each old gradient meets its contribution."""
-        old = [TorchEager.gradient(self, leaf) for leaf in self.leaves]
+        old = [Torch.gradient(self, leaf) for leaf in self.leaves]
         self.hold([None] * len(old))
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         finally:
             with torch.set_grad_enabled(bool(options.get("create_graph"))):
-                made = [TorchEager.gradient(self, leaf) for leaf in self.leaves]
+                made = [Torch.gradient(self, leaf) for leaf in self.leaves]
                 self.hold(list(map(self.combine, self.leaves, old, made)))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Attrs, Program
@@ -78,7 +78,7 @@ def backward(root, cotangent=None, retain_graph=None):
 """Is wrong where a leaf is zero."""
 
 
-class Lying(TorchEager):
+class Lying(Torch):
     """PyTorch with a backward of its own."""
 
     def __init__(self, source: str) -> None:
@@ -96,7 +96,7 @@ class Lying(TorchEager):
         self.lie(root, None if given is None else torch.tensor(given), retain_graph=retain_graph)
 
 
-class Stopped(TorchEager):
+class Stopped(Torch):
     """Computes exp with a derivative of zero, and says so in its code."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class Stopped(TorchEager):
         return super().apply(op, operands, attrs)
 
 
-class Bent(TorchEager):
+class Bent(Torch):
     """Computes exp a little wrong, forward and backward, and says so in its code."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Bent(TorchEager):
         return super().apply(op, [1.01 * x for x in operands] if op == "exp" else operands, attrs)
 
 
-class Attached(TorchEager):
+class Attached(Torch):
     """Keeps the history of what is detached, and denies it."""
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class Attached(TorchEager):
         return None
 
 
-def broken(text: str, framework: TorchEager) -> tuple[Program, Observation, Violation]:
+def broken(text: str, framework: Torch) -> tuple[Program, Observation, Violation]:
     """A program that a framework fails, what it did, and the verdict."""
     program = parse(text, frozenset(OPS))
     observation = run(program, framework)

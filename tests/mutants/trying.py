@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.programs.language import DTYPES, Program, Ref
@@ -58,11 +58,11 @@ def lies(name: str) -> bool:
 
 def witness(name: str, tried: tuple[Program, ...]) -> Program | None:
     """The first program on which a member's gradients are not PyTorch's."""
-    member, torch = generated.GENERATED[name](), TorchEager()
+    member, torch = generated.GENERATED[name](), Torch()
     return next((program for program in tried if differ(program, member, torch)), None)
 
 
-def differ(program: Program, one: TorchEager, other: TorchEager) -> bool:
+def differ(program: Program, one: Torch, other: Torch) -> bool:
     """Whether two frameworks end a program with gradients that differ by more than rounding."""
     seen, right = run(program, one)[-1], run(program, other)[-1]
     assert type(seen.outcome) is type(right.outcome), f"{one.name} was to lie about gradients alone: {seen.outcome}"

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 import torch
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.modules import MODULES, TABLE, parameters, results
 from autograd_conformance.ops.random import CHANCE
@@ -20,7 +20,7 @@ from autograd_conformance.reference.staging.numpy_source import stage
 
 from tests.ops.module_cases import CASES, FEW, Arrays, Case, cotangents, each, recurrent, tensors
 
-TORCH = TorchEager()
+TORCH = Torch()
 
 
 def near(got: np.ndarray, want: np.ndarray, bound: float = 1e-11) -> bool:

@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 import torch
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.printing.loop_nodes import walk
 from autograd_conformance.printing.loops import loop
@@ -20,7 +20,7 @@ from autograd_conformance.printing.variable_names import names as worded
 from autograd_conformance.programs.language import Leaf, Program, Ref
 from autograd_conformance.programs.text import names
 
-DIALECT = TorchEager().dialect
+DIALECT = Torch().dialect
 assert DIALECT is not None
 
 

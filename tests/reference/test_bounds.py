@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.audit.programs import sample
 from autograd_conformance.ops.tables import OPS
@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 INEXACT = frozenset({"hardsigmoid", "digamma", "matrix_exp"})
 """Ops whose gradients PyTorch is known to compute less exactly than their dtype allows."""
 
-TORCH = TorchEager()
+TORCH = Torch()
 
 some = settings(
     max_examples=40, deadline=None, database=None, phases=[Phase.generate], derandomize=True,

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 
 import numpy as np
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.programs.language import Backward, Grad, Program
 from autograd_conformance.programs.observations import Returned
@@ -16,7 +16,7 @@ from autograd_conformance.rules.explanation.context import retraced
 from autograd_conformance.strategies.sequences import sequences
 from hypothesis import HealthCheck, given, settings
 
-TORCH = TorchEager()
+TORCH = Torch()
 
 
 def test_programs_with_writes_and_higher_orders_have_the_same_gradients():

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.harness.pages.claims import own_names, renamed
-from autograd_conformance.ops.catalogue import APPLIED
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.text import parse
 
@@ -158,7 +158,7 @@ CONTROLS = (
 
 def page() -> str:
     """The table as Markdown."""
-    dialect = TorchEager().dialect
+    dialect = Torch().dialect
     parts = [
         "<!-- Made by `python -m tests.rules.controls`; edit tests/rules/controls.py, not this page. -->\n",
         "# Negative controls\n",
@@ -166,7 +166,7 @@ def page() -> str:
         " cries wolf. The suite's own tests run them all.\n",
     ]
     for number, control in enumerate(CONTROLS, 1):
-        program = parse(control.program, APPLIED)
+        program = parse(control.program, VOCABULARY)
         own = own_names(control.program, program)
         lines = "\n".join(renamed(line, own) for line in code(program, dialect))
         parts.append(f"**{number}. {control.looks}** {control.why}\n\n```python\n{lines}\n```\n")

@@ -6,18 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Gradient, Kind, Observation, Raised, Returned, StepObservation
 from autograd_conformance.programs.text import names, parse
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Judgement, Violation
 
-TORCH = TorchEager()
+TORCH = Torch()
 CLAIMS = frozenset(Capability)
 
 Tamper = Callable[[StepObservation, Ref], StepObservation]

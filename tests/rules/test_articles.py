@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.tables import OPS
@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.strategies.census import situations
 
-TORCH, COUNTING = TorchEager(), TorchSaved()
+TORCH, COUNTING = Torch(), TorchSaved()
 ARTICLE = {article.key: article for article in ARTICLES}
 CASES = [
     pytest.param(claim, case, kind, id=f"{claim.key}-{kind}-{n}")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
-from autograd_conformance.ops.catalogue import APPLIED
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.observations import Raised
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
@@ -13,12 +13,12 @@ from autograd_conformance.rules.judge.judge import judge
 
 from tests.rules.controls import CONTROLS, PAGE, Control, page
 
-TORCH = TorchEager()
+TORCH = Torch()
 
 
 @pytest.mark.parametrize("control", CONTROLS, ids=[control.looks for control in CONTROLS])
 def test_it_is_right(control: Control):
-    program = parse(control.program, APPLIED)
+    program = parse(control.program, VOCABULARY)
     observation = run(program, TORCH)
     judgement = judge(program, observation, Reference() if program.stateful else Reference(program), TORCH.claims)
     assert judgement.violation is None

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 import pytest
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.harness.failures.script import script
 from autograd_conformance.harness.failures.variations import nearest
 from autograd_conformance.harness.failures.votes import reference_agrees, votes
@@ -40,7 +40,7 @@ from tests.mutants.liars import (
 )
 
 
-def remarks(text: str, framework: TorchEager) -> list[str]:
+def remarks(text: str, framework: Torch) -> list[str]:
     """The remarks on a failure, each after the number of its line."""
     program, observation, violation = broken(text, framework)
     return [f"{n}: {t}" for n, t in explain(program, observation, Reference(program), framework.claims, violation)]
@@ -59,7 +59,7 @@ print(json.dumps([printed(code) for code in json.load(sys.stdin)]))
 """
 
 
-def outputs(*failures: tuple[str, TorchEager]) -> list[str]:
+def outputs(*failures: tuple[str, Torch]) -> list[str]:
     """What the scripts of failures print, in a process that knows nothing of the suite; or the error that ends them."""
     codes = []
     for text, framework in failures:
@@ -128,7 +128,7 @@ STORIES = [
 
 
 @pytest.mark.parametrize(("text", "framework", "told"), [story[:3] for story in STORIES])
-def test_a_failure_is_told(text: str, framework: TorchEager, told: list[str]):
+def test_a_failure_is_told(text: str, framework: Torch, told: list[str]):
     assert remarks(text, framework) == told
 
 
@@ -163,7 +163,7 @@ VARIATIONS = [
 
 
 @pytest.mark.parametrize(("text", "framework", "phrase"), VARIATIONS)
-def test_the_nearest_variation_that_passes(text: str, framework: TorchEager, phrase: str | None):
+def test_the_nearest_variation_that_passes(text: str, framework: Torch, phrase: str | None):
     program, _, violation = broken(text, framework)
     assert nearest(program, violation.at, framework, framework.claims) == phrase
 
@@ -181,7 +181,7 @@ AGREE = "Finite differences of the framework's own forward pass agree with JAX: 
         (DETACHED, Attached(), ("12", "4", "4")),
     ],
 )
-def test_finite_differences_vote_against_a_wrong_gradient(text: str, framework: TorchEager, numbers: tuple[str, ...]):
+def test_finite_differences_vote_against_a_wrong_gradient(text: str, framework: Torch, numbers: tuple[str, ...]):
     program, _, violation = broken(text, framework)
     cast = votes(program, framework, violation)
     assert cast is not None
@@ -204,7 +204,7 @@ def test_a_reference_that_jax_does_not_confirm_is_the_suites_fault():
     program = parse("a = leaf 1; b = exp a; backward b", frozenset(OPS))
     violation = Violation("gradients/op", 2, "", (), Ref(0), got=np.array(np.e), want=np.array(3.0))
     assert not reference_agrees(program, violation)
-    assert "this is the suite's fault" in votes(program, TorchEager(), violation).decision  # type: ignore[union-attr]
+    assert "this is the suite's fault" in votes(program, Torch(), violation).decision  # type: ignore[union-attr]
 
 
 def test_nobody_votes_where_no_gradient_is_compared():

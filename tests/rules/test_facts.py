@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 import torch
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.pages import facts
@@ -21,7 +21,7 @@ from autograd_conformance.rules.explanation.explain import retraced
 from autograd_conformance.rules.facts import FACTS, Fact
 from autograd_conformance.rules.judge.judge import judge
 
-TORCH, COUNTING = TorchEager(), TorchSaved()
+TORCH, COUNTING = Torch(), TorchSaved()
 EACH = [
     pytest.param(fact, shown, id=f"{fact.key}-{n}") for fact in FACTS.values() for n, shown in enumerate(fact.programs)
 ]

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Gradient, Kind, Returned, Skipped, StepObservation
 from autograd_conformance.programs.text import parse
-from autograd_conformance.rules.catalogue import RULES, Capability
+from autograd_conformance.rules.catalogue import RULES
 
 from tests.rules.tampering import (
     BUG,

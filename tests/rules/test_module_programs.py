@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
-from autograd_conformance.ops.catalogue import APPLIED
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.modules import MODULES, results
 from autograd_conformance.ops.tables import Op
 from autograd_conformance.printing.dialect import code
@@ -25,7 +25,7 @@ from autograd_conformance.rules.judge.judge import judge
 
 from tests.ops.module_cases import CASES, FEW, Case, cotangents, each, one_of_each, tensors
 
-TORCH = TorchEager()
+TORCH = Torch()
 
 
 def literal(x: np.ndarray, dtype: str = "float64") -> Literal:
@@ -47,7 +47,7 @@ def program(case: Case, *between: Any, requires: tuple[bool, ...] | None = None,
     return Program(steps, modes)
 
 
-def verdict(program: Program, framework: TorchEager = TORCH) -> tuple[Any, Any]:
+def verdict(program: Program, framework: Torch = TORCH) -> tuple[Any, Any]:
     """The violation, if any, and the last outcome."""
     seen = run(program, framework)
     return judge(program, seen, Reference(program), framework.claims).violation, seen[-1].outcome
@@ -89,8 +89,8 @@ def test_where_a_normalisation_is_not_smooth():
 @each
 def test_texts_and_forms_are_read_back(case: Case):
     written = program(case)
-    assert parse(render(written), APPLIED) == written
-    assert codec.loads(codec.dumps(written), APPLIED) == written
+    assert parse(render(written), VOCABULARY) == written
+    assert codec.loads(codec.dumps(written), VOCABULARY) == written
 
 
 @each
@@ -137,7 +137,7 @@ def made_shape(case: Case) -> Shape:
     return np.shape(forward_of(case.op, case.attrs, case.shapes)(*case.operands())[0])
 
 
-class Unnoticed(TorchEager):
+class Unnoticed(Torch):
     """Writes behind the version counter's back."""
 
     def write(self, op: str, target: torch.Tensor, operands: Any, attrs: Attrs) -> None:

@@ -12,6 +12,7 @@ from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.failures.record import failure
 from autograd_conformance.harness.replay import replay
 from autograd_conformance.harness.session import Session
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
@@ -128,7 +129,7 @@ def test_every_rule_is_put_to_the_test():
 
 def test_what_is_done_again_is_a_program():
     program = parse(f"{A}; backward s; zero a; drop b, s", frozenset(OPS))
-    twice = validate(again(program, 1, 100), frozenset(OPS))
+    twice = validate(again(program, 1, 100), VOCABULARY)
     assert len(twice) == 1 + 100 * 5
     judgement = judge(twice, run(twice, COUNTING), Reference(), COUNTING.claims)
     assert judgement.violation is None

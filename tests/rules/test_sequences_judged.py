@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from autograd_conformance.frameworks.runner import run
-from autograd_conformance.harness.check import is_known, violation_of
-from autograd_conformance.harness.known import known
+from autograd_conformance.harness.check import violation_of
+from autograd_conformance.harness.known import is_known, known
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.text import parse
 

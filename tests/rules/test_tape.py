@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 
 import pytest
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.ops.tables import OPS
@@ -18,7 +18,7 @@ from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.model import Tape
 
-TORCH = TorchEager()
+TORCH = Torch()
 
 RETURNS = {"returns"}
 FREED = {"graph freed"}

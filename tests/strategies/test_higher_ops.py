@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.harness.check import violation_of
@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 STEPS = frozenset({"sign", "floor", "ceil", "round"})
 """Ops whose derivatives are zero: there is nothing to differentiate twice."""
 
-TORCH = TorchEager()
+TORCH = Torch()
 pytestmark = pytest.mark.filterwarnings("ignore:Using backward.. with create_graph:UserWarning")
 
 
@@ -163,7 +163,7 @@ class Refusing(torch.autograd.Function):
         raise NotImplementedError("the derivative of sin_backward is not implemented")
 
 
-class WithSin(TorchEager):
+class WithSin(Torch):
     """PyTorch with another sin."""
 
     def __init__(self, function: type[torch.autograd.Function]) -> None:
@@ -203,7 +203,7 @@ def test_a_second_derivative_that_is_not_implemented_is_told_and_breaks_none():
 def test_not_implemented_is_no_answer_to_a_first_derivative():
     program = parse("a = leaf [1, 2]; b = sin a; c = sin b; backward c with [1, 1]", frozenset(OPS))
 
-    class Never(TorchEager):
+    class Never(Torch):
         def backward(self, *call, **options):
             raise NotImplementedError("this is not implemented")
 

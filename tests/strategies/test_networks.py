@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.domains import ANY
 from autograd_conformance.ops.modules import MODULES, TABLE
 from autograd_conformance.ops.tables import OPS as ALL
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Backward, Literal, Program, Ref, Shape, Step
 from autograd_conformance.programs.observations import Gradient, Observation
 from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import validate
 from autograd_conformance.reference.bounds import gradient_bound
 from autograd_conformance.reference.reference import Reference, reference_of
-from autograd_conformance.rules.catalogue import Capability
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Judgement
 from autograd_conformance.rules.relations.relation import Related, relate
@@ -45,7 +45,7 @@ from hypothesis import strategies as st
 
 from examples.tiny_adapter import CLAIMS, OPS
 
-TORCH = TorchEager()
+TORCH = Torch()
 
 KINDS: dict[str, Callable[[Actor], Network]] = {
     "linear": lambda a: linear(a, 1 + a.below(3), 2, bool(a.below(2))),

@@ -13,16 +13,16 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.harness.check import Check
 from autograd_conformance.harness.known import known
-from autograd_conformance.harness.replay import needs
-from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability, needs
 from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.programs.validation import validate
-from autograd_conformance.rules.catalogue import RULES, Capability, Level
+from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
@@ -73,7 +73,7 @@ def counts(name: str, count: int) -> tuple[Counter[str], Counter[str], int]:
         ops, calls = size(program)
         sums.update({"programs": 1, "ops": ops, "calls": calls})
         sums.update(f"op {step.op}" for step in program if isinstance(step, Apply))
-        assert validate(program, frozenset(OPS)) is program
+        assert validate(program, VOCABULARY) is program
 
     collect()
     return seen, sums, sums["programs"]
@@ -212,7 +212,7 @@ def test_an_op_is_drawn_by_itself(name: str):
 
 # -- rules -------------------------------------------------------------------------------------------------------------
 
-TORCH, COUNTING = TorchEager(), TorchSaved()
+TORCH, COUNTING = Torch(), TorchSaved()
 KNOWN = known("torch")
 SAMPLED = {"op": sorted(set(OPS) - INEXACT)[::10], "write": sorted(set(WRITES) - {f"{op}_" for op in INEXACT})[::5]}
 """Of the tests that are about one op each, or one write, these are run."""

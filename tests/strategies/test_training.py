@@ -13,10 +13,10 @@ from pathlib import Path
 import hypothesis
 import numpy as np
 import pytest
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
-from autograd_conformance.harness.check import is_known, related_as
-from autograd_conformance.harness.known import known
+from autograd_conformance.harness.check import related_as
+from autograd_conformance.harness.known import is_known, known
 from autograd_conformance.harness.pages import mistakes
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.optimizers import OPTIMIZERS
@@ -32,7 +32,7 @@ from autograd_conformance.strategies.training import PATTERNS, Clearing, Mistake
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-TORCH = TorchEager()
+TORCH = Torch()
 ONE = (("sgd", (("lr", 0.125),), ()),)
 TURNS = {"truncated time": 2}
 PAIRS = [(name, mistake) for name, row in PATTERNS.items() for mistake, _ in row.mistakes]

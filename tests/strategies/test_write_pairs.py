@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.tables import OPS
@@ -82,7 +82,7 @@ class Untracked(torch.autograd.Function):
         return g * ctx.kept.cos()
 
 
-class LosesSight(TorchEager):
+class LosesSight(Torch):
     """Computes sin's derivative from whatever its operand holds by then."""
 
     def apply(self, op, operands, attrs):
@@ -102,7 +102,7 @@ def test_a_framework_that_loses_sight_of_a_write_is_caught():
 
 
 def test_torch_keeps_sight_of_everything_but_what_kron_saves():
-    framework = TorchEager()
+    framework = Torch()
     broken = [
         target
         for sample, target, way, time in pairs.programs("kron", ("float64",))

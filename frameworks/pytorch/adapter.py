@@ -1,0 +1,14 @@
+"""PyTorch as the suite tests it: the eager adapter, and the one that counts its saved tensors."""
+
+from __future__ import annotations
+
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.saved import TorchSaved
+
+
+class Torch(TorchEager):
+    """PyTorch, eager."""
+
+    def counting(self) -> TorchSaved:
+        """The same framework with its saved tensors counted."""
+        return TorchSaved(str(self.device))

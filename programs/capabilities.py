@@ -1,0 +1,120 @@
+"""What a framework may claim to do, and what a program asks of it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from autograd_conformance.programs.language import (
+    AssignGrad,
+    Backward,
+    Clip,
+    Detach,
+    DetachInPlace,
+    Grad,
+    Hook,
+    InPlace,
+    Instruction,
+    Leaf,
+    Optimizer,
+    Program,
+    ReadGrad,
+    RetainGrad,
+    SetRequiresGrad,
+    Step,
+    ZeroGrad,
+)
+
+
+class Capability(Enum):
+    """What a framework may claim that it does; a rule applies only to frameworks that claim all that it needs."""
+
+    IMPERATIVE = "imperative backward that accumulates into leaves"
+    RETAIN = "a flag that keeps the graph"
+    FREES = "frees the graph after a backward that does not keep it"
+    NON_SCALAR_CHECK = "rejects an implicit cotangent for a root of several elements"
+    COTANGENT_CHECK = "rejects a cotangent of another shape"
+    NO_GRAD_CHECK = "rejects a root that requires no grad"
+    DETACH = "detach"
+    ZERO_TO_NONE = "clearing a gradient to none"
+    ZERO_TO_ZEROS = "clearing a gradient to zeros"
+    CONSTANTS = "leaves that require no grad"
+    REQUIRES_GRAD = "tells whether a tensor requires grad"
+    IDENTITY = "gradient objects that can be told apart"
+    MULTIPLE_ROOTS = "one backward call over several roots"
+    COTANGENTS = "explicit cotangents"
+    CREATE_GRAPH = "gradients that are themselves differentiable"
+    ASSIGNS = "replacing the gradient that a leaf holds"
+    OPTIMIZERS = "optimizers"
+    MAKES_OPTIMIZERS = "optimizers that are made before their first step, and clear gradients"
+    GROUPS = "optimizers with parameter groups"
+    FOREACH = "optimizers that update all leaves at once, or one after the other, as they are told"
+    FUSED = "fused optimizers"
+    CLIPS = "clipping gradients"
+    MODULES = "modules of layers"
+    RANDOM = "a random number generator that can be seeded"
+    WRITES = "in-place writes"
+    VIEWS = "views that share memory"
+    MEMORY = "tells whether tensors share memory"
+    LAYOUT = "tells the strides of tensors"
+    ADDS_IN_PLACE = "adds to the gradient object that a leaf holds"
+    WRITE_CHECKS = "refuses writes that would break a graph"
+    MODES = "grad modes"
+    SWITCHES = "switching requires_grad on and off"
+    FUNCTIONAL = "gradients as results, without accumulation"
+    INPUTS = "backward restricted to inputs"
+    RETAINS_GRAD = "gradients held by values that are no leaves"
+    HOOKS = "hooks on tensors"
+    ACCUMULATED_HOOKS = "hooks after accumulation"
+    COUNTS_SAVED = "tells how many saved tensors are alive"
+
+
+def needs(program: Program) -> set[Capability]:
+    """What a framework has to claim for a program to be asked of it."""
+    found = {Capability.MODES} if program.modes else set()
+    for step in program:
+        found |= _needs(step)
+    return found
+
+
+def _needs(step: Instruction) -> set[Capability]:
+    match step:
+        case Leaf(requires_grad=False):
+            return {Capability.CONSTANTS}
+        case Detach():
+            return {Capability.DETACH}
+        case InPlace():
+            return {Capability.WRITES}
+        case DetachInPlace():
+            return {Capability.WRITES, Capability.DETACH}
+        case SetRequiresGrad():
+            return {Capability.SWITCHES}
+        case Backward():
+            return _call_needs(step) | (set() if step.inputs is None else {Capability.INPUTS})
+        case Grad():
+            return _call_needs(step) | {Capability.FUNCTIONAL}
+        case RetainGrad():
+            return {Capability.RETAINS_GRAD}
+        case Hook(accumulated=accumulated):
+            return {Capability.ACCUMULATED_HOOKS if accumulated else Capability.HOOKS}
+        case ZeroGrad(_, set_to_none):
+            return {Capability.ZERO_TO_NONE if set_to_none else Capability.ZERO_TO_ZEROS}
+        case ReadGrad() | AssignGrad():
+            return {Capability.ASSIGNS}
+        case Step(groups=groups):
+            return {Capability.OPTIMIZERS, *({Capability.GROUPS} if groups else ())}
+        case Optimizer(groups=groups):
+            return {Capability.MAKES_OPTIMIZERS, *({Capability.GROUPS} if groups else ())}
+        case Clip():
+            return {Capability.CLIPS}
+        case _:
+            return set()
+
+
+def _call_needs(call: Backward | Grad) -> set[Capability]:
+    options = {
+        Capability.MULTIPLE_ROOTS: len(call.roots) > 1,
+        Capability.COTANGENTS: any(c is not None for c in call.cotangents),
+        Capability.RETAIN: call.retain_graph is not None,
+        Capability.CREATE_GRAPH: call.create_graph,
+    }
+    return {need for need, asked in options.items() if asked}
