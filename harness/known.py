@@ -17,6 +17,7 @@ from autograd_conformance.programs.language import Apply, Instruction, Leaf, Pro
 from autograd_conformance.programs.operands import grouped
 from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import MalformedProgram
+from autograd_conformance.reports.renamed import current
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.violation import Violation
 
@@ -83,7 +84,7 @@ def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
 def _entry(form: dict[str, Any]) -> Known:
     witness = parse(form["witness"], VOCABULARY)
     return Known(
-        form["rule"],
+        current(form["rule"]),
         form.get("op"),
         form["reason"],
         witness,

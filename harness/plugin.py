@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autograd_conformance import suites
 from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter, UnknownFramework
 from autograd_conformance.harness import coverage
 from autograd_conformance.harness.audit import process as isolated
@@ -31,7 +30,7 @@ from autograd_conformance.reports.render import text
 from autograd_conformance.strategies.building.draft import Undrawable
 from hypothesis import HealthCheck, Phase, errors, settings
 
-SUITES = Path(suites.__path__[0]).resolve()
+SUITES = Path(__file__).resolve().parents[1] / "suites"
 SESSION = pytest.StashKey[Session]()
 CHECK = pytest.StashKey[Check]()
 

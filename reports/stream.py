@@ -29,6 +29,7 @@ from autograd_conformance.reports.records import (
     decode,
     encode,
 )
+from autograd_conformance.reports.renamed import modernised
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
 
@@ -109,7 +110,7 @@ def parse(content: bytes, file: str, allow_truncated: bool = False) -> Report:
 def _records(numbered: Iterable[tuple[int, bytes]], file: str) -> Iterator[tuple[int, Record]]:
     for number, line in numbered:
         try:
-            form = json.loads(line, parse_constant=_refuse)
+            form = modernised(json.loads(line, parse_constant=_refuse))
         except json.JSONDecodeError as error:
             raise InvalidReport(file, number, f"malformed JSON at column {error.colno}: {error.msg}") from error
         except (ValueError, RecursionError) as error:

@@ -113,7 +113,7 @@ _RULES = (
     _must("lifetime/late-retain-raises", "Asking a later call to retain the graph MUST NOT bring back what an earlier call freed.", BACKWARD, CONTROLS, needs=(Capability.FREES, Capability.RETAIN)),
     _must("lifetime/last-call-frees", "A graph that was retained MUST be freed by the first call that does not retain it.", BACKWARD, GRUS, needs=(Capability.FREES, Capability.RETAIN)),
     _must("lifetime/retained-works", "A graph that every call so far retained MUST be walkable again, with the same gradients.", BACKWARD, CONTROLS, GRUS, BUFFERS, needs=(Capability.RETAIN,)),
-    _must("lifetime/walked-only", "A backward call MUST free only what it walked: the rest of the same graph stays walkable.", MECHANICS, needs=(Capability.FREES,)),
+    _must("lifetime/traversed-only", "A backward call MUST free only what it walked: the rest of the same graph stays walkable.", MECHANICS, needs=(Capability.FREES,)),
     _must("lifetime/independent", "Freeing one graph MUST NOT affect another that shares only leaves with it.", MECHANICS, TWO_NETWORKS, needs=(Capability.FREES,)),
     _must("lifetime/rebuilt", "A graph that is computed anew from its leaves MUST be walkable, whatever was freed before.", MECHANICS, SECOND_TIME, needs=(Capability.FREES,)),
     _info("lifetime/nothing-saved", "A second backward call on a graph that saved nothing may raise or may give the right gradient.", MECHANICS, CONTROLS),
@@ -142,7 +142,7 @@ _RULES = (
     _must("modes/backward-anywhere", "A backward call under no_grad MUST do what it does outside.", NO_GRAD, BACKWARD, needs=(Capability.MODES,)),
     _must("modes/unrecorded-write", "A write under no_grad MUST change the value and leave its history as it was.", NO_GRAD, IN_PLACE, needs=(Capability.MODES, Capability.WRITES)),
     _must("modes/frozen-leaf", "A leaf that ceases to require grad MUST keep the gradient that it had, whatever backward call reaches it.", MECHANICS, needs=(Capability.SWITCHES,)),
-    _must("modes/switch-refused", "Switching off requires_grad of a value that is no leaf MUST raise.", MECHANICS, needs=(Capability.SWITCHES,)),
+    _must("modes/toggle-refused", "Switching off requires_grad of a value that is no leaf MUST raise.", MECHANICS, needs=(Capability.SWITCHES,)),
     # higher: gradients of gradients
     _must("higher/differentiable", "A gradient computed with create_graph MUST be differentiable, and its own gradients right.", BACKWARD, CONTROLS, needs=(Capability.CREATE_GRAPH,)),
     _must("higher/plain-raises", "A gradient computed without create_graph MUST have no history: a backward call on it raises.", BACKWARD, CONTROLS, needs=(Capability.NO_GRAD_CHECK, Capability.ASSIGNS)),
@@ -187,8 +187,8 @@ _RULES = (
     _must("errors/legal-returns", "A legal call MUST return.", BACKWARD, MECHANICS),
     _should("errors/refusal-keeps-gradients", "A call that is refused for its arguments SHOULD leave every gradient as it was.", AUTOGRAD_BACKWARD, needs=(Capability.IMPERATIVE,)),
     _should("errors/refusal-keeps-graph", "A call that is refused for its arguments SHOULD leave the graph walkable.", AUTOGRAD_BACKWARD),
-    _must("errors/not-torn", "After a backward call that failed on a freed graph each leaf MUST hold its old gradient or the complete new one.", MECHANICS, needs=(Capability.IMPERATIVE, Capability.FREES)),
-    _must("errors/goes-on", "After a call that failed, what it did not free MUST work as before.", MECHANICS, needs=(Capability.IMPERATIVE,)),
+    _must("errors/atomic", "After a backward call that failed on a freed graph each leaf MUST hold its old gradient or the complete new one.", MECHANICS, needs=(Capability.IMPERATIVE, Capability.FREES)),
+    _must("errors/recovers", "After a call that failed, what it did not free MUST work as before.", MECHANICS, needs=(Capability.IMPERATIVE,)),
     # memory: what is alive when
     _must("memory/freed", "A backward call that does not retain the graph MUST release what the part that it walks had saved, and nothing else.", BACKWARD, CONTROLS, needs=(Capability.COUNTS_SAVED, Capability.FREES)),
     _must("memory/retained", "A backward call that retains the graph MUST keep what the graph saved, and save nothing more unless it creates a graph.", BACKWARD, CONTROLS, needs=(Capability.COUNTS_SAVED, Capability.RETAIN)),
@@ -230,7 +230,7 @@ _RULES = (
     # sequences: everything at once
     _must("sequences/history", "What a program did before MUST affect a call only as the rules say.", MECHANICS),
     # documents: what the articles claim
-    _info("documents/claims", "What a framework does on the programs of the articles, which are judged by all other rules.", *ARTICLES),
+    _info("articles/claims", "What a framework does on the programs of the articles, which are judged by all other rules.", *ARTICLES),
 )  # fmt: skip
 
 RULES: dict[str, Rule] = {rule.slug: rule for rule in _RULES}

@@ -26,7 +26,7 @@ KNOWN = frozenset(OPS)
 TESTABLE = [claim for claim in CLAIMS if not claim.untestable]
 
 
-@rule("documents/claims")
+@rule("articles/claims")
 @pytest.mark.parametrize("claim", TESTABLE, ids=lambda claim: claim.key)
 def test_claim(check, claim: Claim):
     found: list[bool | None] = []
@@ -51,7 +51,7 @@ def test_claim(check, claim: Claim):
         pytest.skip(f"needs {', '.join(sorted(lacking))}")
 
 
-@rule("documents/claims")
+@rule("articles/claims")
 @pytest.mark.parametrize("name", DOCUMENTED)
 @given(data=st.data())
 def test_situation(check, name: str, data: st.DataObject):

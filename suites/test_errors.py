@@ -47,13 +47,13 @@ def test_refusal_keeps_graph(check, program: Program):
     check(program)
 
 
-@rule("errors/not-torn")
+@rule("errors/atomic")
 @given(program=errors.failing_walks())
 def test_not_torn(check, program: Program):
     check(program)
 
 
-@rule("errors/goes-on")
+@rule("errors/recovers")
 @given(program=errors.resumed())
 def test_goes_on(check, program: Program):
     check(program)

@@ -46,7 +46,7 @@ def test_retained_works(check, program: Program):
     check(program)
 
 
-@rule("lifetime/walked-only")
+@rule("lifetime/traversed-only")
 @given(program=lifetime.branches())
 def test_walked_only(check, program: Program):
     check(program)

@@ -64,7 +64,7 @@ def test_frozen_leaf(check, program: Program):
     check(program)
 
 
-@rule("modes/switch-refused")
+@rule("modes/toggle-refused")
 @given(program=modes.refused_switches())
 def test_switch_refused(check, program: Program):
     check(program)

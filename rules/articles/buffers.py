@@ -68,7 +68,7 @@ CLAIMS = (
         truth="Over the same graph, yes. A new forward pass makes a new one; parts of the old that were not walked "
         "are still good.",
         condition="the later pass walks what the earlier one walked, and something was saved there",
-        rules=("lifetime/same-root-raises", "lifetime/walked-only"),
+        rules=("lifetime/same-root-raises", "lifetime/traversed-only"),
         right=(case("x = leaf 3; y = exp x; backward y; backward y", Raises(4, FREED)),),
         wrong=(
             case("x = leaf 3; h = add x x; p = square h; q = sin h; backward p; backward q", Raises(6, FREED),

@@ -72,7 +72,7 @@ CLAIMS = (
         truth="It deletes what it walked: everything between the leaves and this root. Other branches of the same "
         "graph keep theirs.",
         condition="everything that saved something lies on the way from the root",
-        rules=("lifetime/default-frees", "lifetime/walked-only"),
+        rules=("lifetime/default-frees", "lifetime/traversed-only"),
         right=(case("x = leaf 3; y = square x; z = sin y; backward z", Saved(4, "none")),),
         wrong=(
             case("x = leaf 3; p = square x; q = exp x; backward p", Saved(4, "none"), note="q can still be walked"),
@@ -88,7 +88,7 @@ CLAIMS = (
         "And it does not help where an earlier pass's value is carried over.",
         condition="sufficient unless a value is carried over from an earlier pass; not necessary where the walks do "
         "not meet",
-        rules=("lifetime/walked-only", "lifetime/independent", "lifetime/freed-subgraph-raises"),
+        rules=("lifetime/traversed-only", "lifetime/independent", "lifetime/freed-subgraph-raises"),
         right=(
             case("w = leaf 3; y = square w; backward y; zero w; z = square w; backward z", Returns(3), Returns(6)),
         ),

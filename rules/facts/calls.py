@@ -103,7 +103,7 @@ LIFETIME = (
     fact(
         "R12",
         "A call frees what it walks, and no more.",
-        "lifetime/walked-only lifetime/freed-subgraph-raises",
+        "lifetime/traversed-only lifetime/freed-subgraph-raises",
         (f"{CHAIN}; g = grad b wrt h; backward h", RETURNS),
         (f"{CHAIN}; backward h; backward b", FREED),
     ),

@@ -19,7 +19,7 @@ HISTORY = (
     fact(
         "R35",
         "A value that is no leaf cannot cease to require grad.",
-        "modes/switch-refused",
+        "modes/toggle-refused",
         (f"{A}; b = exp a; requires b False", "not a leaf"),
     ),
     fact(
@@ -153,7 +153,7 @@ WRITES = (
     fact(
         "R50",
         "A call that fails on its way may have added to some leaves already.",
-        "errors/not-torn",
+        "errors/atomic",
         (
             "a = leaf 2; b = leaf 3; p = multiply a a; q = multiply b b; j = add p q; backward p; backward j",
             "graph freed",

@@ -88,7 +88,7 @@ class Staying(Holdings):
         if not isinstance(step, (Backward, Grad)):
             return None
         walked = raised.kind in ON_THE_WAY
-        rule = "errors/not-torn" if walked else "errors/refusal-keeps-gradients"
+        rule = "errors/atomic" if walked else "errors/refusal-keeps-gradients"
         for leaf, got in seen.gradients.items():
             held = self.tape.grads.get(leaf)
             if unchanged(held, got) or (walked and self._complete(step, leaf, held, got, expectation.traversal)):

@@ -41,7 +41,7 @@ def exercised(tape: TapeState, call: BackwardCall, traversal: Traversal, modes: 
     if modes and not is_recorded(modes):
         rules.append("modes/backward-anywhere")
     if tape.failed:
-        rules.append("errors/goes-on")
+        rules.append("errors/recovers")
     if tape.actions > 1:
         rules.append("sequences/history")
     if isinstance(call, Backward) and traversal.leaves:
@@ -199,7 +199,7 @@ def _lifetime(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list
         if any(_signature(tape, edge(root)) in signatures for root in call.roots if edge(root) in producer):
             rules.append("lifetime/rebuilt")
         elif _joined(tape, traversal, freed):
-            rules.append("lifetime/walked-only")
+            rules.append("lifetime/traversed-only")
         elif any(s in traversal.leaves for node in freed for s in node.args):
             rules.append("lifetime/independent")
     return rules

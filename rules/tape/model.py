@@ -94,7 +94,7 @@ class Tape(TapeState):
             if any(node.freed for node in (*traversal.nodes, *traversal.maybe_nodes)):
                 met.setdefault(Kind.GRAPH_FREED, "lifetime/nothing-saved")
             raises = {**({Kind.GRAPH_FREED: rules[0]} if rules else {}), **broken, **unused}
-            torn = ("errors/not-torn",) if traversal.must_accumulate else ()
+            torn = ("errors/atomic",) if traversal.must_accumulate else ()
             exercises = (*rules, *broken.values(), *unused.values(), *torn)
             return Expectation(None, {**met, **raises}, exercises, traversal)
         if any(node.freed for node in (*traversal.nodes, *traversal.maybe_nodes)):
@@ -243,7 +243,7 @@ class Tape(TapeState):
     def _why_returns(self, exercises: Sequence[str]) -> str:
         """The most specific of the rules by which a call must return."""
         specific = (
-            "errors/refusal-keeps-graph", "errors/goes-on", "recurrent/detached-state", "detach/keeps-source",
+            "errors/refusal-keeps-graph", "errors/recovers", "recurrent/detached-state", "detach/keeps-source",
             "writes/unsaved", "writes/recorded", "modes/", "functional/", "higher/", "lifetime/",
         )  # fmt: skip
         for prefix in specific:

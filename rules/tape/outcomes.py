@@ -71,7 +71,7 @@ def allowed(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
             return _cutting(tape, target)
         case SetRequiresGrad(target, on):
             if not on and not tape.reference.is_leaf(target):
-                return Expectation(None, {Kind.NOT_A_LEAF: "modes/switch-refused"}, ("modes/switch-refused",))
+                return Expectation(None, {Kind.NOT_A_LEAF: "modes/toggle-refused"}, ("modes/toggle-refused",))
             return Expectation(exercises=(LEGAL,))
         case RetainGrad(target):
             if not tape.reference.requires_grad[target]:

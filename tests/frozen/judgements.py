@@ -72,7 +72,7 @@ class Freezer:
             "written": digest(json.dumps(written)),
             "expected": expected,
             "exercised": dict(sorted(judgement.exercised.items())),
-            "unspecified": judgement.lost,
+            "unspecified": judgement.unspecified,
             "violation": violated(judgement.violation),
             **self._told(judgement.violation, lambda v: Broken(program, observation, v, framework)),
         }

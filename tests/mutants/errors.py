@@ -143,7 +143,7 @@ class RefusalFrees(Member):
 class TearsGradients(Member):
     """A call that fails on a freed graph has added half of something to each gradient."""
 
-    caught_by = ("errors/not-torn",)
+    caught_by = ("errors/atomic",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:
@@ -157,7 +157,7 @@ class TearsGradients(Member):
 class FailureClears(Member):
     """A call that fails on a freed graph leaves no gradients at all."""
 
-    caught_by = ("errors/not-torn",)
+    caught_by = ("errors/atomic",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:

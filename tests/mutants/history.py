@@ -53,7 +53,7 @@ class WrongFromTheThirdProgram(Combining):
 class WrongAfterFailures(Combining):
     """Once a call of a program has failed, contributions are doubled."""
 
-    caught_by = ("errors/goes-on", "sequences/history", "accumulation/adds")
+    caught_by = ("errors/recovers", "sequences/history", "accumulation/adds")
     longest = 12
     why_long = "a call that fails, the graph that makes it fail, and a call that is right"
 

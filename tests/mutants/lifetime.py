@@ -141,7 +141,7 @@ class RetainsOnce(Recording):
 class FreesEverything(Recording):
     """A call that frees its graph frees every graph of the process with it."""
 
-    caught_by = ("lifetime/independent", "lifetime/walked-only")
+    caught_by = ("lifetime/independent", "lifetime/traversed-only")
 
     def reset(self) -> None:
         super().reset()
@@ -158,7 +158,7 @@ class FreesEverything(Recording):
 class FreesWholeGraph(Recording):
     """A call that frees what it walked also frees all that was made from the same values: the branches beside it."""
 
-    caught_by = ("lifetime/walked-only",)
+    caught_by = ("lifetime/traversed-only",)
 
     def reset(self) -> None:
         super().reset()

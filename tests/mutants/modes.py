@@ -74,7 +74,7 @@ class NoGradLeaks(Leaking):
 class NoGradLeaksAfterErrors(Leaking):
     """A no_grad block that an error ends is never left."""
 
-    caught_by = ("modes/restored", "errors/goes-on", "gradients/requires-grad")
+    caught_by = ("modes/restored", "errors/recovers", "gradients/requires-grad")
 
     def leave(self, name: str, error: BaseException | None) -> None:
         self.leaked |= name == "no_grad" and error is not None
@@ -223,7 +223,7 @@ class FrozenCleared(Member):
 class SwitchesAnything(Member):
     """Switching off requires_grad of a value that is no leaf is accepted, and does nothing."""
 
-    caught_by = ("modes/switch-refused",)
+    caught_by = ("modes/toggle-refused",)
 
     def set_requires_grad(self, value: torch.Tensor, on: bool) -> None:
         if on or value.is_leaf:

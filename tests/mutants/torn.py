@@ -14,11 +14,11 @@ class NothingAfterAnError(Member):
     """After a call that failed every further call fails."""
 
     caught_by = (
-        "errors/goes-on",
+        "errors/recovers",
         "errors/refusal-keeps-graph",
         "lifetime/rebuilt",
         "lifetime/independent",
-        "lifetime/walked-only",
+        "lifetime/traversed-only",
         "errors/legal-returns",
     )
     longest = 12
@@ -42,7 +42,7 @@ class DoneTwiceAfterAnError(NothingAfterAnError):
     """After a call that failed the next one contributes twice."""
 
     caught_by = (
-        "errors/goes-on",
+        "errors/recovers",
         "errors/refusal-keeps-graph",
         "sequences/history",
         "accumulation/first",
@@ -62,7 +62,7 @@ class DoneTwiceAfterAnError(NothingAfterAnError):
 class TornAtTheFirst(Member):
     """A call that fails on a freed graph leaves the first leaf with half of what it would have contributed."""
 
-    caught_by = ("errors/not-torn",)
+    caught_by = ("errors/atomic",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:
@@ -79,8 +79,8 @@ class FailureFreesAll(Recording):
     """A call that fails on a freed graph frees every graph of the program."""
 
     caught_by = (
-        "errors/goes-on",
-        "lifetime/walked-only",
+        "errors/recovers",
+        "lifetime/traversed-only",
         "lifetime/independent",
         "lifetime/rebuilt",
         "lifetime/default-frees",

@@ -213,10 +213,10 @@ REFUSED_FIRST = "a = leaf [1, 2]; b = exp a; backward b"
 LEFT = [
     (TORN, "c", holds(None), None),
     (TORN, "c", holds(one(4)), None),
-    (TORN, "c", holds(one(2)), "errors/not-torn"),
+    (TORN, "c", holds(one(2)), "errors/atomic"),
     (TORN, "a", gradient(lambda g: 2 * g), None),
-    (TORN, "a", gradient(lambda g: 1.5 * g), "errors/not-torn"),
-    (TORN, "a", holds(None), "errors/not-torn"),
+    (TORN, "a", gradient(lambda g: 1.5 * g), "errors/atomic"),
+    (TORN, "a", holds(None), "errors/atomic"),
     (REFUSED, "a", gradient(lambda g: g), None),
     (REFUSED, "a", gradient(lambda g: 2 * g), "errors/refusal-keeps-gradients"),
     (REFUSED, "a", holds(None), "errors/refusal-keeps-gradients"),

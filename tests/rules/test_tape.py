@@ -156,7 +156,7 @@ RULES = [
     ("a = leaf 3; b = negative a; backward b; backward b", "graph freed", "lifetime/nothing-saved"),
     ("a = leaf 3; b = negative a; backward b; backward b", "returns", "errors/legal-returns"),
     ("a = leaf 3; b = exp a; backward b retain=True; backward b", "returns", "lifetime/retained-works"),
-    (f"{TWO}; backward p; backward q", "returns", "lifetime/walked-only"),
+    (f"{TWO}; backward p; backward q", "returns", "lifetime/traversed-only"),
     ("a = leaf 3; b = exp a; c = sin a; backward b; backward c", "returns", "lifetime/independent"),
     (f"{REBUILT}; backward c", "returns", "lifetime/rebuilt"),
     ("a = leaf [1, 2]; b = exp a; backward b; backward b with [1, 1]", "returns", "errors/refusal-keeps-graph"),
@@ -196,8 +196,8 @@ EXERCISES = [
     ("a = leaf 3; b = leaf 4 const; c = exp a; backward c", "gradients/op", "accumulation/constant"),
     ("a = leaf 3; b = exp a; d = detach b; c = multiply a d; backward c", "detach/blocks", "detach/keeps-source"),
     ("a = leaf 3; b = exp a; d = detach b; backward b", "detach/keeps-source", "detach/blocks"),
-    ("a = leaf 3; b = exp a; backward b; backward b", "lifetime/default-frees errors/not-torn", "accumulation/adds"),
-    ("a = leaf 3; b = exp a; backward b retain=False; backward b", "errors/not-torn", "lifetime/default-frees"),
+    ("a = leaf 3; b = exp a; backward b; backward b", "lifetime/default-frees errors/atomic", "accumulation/adds"),
+    ("a = leaf 3; b = exp a; backward b retain=False; backward b", "errors/atomic", "lifetime/default-frees"),
     ("a = leaf 3; zero a", "", "accumulation/zero-to-none accumulation/zero-to-zeros"),
 ]
 
