@@ -32,15 +32,15 @@ def frozen_members() -> list[tuple[str, tuple[str, ...]]]:
     ]
 
 
-def freeze(capture: Path, out: Path, share: tuple[int, int]) -> None:
+def freeze(capture: Path, out: Path, share: tuple[int, int], most: int = PROGRAMS) -> None:
     """Write what is said of the captured programs, a line each, a file for each framework."""
     out.mkdir(parents=True, exist_ok=True)
     programs = list(lines(capture))
     part, parts = share
     jobs: list[tuple[str, list[Any]]] = [("torch", programs[k::6]) for k in range(6)]
     for name, families in frozen_members():
-        near = [line for line in programs if line["suite"] in families][:PROGRAMS]
-        jobs.append((name, near + programs[:: max(1, len(programs) // PROGRAMS)]))
+        near = [line for line in programs if line["suite"] in families][:most]
+        jobs.append((name, near + programs[:: max(1, len(programs) // most)]))
     for number, (name, chosen) in enumerate(jobs):
         if number % parts != part:
             continue
@@ -91,11 +91,12 @@ def main() -> int:
     parser.add_argument("--compare", action="store_true")
     parser.add_argument("--part", default="0/1", help="which part of the work, as 0/2 and 1/2")
     parser.add_argument("--most", type=int, default=20, help="how many differences are shown")
+    parser.add_argument("--programs", type=int, default=PROGRAMS, help="how many for each faulty framework")
     given = parser.parse_args()
     if given.compare:
         return compare(given.first, given.second, given.most)
     part, _, parts = given.part.partition("/")
-    freeze(given.first, given.second, (int(part), int(parts)))
+    freeze(given.first, given.second, (int(part), int(parts)), given.programs)
     return 0
 
 

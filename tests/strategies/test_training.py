@@ -203,7 +203,7 @@ def test_what_a_mistake_changes(plan: Plan, changed: str):
     assert mistakes.outcome(wrong, right) == changed
     judgement = judged(seer.program())
     assert judgement.violation is None
-    assert not judgement.lost
+    assert not judgement.unspecified
 
 
 def test_the_table_is_the_same_each_time(tmp_path: Path):
@@ -230,7 +230,7 @@ def test_loops_are_judged_to_the_end_without_an_alarm(pattern: str):
         judgement = judged(program)
         violation = judgement.violation
         assert violation is None or any(is_known(e, program, violation) for e in listed), render(program)
-        lost += judgement.lost
+        lost += judgement.unspecified
     assert lost <= 1
 
 
@@ -275,4 +275,4 @@ def test_the_memory_of_a_gradient_that_was_replaced_may_be_used_again():
     text = "; ".join(re.sub(r"\b([bcd])\b", lambda m, n=n: f"{m[1]}{n + 1}", each) for n, each in enumerate(turns))
     judgement = judged(parse("a = leaf [1, 2, 3, 4]; " + text))
     assert judgement.violation is None
-    assert not judgement.lost
+    assert not judgement.unspecified
