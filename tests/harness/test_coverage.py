@@ -9,7 +9,8 @@ from autograd_conformance.harness.coverage import ACTIONS, Met, actions, from_js
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reports.coverage import meetings
 from autograd_conformance.reports.render import markdown
-from miniatures import COVERAGE, RARE, SOUND
+
+from tests.reports.miniatures import COVERAGE, RARE, SOUND
 
 
 def test_an_action_meets_what_stands_before_it():

@@ -19,7 +19,7 @@ from tests.mutants.generated import GENERATED, IDLE, KINDS, candidates
 from tests.mutants.kit import Member
 
 IMPORT = """
-import time, tests.mutants.kit, harness.known
+import time, tests.mutants.kit, autograd_conformance.harness.known
 began = time.process_time()
 from tests.mutants.generated import GENERATED
 print(time.process_time() - began)

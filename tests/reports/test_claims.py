@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from autograd_conformance.reports.claims import by_article, showing, standings
 from autograd_conformance.reports.render import articles, markdown
-from miniatures import CLAIM, CLAIMS, COSTLY, DEPARTING, SOUND, shown, unescaped
+
+from tests.reports.miniatures import CLAIM, CLAIMS, COSTLY, DEPARTING, SOUND, shown, unescaped
 
 REPORT = replace(SOUND, claims=CLAIMS)
 CODE = "b = a * a\nb.backward()\nb.backward()  # RuntimeError"

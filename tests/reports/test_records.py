@@ -24,7 +24,8 @@ from autograd_conformance.reports.records import (
 )
 from autograd_conformance.reports.stream import SCHEMA, Writer, load, read
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from miniatures import CLAIM, EVERY, FAILURE, FOOTER, HEADER, KNOWN, OP, PASSES, RAISES, RULES
+
+from tests.reports.miniatures import CLAIM, EVERY, FAILURE, FOOTER, HEADER, KNOWN, OP, PASSES, RAISES, RULES
 
 DIFFERS = replace(PASSES[0], verdict="known difference")
 EVERYWHERE = replace(KNOWN, op=None, link=None, seen=0)

@@ -9,7 +9,22 @@ from pathlib import Path
 import pytest
 from autograd_conformance.reports.records import encode
 from autograd_conformance.reports.stream import InvalidReport, parse, read
-from miniatures import CLAIM, CLAIMS, FAILURE, FOOTER, HEADER, KNOWN, OP, PASSES, RAISES, RULES, SOUND, lines, spoilt
+
+from tests.reports.miniatures import (
+    CLAIM,
+    CLAIMS,
+    FAILURE,
+    FOOTER,
+    HEADER,
+    KNOWN,
+    OP,
+    PASSES,
+    RAISES,
+    RULES,
+    SOUND,
+    lines,
+    spoilt,
+)
 
 INVALID = {
     "empty": (b"", "f: the file has no header: it holds no record at all"),

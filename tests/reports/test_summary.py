@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from autograd_conformance.reports.records import Report, Result, decode, encode
 from autograd_conformance.reports.summary import THRESHOLD, summarize
-from miniatures import AGAIN, CRASH, FAILURE, OP, PASSES, RAISES, RULES, SOUND, verdicts
+
+from tests.reports.miniatures import AGAIN, CRASH, FAILURE, OP, PASSES, RAISES, RULES, SOUND, verdicts
 
 
 def test_what_was_exercised_enough_without_failure_passes() -> None:
