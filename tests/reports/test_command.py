@@ -38,8 +38,8 @@ def test_the_command_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_the_command_refuses_an_invalid_file_with_one_message(tmp_path: Path) -> None:
     file = written(tmp_path / "r.jsonl", HEADER)
-    ran = subprocess.run([sys.executable, "-m", "autograd_conformance.reports", str(file)], capture_output=True, text=True, check=False,
-                         cwd=Path(__file__).parents[2])  # fmt: skip
+    command = [sys.executable, "-m", "autograd_conformance.reports", str(file)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (3, "")
     assert ran.stderr.splitlines() == [
         f"reports: {file}, line 1: the file ends without a footer: the run was cut off here"
