@@ -1,4 +1,4 @@
-"""What each rival does, as cases: one thing that it runs on a framework, and whether it complains about what it saw."""
+"""What each baseline does, as cases: one thing that it runs on a framework, and whether it complains of what it saw."""
 
 from __future__ import annotations
 
@@ -16,35 +16,37 @@ from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, Attrs, Leaf, Literal, Program
 
-from tests.baselines import opinfo, ours
-from tests.baselines.comparing import expectation, random_graphs
-from tests.baselines.faulty import OWN, before
+from tests.baselines import opinfo, suite
+from tests.baselines.fuzzers import expectation, random_graphs
+from tests.baselines.substitution import OWN, before
 
 Cases = Callable[[int, tuple[str, ...]], Iterator["Case"]]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that a rival runs: the ops that it touches, and whether it complains about a framework."""
+    """One thing that a baseline runs: the ops that it touches, and whether it complains about a framework."""
 
     ops: frozenset[str]
     complains: Callable[[TorchEager], bool]
 
 
 @dataclass(frozen=True)
-class Rival:
-    """A tool: what it is, its cases round by round, and what of a framework it can see: the adapter's `calls` that it
-    makes, whether it computes in float32 too, the relative error that it tells from rounding, how often it
-    differentiates.
-    """
+class Baseline:
+    """A tool that people use today."""
 
     name: str
     what: str
     cases: Cases
+    """Its cases, sweep by sweep."""
     calls: frozenset[str]
+    """The adapter's calls that it makes."""
     float32: bool
+    """Whether it computes in float32, too."""
     tolerance: float
+    """The relative error that it tells from rounding."""
     orders: int
+    """How often it differentiates."""
 
 
 # -- gradcheck and gradgradcheck over the catalogue --------------------------------------------------------------------
@@ -67,22 +69,22 @@ def _checking(program: Program, order: int) -> Callable[[TorchEager], bool]:
     (use,) = (step for step in program if isinstance(step, Apply))
     order_of = [ref.at for ref in use.args]
 
-    def complains(member: TorchEager) -> bool:
+    def complains(mutant: TorchEager) -> bool:
         def function(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            made = member.apply(use.op, [tensors[at] for at in order_of], use.attrs)
+            made = mutant.apply(use.op, [tensors[at] for at in order_of], use.attrs)
             return tuple(y for y in made if y.requires_grad or not torch.is_grad_enabled())
 
-        return _complains(member, order, function, [(leaf.value, leaf.requires_grad) for leaf in leaves])
+        return _complains(mutant, order, function, [(leaf.value, leaf.requires_grad) for leaf in leaves])
 
     return complains
 
 
 def _complains(
-    member: TorchEager, order: int, function: Callable[..., Any], leaves: list[tuple[Literal, bool]]
+    mutant: TorchEager, order: int, function: Callable[..., Any], leaves: list[tuple[Literal, bool]]
 ) -> bool:
     torch.manual_seed(0)
-    with before(member), warnings.catch_warnings(action="ignore"):
-        given = tuple(member.leaf(literal(value), requires) for value, requires in leaves)
+    with before(mutant), warnings.catch_warnings(action="ignore"):
+        given = tuple(mutant.leaf(literal(value), requires) for value, requires in leaves)
         try:
             return not CHECKS[order](function, given, raise_exception=True)
         except Exception:  # it complains by raising, and what the framework raises is seen
@@ -101,14 +103,14 @@ def _samples(number: int, ops: tuple[str, ...]) -> Iterator[Case]:
 
 
 def _sampled(op: str, sample: opinfo.Sample, order: int) -> Callable[[TorchEager], bool]:
-    def complains(member: TorchEager) -> bool:
+    def complains(mutant: TorchEager) -> bool:
         attrs: Attrs = ((OWN, sample.function),)  # type: ignore[assignment]
         torch.manual_seed(0)
-        with before(member), warnings.catch_warnings(action="ignore"):
-            given = tuple(member.leaf(_array(x), x.requires_grad) for x in sample.tensors)
+        with before(mutant), warnings.catch_warnings(action="ignore"):
+            given = tuple(mutant.leaf(_array(x), x.requires_grad) for x in sample.tensors)
 
             def function(*tensors: torch.Tensor) -> Any:
-                return sample.output(member.apply(op, list(tensors), attrs))
+                return sample.output(mutant.apply(op, list(tensors), attrs))
 
             try:
                 return not CHECKS[order](
@@ -145,7 +147,7 @@ def _graphs(number: int, ops: tuple[str, ...]) -> Iterator[Case]:
 
 
 def _ours(number: int, ops: tuple[str, ...]) -> Iterator[Case]:
-    for touched, complains in ours.cases(number, ops):
+    for touched, complains in suite.cases(number, ops):
         yield Case(touched, complains)
 
 
@@ -154,32 +156,32 @@ ALL = frozenset(name for name in dir(TorchEager) if not name.startswith("__"))
 
 OURS = "this suite"
 
-RIVALS: dict[str, Rival] = {
-    rival.name: rival
-    for rival in (
-        Rival(
+BASELINES: dict[str, Baseline] = {
+    baseline.name: baseline
+    for baseline in (
+        Baseline(
             "gradcheck", "`torch.autograd.gradcheck` with its defaults on each op with sample inputs of the catalogue",
             _gradchecks(1), frozenset({"leaf", "apply", "grad"}), False, 1e-3, 1,
         ),
-        Rival(
+        Baseline(
             "gradgradcheck", "`torch.autograd.gradgradcheck` with its defaults on the same inputs",
             _gradchecks(2), frozenset({"leaf", "apply", "grad"}), False, 1e-3, 2,
         ),
-        Rival(
+        Baseline(
             "OpInfo", "gradcheck and gradgradcheck as PyTorch's tests call them, on the samples that its OpInfo"
             " database has for the catalogue's ops",
             _samples, frozenset({"leaf", "apply", "grad"}), False, 1e-3, 2,
         ),
-        Rival(
+        Baseline(
             "one-call fuzzer", "one op on random inputs, its gradient compared with the reference's to a relative 1e-3",
             _one_call, RUN, True, LOOSE, 1,
         ),
-        Rival(
+        Baseline(
             "graph fuzzer", "a random graph and one backward call, its gradients compared with the reference's to a"
             " relative 1e-3",
             _graphs, RUN, True, LOOSE, 1,
         ),
-        Rival(OURS, "one program per op and two per test of the suites, in turn", _ours, ALL, True, 0.0, 3),
+        Baseline(OURS, "one program per op and two per test of the suites, in turn", _ours, ALL, True, 0.0, 3),
     )
 }  # fmt: skip
 

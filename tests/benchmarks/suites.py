@@ -15,7 +15,7 @@ from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.strategies.building.draft import Undrawable
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from tests.mutants.hunting import Probing, tests
+from tests.mutants.probes import Probe, tests
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,13 @@ class _Timed(Check):
 def suite_speeds(session: Session, examples: int, start: int) -> Iterator[tuple[str, Speed]]:
     """The speed of each suite, `examples` programs of each of its tests."""
     programs, seconds, checking = Counter[str](), Counter[str](), Counter[str]()
-    for name, (rule, probing) in tests().items():
-        suite = name.partition("/")[0]
-        if not RULES[rule].needs <= session.claims:
+    for probe in tests():
+        suite = probe.name.partition("/")[0]
+        if not RULES[probe.rule].needs <= session.claims:
             continue
         check = _Timed(session.framework, session.claims, known=known("torch"))
         began = time.perf_counter()
-        _run(probing, check, examples, start)
+        _run(probe, check, examples, start)
         seconds[suite] += time.perf_counter() - began  # type: ignore[assignment]
         checking[suite] += check.spent  # type: ignore[assignment]
         programs[suite] += check.programs
@@ -64,15 +64,15 @@ def suite_speeds(session: Session, examples: int, start: int) -> Iterator[tuple[
         yield suite, Speed(programs[suite], seconds[suite], checking[suite])
 
 
-def _run(probing: Probing, check: Check, examples: int, start: int) -> None:
+def _run(probe: Probe, check: Check, examples: int, start: int) -> None:
     @seed(start)
     @settings(
         max_examples=examples, deadline=None, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
-    @given(**probing.strategies)
+    @given(**probe.strategies)
     def body(**drawn: Any) -> None:
-        probing.body(check, **drawn)
+        probe.body(check, **drawn)
 
     try:
         body()

@@ -16,7 +16,7 @@ from typing import Any
 from autograd_conformance.reports.renamed import RENAMED
 
 from tests.frozen.judgements import Freezer, lines
-from tests.mutants import FAMILIES, members_of
+from tests.mutants import FAMILIES, mutants_of
 
 EACH = 2
 """How many faulty frameworks of each family are frozen."""
@@ -24,11 +24,11 @@ PROGRAMS = 400
 """On how many programs each of them is."""
 
 
-def frozen_members() -> list[tuple[str, tuple[str, ...]]]:
+def frozen_mutants() -> list[tuple[str, tuple[str, ...]]]:
     """Faulty frameworks, with the families of the rules that name them."""
-    chosen = [m for family in FAMILIES for m in [m for m in members_of(family) if not m.flaky][:EACH]]
+    chosen = [m for family in FAMILIES for m in [m for m in mutants_of(family) if not m.flaky][:EACH]]
     return [
-        (f"{m.__module__}:{m.__name__}", tuple(dict.fromkeys(r.partition("/")[0] for r in m.caught_by))) for m in chosen
+        (f"{m.__module__}:{m.__name__}", tuple(dict.fromkeys(r.partition("/")[0] for r in m.killed_by))) for m in chosen
     ]
 
 
@@ -38,7 +38,7 @@ def freeze(capture: Path, out: Path, share: tuple[int, int], most: int = PROGRAM
     programs = list(lines(capture))
     part, parts = share
     jobs: list[tuple[str, list[Any]]] = [("torch", programs[k::6]) for k in range(6)]
-    for name, families in frozen_members():
+    for name, families in frozen_mutants():
         near = [line for line in programs if line["suite"] in families][:most]
         jobs.append((name, near + programs[:: max(1, len(programs) // most)]))
     for number, (name, chosen) in enumerate(jobs):

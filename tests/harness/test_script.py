@@ -19,7 +19,7 @@ from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.programs.text import names, parse
 from autograd_conformance.rules.judge.violation import Violation
 
-from tests.mutants.liars import broken
+from tests.mutants.printed import broken
 
 TORCH = Torch()
 A = "a = leaf [1, 2]; b = square a; s = sum b dim=(0,) keepdim=False"
@@ -109,7 +109,7 @@ def test_steps_of_one_optimizer():
     assert lines[0].startswith("a is       tensor([")
 
 
-# -- scripts of frameworks that lie in source code ---------------------------------------------------------------------
+# -- scripts of frameworks whose fault is source code --------------------------------------------------------------------
 
 
 class Unnoticed(Torch):

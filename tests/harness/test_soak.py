@@ -57,7 +57,7 @@ def test_failures_are_kept_and_told(tmp_path: Path, capsys):
     tests = ["suites/test_accumulation.py", "--hypothesis-profile=quick", "-k", "test_adds"]
     assert main(["--folder", str(tmp_path), *framework, "--programs", "1", "--workers", "0", "--", *tests]) == 1
     (run,) = ledger(tmp_path)
-    assert run.framework == "zoo/overwrites"
+    assert run.framework == "mutants/overwrites"
     assert any(failure.startswith("accumulation/adds in ") for failure in run.failures)
     assert "accumulation/adds" in capsys.readouterr().out
 

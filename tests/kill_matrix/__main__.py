@@ -1,8 +1,9 @@
-"""`python -m tests.kill_matrix [--jobs 2] [--sample N]`: hunts the zoo, races the rivals, and writes what came of it.
+"""`python -m tests.kill_matrix [--jobs 2] [--sample N]`: kills the mutants, compares with the baselines, and writes
+what came of it.
 
 Results are JSON lines in a folder of the commit under `.cache/matrix`; what is there already is not run again. The
 whole run writes `docs/results/matrix.md` and the README's table. A sample prints the short table alone, for a first
-look or a check of every change, and fails where a member of it was not caught that does not lie in some places only.
+look or a check of every change, and fails where a mutant of it survived whose fault does not show in some places only.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from tests.kill_matrix import page
 from tests.kill_matrix.rows import FOLDER, ROOT, append, commit
 from tests.kill_matrix.settings import SURE
 from tests.kill_matrix.summary import Whole
-from tests.kill_matrix.working import read, run, tasks
+from tests.kill_matrix.work import read, run, tasks
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.kill_matrix", description=__doc__)
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
-    parser.add_argument("--sample", type=int, metavar="N", help="N members made by hand and 2 N generated, no pages")
-    parser.add_argument("--only", choices=("hunts", "races"), help="only one half of the work; no pages")
+    parser.add_argument("--sample", type=int, metavar="N", help="N mutants made by hand and 2 N generated, no pages")
+    parser.add_argument("--only", choices=("kills", "comparisons"), help="only one half of the work; no pages")
     parser.add_argument("--revision", help="go on with the results of this revision (default: what is checked out)")
     options = parser.parse_args()
     revision = options.revision or commit()
@@ -34,9 +35,9 @@ def main() -> int:
     done = read(folder)
     left = tasks(options.sample, done)
     if options.only:
-        left = [task for task in left if (task.rival is None) == (options.only == "hunts")]
+        left = [task for task in left if (task.baseline is None) == (options.only == "kills")]
     run(left, options.jobs, folder)
-    if not (options.sample or options.only or done.rows or done.laps):
+    if not (options.sample or options.only or done.rows or done.rounds):
         whole = Whole(round(time.perf_counter() - began), options.jobs)
         append(folder / "whole.jsonl", {"record": "whole", **asdict(whole)})
     results, console = read(folder), Console(width=150, highlight=False)
@@ -46,10 +47,10 @@ def main() -> int:
         for path, text in page.pages(results, revision).items():
             path.write_text(text, encoding="utf-8")
             console.print(f"wrote {path.relative_to(ROOT)}")
-    lost = [row for row in results.rows if not row.killed]
-    if lost:
-        console.print(f"not killed: {', '.join(row.member for row in lost)}")
-    return int(options.sample is not None and any(not row.generated or row.group in SURE for row in lost))
+    survivors = [row for row in results.rows if not row.killed]
+    if survivors:
+        console.print(f"survived: {', '.join(row.mutant for row in survivors)}")
+    return int(options.sample is not None and any(not row.generated or row.group in SURE for row in survivors))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from tests.kill_matrix import summary
 from tests.kill_matrix.rows import ROOT, Row
-from tests.kill_matrix.settings import BELOW, OTHERS, RACED, RACED_BY_HAND
+from tests.kill_matrix.settings import BELOW, COMPARED, COMPARED_BY_HAND, OTHERS
 from tests.kill_matrix.summary import Results
 
 PAGE, README = ROOT / "docs" / "results" / "matrix.md", ROOT / "README.md"
@@ -47,21 +47,21 @@ def _template(name: str, results: Results, revision: str) -> str:
         rows=results.by_hand,
         families=families,
         kinds=kinds,
-        lies={kind: row.lie.format(op="the op") for kind, row in _kinds().items()},
-        idle=_idle(),
+        faults={kind: row.fault.format(op="the op") for kind, row in _kinds().items()},
+        equivalent=_equivalent(),
         all_families=summary.total(families, results.by_hand),
         all_kinds=summary.total(kinds, results.generated),
         killers=summary.killers(results.rows),
         excused={entry.rule for entry in known("torch")},
         long=summary.long(results.rows, _why_long),
-        lost=[row for row in results.rows if not row.killed],
+        survivors=[row for row in results.rows if not row.killed],
         misnamed=[row for row in results.rows if row.mine.killed and not row.right],
         elsewhere=[row for row in results.rows if row.killed and not row.mine.killed],
-        entrants=summary.entrants(results),
+        scores=summary.scores(results),
         whole=results.whole,
         others=OTHERS,
         below=BELOW,
-        raced=(RACED, RACED_BY_HAND),
+        compared=(COMPARED, COMPARED_BY_HAND),
     )  # fmt: skip
     return text.rstrip() + "\n"
 
@@ -77,20 +77,20 @@ def _kind_order(kind: str) -> int:
 
 
 def _why_long(row: Row) -> str:
-    from tests.mutants import ZOO
+    from tests.mutants import MUTANTS
 
     if not row.generated:
-        return ZOO[row.member].why_long
+        return MUTANTS[row.mutant].why_long
     if row.group == "bent":
         return "a second derivative takes a leaf, its gradient and a second call for each operand"
     return "each operand of the op is a line"
 
 
-def _idle() -> dict[str, int]:
+def _equivalent() -> dict[str, int]:
+    from tests.mutants.equivalent import OPS_OF
     from tests.mutants.generated import candidates
-    from tests.mutants.idle import OPS_OF
 
-    return {"tried": len(candidates()), "idle": sum(len(ops.split()) for ops in OPS_OF.values())}
+    return {"tried": len(candidates()), "equivalent": sum(len(ops.split()) for ops in OPS_OF.values())}
 
 
 def _environment() -> Environment:

@@ -1,4 +1,4 @@
-"""What is written down of one member: a row of the matrix, with a cell for each family of rules that was tried."""
+"""What is written down of one mutant: a row of the matrix, with a cell for each family of rules that was tried."""
 
 from __future__ import annotations
 
@@ -15,41 +15,44 @@ FOLDER = ROOT / ".cache" / "matrix"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One family's tests on one member. `programs` is how many ran, up to and with the one that killed; `seconds` is
-    CPU time, shrinking included where `size`, the length of the shrunk program, was asked for. `tests` are the rules
-    whose own tests fail on the member, tried in its own family alone; `later` says of a generated member that a quick
-    run's programs did not kill whether those of a standard run do.
-    """
+    """One family's tests on one mutant."""
 
     killed: bool
     programs: int
+    """How many ran, up to and with the one that killed."""
     seconds: float
+    """CPU time, shrinking included where the shrunk program's length was asked for."""
     test: str | None = None
     rule: str | None = None
     op: str | None = None
     dtype: str | None = None
     size: int | None = None
+    """The length of the shrunk program."""
     tests: tuple[str, ...] = ()
+    """The rules whose own tests fail on the mutant, tried in its own family alone."""
     later: bool | None = None
+    """Of a generated mutant that survived a quick run's programs: whether those of a standard run kill it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A member: `group` is its module or its kind of generated lie, `op` the op that a generated one lies about, `own`
-    the family that it is about, `expected` the rules of which one has to name it, `cells` what each family did.
-    """
+    """A mutant, and what each family did with it."""
 
-    member: str
+    mutant: str
     generated: bool
     group: str
+    """Its module, or the kind of its generated fault."""
     op: str | None
+    """The op that a generated one's fault is in."""
     own: str
+    """The family that its fault is about."""
     expected: tuple[str, ...]
+    """The rules of which one has to name it."""
     cells: dict[str, Cell]
 
     @property
     def killed(self) -> bool:
-        """Whether any family caught it."""
+        """Whether any family killed it."""
         return any(cell.killed for cell in self.cells.values())
 
     @property
@@ -59,7 +62,7 @@ class Row:
 
     @property
     def right(self) -> bool:
-        """Whether its own family caught it by a rule that has to name it, and by the op if it is about one."""
+        """Whether its own family killed it by a rule that has to name it, and by the op if it is about one."""
         return self.mine.rule in self.expected and self.op in (None, self.mine.op)
 
 
@@ -99,5 +102,5 @@ def decode(record: dict[str, Any]) -> Row:
     """The row of a record."""
     found = record["cells"].items()
     cells = {family: Cell(**{**cell, "tests": tuple(cell.get("tests", ()))}) for family, cell in found}
-    given = {key: record[key] for key in ("member", "generated", "group", "op", "own")}
+    given = {key: record[key] for key in ("mutant", "generated", "group", "op", "own")}
     return Row(**given, expected=tuple(record["expected"]), cells=cells)

@@ -1,4 +1,4 @@
-"""What the results come to: families and kinds with what they killed, the rules that kill nothing, the rivals."""
+"""What the results come to: families and kinds with what they killed, the rules that kill nothing, the baselines."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from tests.kill_matrix.rows import Row
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """A rival's lap on PyTorch itself: its cases, their CPU seconds, how many complained about PyTorch, and the ops of
-    those that ran one op; `seconds` is what making the lap cost in all.
-    """
+class RoundFigures:
+    """A baseline's round on PyTorch itself."""
 
-    rival: str
+    baseline: str
     what: str
     cases: int
     cost: float
+    """CPU seconds of its cases."""
     alarms: int
+    """How many cases complained about PyTorch."""
     ops: list[str]
+    """The ops of those that ran one op."""
     seconds: float
+    """What making the round cost in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,41 +40,45 @@ class Whole:
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that was found out: rows of the matrix, what each rival did with each member, and what it took."""
+    """Everything that was found out: rows of the matrix, what each baseline did with each mutant, and what it took."""
 
     rows: tuple[Row, ...]
     finds_by_name: dict[tuple[str, str], dict[str, Any]]
-    laps: dict[str, Round]
+    rounds: dict[str, RoundFigures]
     whole: Whole | None = None
 
     @cached_property
     def by_hand(self) -> list[Row]:
-        """The rows of members that were made by hand."""
+        """The rows of mutants that were made by hand."""
         return [row for row in self.rows if not row.generated]
 
     @cached_property
     def generated(self) -> list[Row]:
-        """The rows of generated members."""
+        """The rows of generated mutants."""
         return [row for row in self.rows if row.generated]
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Members of one family or one kind: how many there are, how many were killed at all, by their own family's tests,
-    and there by a rule that has to name them; medians of the programs until the first kill and of the shrunk program's
-    size; the CPU seconds of all; how many members of other families this family kills, or of a kind, another family.
-    """
+    """The mutants of one family or one kind."""
 
     name: str
-    members: int
+    mutants: int
     killed: int
     own: int
+    """How many were killed by their own family's tests."""
     right: int
+    """How many were killed there by a rule that has to name them."""
     programs: float | None
+    """The median of the programs until the first kill."""
     size: float | None
+    """The median length of the shrunk program."""
     seconds: float
+    """The CPU seconds of all."""
     others: int
+    """How many mutants of other families this family kills; of a kind, another family."""
     shown: int
+    """Of how many."""
 
     @property
     def beyond(self) -> str:
@@ -81,7 +87,7 @@ class Group:
 
 
 def families(rows: Sequence[Row]) -> list[Group]:
-    """A group for each family that members are about, or that kills any."""
+    """A group for each family that mutants are about, or that kills any."""
     names = dict.fromkeys(rule.family for rule in RULES.values())
     tried = {family for row in rows for family, cell in row.cells.items() if cell.programs}
     return [
@@ -95,7 +101,7 @@ def _elsewhere(name: str, rows: Sequence[Row]) -> tuple[int, int]:
 
 
 def kinds(rows: Sequence[Row], sort: Callable[[str], int]) -> list[Group]:
-    """A group for each kind of generated lie."""
+    """A group for each kind of generated fault."""
     names = sorted({row.group for row in rows}, key=sort)
     return [_kind(name, [row for row in rows if row.group == name]) for name in names]
 
@@ -134,7 +140,7 @@ def _median(values: Iterable[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Killer:
-    """A rule: of how many members it is named as the one that is broken, and on how many its own tests fail, tried in
+    """A rule: of how many mutants it is named as the one that is broken, and on how many its own tests fail, tried in
     their own families alone.
     """
 
@@ -153,10 +159,10 @@ def killers(rows: Sequence[Row]) -> list[Killer]:
 
 @dataclass(frozen=True, slots=True)
 class Long:
-    """Members whose shrunk programs have more than ten instructions, for one reason."""
+    """Mutants whose shrunk programs have more than ten instructions, for one reason."""
 
     why: str
-    members: list[tuple[str, int]]
+    mutants: list[tuple[str, int]]
 
 
 TEN = 10
@@ -164,58 +170,57 @@ TEN = 10
 
 
 def long(rows: Sequence[Row], why: Callable[[Row], str]) -> list[Long]:
-    """The members whose shrunk programs are long, by the reason."""
+    """The mutants whose shrunk programs are long, by the reason."""
     found: dict[str, list[tuple[str, int]]] = {}
     for row in rows:
         if row.mine.size is not None and row.mine.size > TEN:
-            found.setdefault(why(row), []).append((row.member, row.mine.size))
-    return [Long(reason, sorted(members)) for reason, members in found.items()]
+            found.setdefault(why(row), []).append((row.mutant, row.mine.size))
+    return [Long(reason, sorted(mutants)) for reason, mutants in found.items()]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What a rival came to on one sort of members: how many it was shown, could see in principle, and found; the CPU
-    seconds that its cases cost on all that it could see, and for each that it found.
-    """
+class Score:
+    """What a baseline came to on one sort of mutants."""
 
-    members: int
+    mutants: int
+    """How many it was shown."""
     could: int
+    """How many it could see in principle."""
     found: int
     seconds: float
+    """The CPU seconds that its cases cost on all that it could see."""
 
     @property
     def each(self) -> float | None:
-        """CPU seconds for each member that was found."""
+        """CPU seconds for each mutant that was found."""
         return self.seconds / self.found if self.found else None
 
 
 @dataclass(frozen=True, slots=True)
-class Entrant:
-    """A rival with its standings on generated members and on those made by hand."""
+class BaselineScore:
+    """A baseline with its scores on generated mutants and on those made by hand."""
 
-    lap: Round
-    generated: Standing
-    by_hand: Standing
+    round: RoundFigures
+    generated: Score
+    by_hand: Score
     missed: dict[str, int]
 
 
-def entrants(results: Results) -> list[Entrant]:
-    """Every rival that raced."""
-    hand = {row.member for row in results.by_hand}
-    group_of = {row.member: row.group for row in results.rows}
+def scores(results: Results) -> list[BaselineScore]:
+    """Every baseline that was compared."""
+    hand = {row.mutant for row in results.by_hand}
+    group_of = {row.mutant: row.group for row in results.rows}
     found = []
-    for name, made in results.laps.items():
-        finds = [find for (rival, _), find in results.finds_by_name.items() if rival == name]
-        generated = [find for find in finds if find["member"] not in hand]
-        lost = [group_of.get(find["member"], "?") for find in generated if not find["found"]]
+    for name, made in results.rounds.items():
+        finds = [find for (baseline, _), find in results.finds_by_name.items() if baseline == name]
+        generated = [find for find in finds if find["mutant"] not in hand]
+        lost = [group_of.get(find["mutant"], "?") for find in generated if not find["found"]]
         missed = {kind: lost.count(kind) for kind in sorted(set(lost))}
-        by_hand = _standing([find for find in finds if find["member"] in hand])
-        found.append(Entrant(made, _standing(generated), by_hand, missed))
+        by_hand = _score([find for find in finds if find["mutant"] in hand])
+        found.append(BaselineScore(made, _score(generated), by_hand, missed))
     return found
 
 
-def _standing(finds: Sequence[dict[str, Any]]) -> Standing:
+def _score(finds: Sequence[dict[str, Any]]) -> Score:
     could = [find for find in finds if find["could"]]
-    return Standing(
-        len(finds), len(could), sum(find["found"] for find in could), sum(find["seconds"] for find in could)
-    )
+    return Score(len(finds), len(could), sum(find["found"] for find in could), sum(find["seconds"] for find in could))

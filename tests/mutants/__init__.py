@@ -1,7 +1,7 @@
-"""The zoo: faulty frameworks, each of which tells one lie. What the suite is worth is how many of them it catches.
+"""Mutants: faulty frameworks with one fault each. What the suite is worth is how many of them it kills.
 
-Every member is an ordinary framework under test (`pytest --framework tests.mutants.accumulation:Overwrites`). Adding
-one means a class of a few lines with a docstring that says exactly how it lies, and the rules of which one has to
+A mutant is an ordinary framework under test (`pytest --framework tests.mutants.accumulation:Overwrites`). Adding
+one means a class of a few lines with a docstring that says exactly what its fault is, and the rules of which one has to
 name it.
 """
 
@@ -11,41 +11,41 @@ from types import ModuleType
 
 from tests.mutants import (
     accumulation,
-    chance,
+    atomicity,
     derivatives,
-    detaching,
+    detach,
     errors,
     functional,
+    gradient_objects,
     graphs,
     higher,
     history,
-    holding,
     hooks,
     lifetime,
     memory,
     modes,
     optimizers,
+    random_ops,
     recurrent,
     relations,
     stateful,
-    torn,
     training,
     views,
     writes,
 )
-from tests.mutants.kit import Member
+from tests.mutants.mutant import Mutant
 
 FAMILIES: tuple[ModuleType, ...] = (
-    accumulation, holding, lifetime, graphs, derivatives, higher, detaching, errors, torn, stateful, writes, views,
-    modes, functional, hooks, memory, relations, history, optimizers, recurrent, chance, training,
+    accumulation, gradient_objects, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful, writes,
+    views, modes, functional, hooks, memory, relations, history, optimizers, recurrent, random_ops, training,
 )  # fmt: skip
 
 
-def members_of(module: ModuleType) -> list[type[Member]]:
-    """The members of a family."""
+def mutants_of(module: ModuleType) -> list[type[Mutant]]:
+    """The mutants of a family."""
     made_here = (c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__)
-    return [c for c in made_here if issubclass(c, Member) and c.caught_by]
+    return [c for c in made_here if issubclass(c, Mutant) and c.killed_by]
 
 
-ZOO: dict[str, type[Member]] = {member.name: member for module in FAMILIES for member in members_of(module)}
-"""Every member by its name."""
+MUTANTS: dict[str, type[Mutant]] = {mutant.name: mutant for module in FAMILIES for mutant in mutants_of(module)}
+"""Every mutant by its name."""

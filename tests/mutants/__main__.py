@@ -1,4 +1,4 @@
-"""`python -m tests.mutants [NAME ...]`: hunts each member and prints what it took to catch it."""
+"""`python -m tests.mutants [NAME ...]`: tries to kill each mutant and prints what it took."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from tests.mutants import ZOO
-from tests.mutants.hunting import Catch, hunt
-from tests.mutants.kit import Member
+from tests.mutants import MUTANTS
+from tests.mutants.kill import Kill, kill
+from tests.mutants.mutant import Mutant
 
-COLUMNS = ("member", "caught by", "test", "programs", "instructions", "seconds")
+COLUMNS = ("mutant", "killed by", "test", "programs", "instructions", "seconds")
 
 
 def main(names: list[str]) -> int:
-    """Hunt the members of these names (all where there are none); 1 if one was not caught as it should be."""
+    """Try to kill the mutants of these names (all where there are none); 1 if one was not killed as it should be."""
     console = Console(width=150, highlight=False)
-    members = {name: ZOO[name] for name in names or ZOO}
-    caught: dict[str, Catch | None] = {}
-    for name, member in track(members.items(), "hunting", console=Console(stderr=True), transient=True):
-        caught[name] = hunt(member)
+    mutants = {name: MUTANTS[name] for name in names or MUTANTS}
+    killed: dict[str, Kill | None] = {}
+    for name, mutant in track(mutants.items(), "killing", console=Console(stderr=True), transient=True):
+        killed[name] = kill(mutant)
     table = Table(*COLUMNS, box=None)
-    for name, catch in caught.items():
-        table.add_row(name.removeprefix("zoo/"), *_cells(catch, members[name].caught_by))
+    for name, found in killed.items():
+        table.add_row(name.removeprefix("mutants/"), *_cells(found, mutants[name].killed_by))
     console.print(table)
-    sizes = [len(catch.program) for catch in caught.values() if catch]
+    sizes = [len(found.program) for found in killed.values() if found]
     middle, most = (statistics.median(sizes), max(sizes)) if sizes else (0, 0)
-    console.print(f"{len(sizes)} of {len(caught)} caught; instructions: median {middle:g}, most {most}")
-    odd = {name: catch for name, catch in caught.items() if not _as_expected(catch, members[name])}
-    for name, catch in odd.items():
-        console.print(f"\n{name}: {members[name].lie}", style="bold")
-        said = f"{catch.rule}, {catch.violation.observed}\n{catch.text}" if catch else "not caught"
+    console.print(f"{len(sizes)} of {len(killed)} killed; instructions: median {middle:g}, most {most}")
+    odd = {name: found for name, found in killed.items() if not _as_expected(found, mutants[name])}
+    for name, found in odd.items():
+        console.print(f"\n{name}: {mutants[name].fault}", style="bold")
+        said = f"{found.rule}, {found.violation.observed}\n{found.text}" if found else "not killed"
         console.print(said, markup=False)
     return 1 if odd else 0
 
 
-def _as_expected(catch: Catch | None, member: type[Member]) -> bool:
-    return catch is not None and catch.rule in member.caught_by and len(catch.program) <= member.longest
+def _as_expected(found: Kill | None, mutant: type[Mutant]) -> bool:
+    return found is not None and found.rule in mutant.killed_by and len(found.program) <= mutant.longest
 
 
-def _cells(catch: Catch | None, expected: tuple[str, ...]) -> list[str]:
-    if catch is None:
-        return ["[red]not caught", "", "", "", ""]
-    rule = catch.rule if catch.rule in expected else f"[yellow]{catch.rule}"
-    flaky = " (flaky)" if catch.flaky else ""
-    test = catch.test.replace("[", r"\[")
-    return [rule + flaky, test, f"{catch.programs}", f"{len(catch.program)}", f"{catch.seconds:.1f}"]
+def _cells(found: Kill | None, expected: tuple[str, ...]) -> list[str]:
+    if found is None:
+        return ["[red]not killed", "", "", "", ""]
+    rule = found.rule if found.rule in expected else f"[yellow]{found.rule}"
+    flaky = " (flaky)" if found.flaky else ""
+    test = found.test.replace("[", r"\[")
+    return [rule + flaky, test, f"{found.programs}", f"{len(found.program)}", f"{found.seconds:.1f}"]
 
 
 if __name__ == "__main__":

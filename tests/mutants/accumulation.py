@@ -1,4 +1,4 @@
-"""Members that lie about what a leaf holds: after one call, after several, after clearing."""
+"""Mutants whose fault concerns what a leaf holds: after one call, after several, after clearing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from tests.mutants.kit import Combining, Given, Member
+from tests.mutants.mutant import Combining, Given, Mutant
 
 ReadGrad: TypeAlias = torch.Tensor | None
 
@@ -15,7 +15,7 @@ ReadGrad: TypeAlias = torch.Tensor | None
 class Overwrites(Combining):
     """A backward call replaces the gradient that a leaf holds."""
 
-    caught_by = ("accumulation/adds",)
+    killed_by = ("accumulation/adds",)
 
     def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         return old if new is None else new
@@ -24,7 +24,7 @@ class Overwrites(Combining):
 class KeepsFirst(Combining):
     """A leaf that holds a gradient ignores every later contribution."""
 
-    caught_by = ("accumulation/adds",)
+    killed_by = ("accumulation/adds",)
 
     def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         return new if old is None else old
@@ -33,7 +33,7 @@ class KeepsFirst(Combining):
 class AddsTwice(Combining):
     """Every contribution is added twice, the first one too."""
 
-    caught_by = ("accumulation/first", "accumulation/adds")
+    killed_by = ("accumulation/first", "accumulation/adds")
 
     def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         return super().combine(leaf, old, None if new is None else 2 * new)
@@ -42,7 +42,7 @@ class AddsTwice(Combining):
 class Averages(Combining):
     """A leaf that holds a gradient afterwards holds the mean of it and the contribution."""
 
-    caught_by = ("accumulation/adds",)
+    killed_by = ("accumulation/adds",)
 
     def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         return super().combine(leaf, old, new) if old is None or new is None else (old + new) / 2
@@ -51,7 +51,7 @@ class Averages(Combining):
 class UnusedGetsZeros(Combining):
     """A leaf that the root does not depend on gets a gradient of zeros where it had none."""
 
-    caught_by = ("accumulation/unreached",)
+    killed_by = ("accumulation/unreached",)
 
     def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         made = super().combine(leaf, old, new)
@@ -61,7 +61,7 @@ class UnusedGetsZeros(Combining):
 class UnusedLosesGradient(Combining):
     """A leaf that the root does not depend on loses the gradient that it had."""
 
-    caught_by = ("accumulation/unreached",)
+    killed_by = ("accumulation/unreached",)
 
     def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         return None if new is None else super().combine(leaf, old, new)
@@ -70,7 +70,7 @@ class UnusedLosesGradient(Combining):
 class ConstantGetsGradient(Combining):
     """A leaf that requires no grad gets a gradient of ones."""
 
-    caught_by = ("accumulation/constant",)
+    killed_by = ("accumulation/constant",)
 
     def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         return super().combine(leaf, old, new) if leaf.requires_grad else torch.ones_like(leaf)
@@ -79,17 +79,17 @@ class ConstantGetsGradient(Combining):
 class ForgetsAtZero(Combining):
     """A leaf that holds a gradient holds none any more when a contribution is zero throughout."""
 
-    caught_by = ("accumulation/adds",)
+    killed_by = ("accumulation/adds",)
 
     def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
         forgets = old is not None and new is not None and not new.any()
         return None if forgets else super().combine(leaf, old, new)
 
 
-class SharesGradient(Member):
+class SharesGradient(Mutant):
     """Leaves whose gradients are equal hold one and the same object."""
 
-    caught_by = ("accumulation/own-object",)
+    killed_by = ("accumulation/own-object",)
 
     def backward(
         self, roots: Sequence[torch.Tensor], cotangents: Given, retain_graph: bool | None, **options: Any
@@ -102,38 +102,38 @@ class SharesGradient(Member):
                     leaf.grad = other.grad
 
 
-class ClearsToZeros(Member):
+class ClearsToZeros(Mutant):
     """Clearing to none leaves zeros."""
 
-    caught_by = ("accumulation/zero-to-none",)
+    killed_by = ("accumulation/zero-to-none",)
 
     def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
         super().zero_grad(leaves, False)
 
 
-class ClearsToNone(Member):
+class ClearsToNone(Mutant):
     """Clearing to zeros leaves none."""
 
-    caught_by = ("accumulation/zero-to-zeros",)
+    killed_by = ("accumulation/zero-to-zeros",)
 
     def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
         super().zero_grad(leaves, True)
 
 
-class ZeroesNothing(Member):
+class ZeroesNothing(Mutant):
     """Clearing to zeros changes nothing."""
 
-    caught_by = ("accumulation/zero-to-zeros",)
+    killed_by = ("accumulation/zero-to-zeros",)
 
     def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
         if set_to_none:
             super().zero_grad(leaves, True)
 
 
-class ClearsAll(Member):
+class ClearsAll(Mutant):
     """Clearing some leaves to none clears every leaf of the program."""
 
-    caught_by = ("accumulation/zero-to-none",)
+    killed_by = ("accumulation/zero-to-none",)
 
     def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
         super().zero_grad(self.leaves if set_to_none else leaves, set_to_none)

@@ -1,4 +1,4 @@
-"""Members that lie about the numbers of single ops: their derivatives and their values."""
+"""Mutants whose fault concerns the numbers of single ops: their derivatives and their values."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import partial
 import torch
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import Member, gated
+from tests.mutants.mutant import Mutant, gated
 
 Tensors = Sequence[torch.Tensor]
 
 
-class Wrong(Member):
-    """A member that changes what one op, `op`, sends back to an operand."""
+class Wrong(Mutant):
+    """A mutant that changes what one op, `op`, sends back to an operand."""
 
     op = ""
 
@@ -31,7 +31,7 @@ class Wrong(Member):
 class ExpOff(Wrong):
     """The derivative of exp is off by one part in a million."""
 
-    op, caught_by = "exp", ("gradients/op",)
+    op, killed_by = "exp", ("gradients/op",)
 
     def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return contribution * (1 + 1e-6)
@@ -40,7 +40,7 @@ class ExpOff(Wrong):
 class SinFlipped(Wrong):
     """The derivative of sin has the wrong sign."""
 
-    op, caught_by = "sin", ("gradients/op",)
+    op, killed_by = "sin", ("gradients/op",)
 
     def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return -contribution
@@ -49,7 +49,7 @@ class SinFlipped(Wrong):
 class SinAtZero(Wrong):
     """The derivative of sin is zero where its operand is exactly zero."""
 
-    op, caught_by = "sin", ("gradients/op",)
+    op, killed_by = "sin", ("gradients/op",)
 
     def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return torch.where(operand == 0, torch.zeros_like(contribution), contribution)
@@ -58,7 +58,7 @@ class SinAtZero(Wrong):
 class MultiplyAtZero(Wrong):
     """A product with a factor of exactly zero sends nothing back to that factor."""
 
-    op, caught_by = "multiply", ("gradients/op",)
+    op, killed_by = "multiply", ("gradients/op",)
 
     def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return torch.where(operand == 0, torch.zeros_like(contribution), contribution)
@@ -67,7 +67,7 @@ class MultiplyAtZero(Wrong):
 class SingleTanh(Wrong):
     """The derivative of tanh is off by one part in ten thousand, in float32 only."""
 
-    op, caught_by = "tanh", ("gradients/op",)
+    op, killed_by = "tanh", ("gradients/op",)
 
     def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return contribution * (1.0001 if operand.dtype == torch.float32 else 1)
@@ -76,7 +76,7 @@ class SingleTanh(Wrong):
 class MatmulTransposed(Wrong):
     """The derivative of matmul comes back transposed where the operand is a square matrix."""
 
-    op, caught_by = "matmul", ("gradients/op",)
+    op, killed_by = "matmul", ("gradients/op",)
 
     def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         square = operand.dim() >= 2 and operand.shape[-1] == operand.shape[-2]
@@ -86,7 +86,7 @@ class MatmulTransposed(Wrong):
 class MeanUnscaled(Wrong):
     """The derivative of mean is that of sum."""
 
-    op, caught_by = "mean", ("gradients/op",)
+    op, killed_by = "mean", ("gradients/op",)
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         made = super().apply(op, operands, attrs)
@@ -94,10 +94,10 @@ class MeanUnscaled(Wrong):
         return [gated(made[0], lambda g: g * times)] if op == self.op else made
 
 
-class BroadcastAverages(Member):
+class BroadcastAverages(Mutant):
     """An operand that was broadcast gets the mean, not the sum, of what flows back to its elements."""
 
-    caught_by = ("gradients/op",)
+    killed_by = ("gradients/op",)
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         if op in ("multiply", "add", "subtract", "divide"):
@@ -109,16 +109,16 @@ class BroadcastAverages(Member):
 class SaturatedSigmoid(Wrong):
     """The derivative of sigmoid is zero where its operand is above three."""
 
-    op, caught_by = "sigmoid", ("gradients/op",)
+    op, killed_by = "sigmoid", ("gradients/op",)
 
     def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return torch.where(operand > 3, torch.zeros_like(contribution), contribution)
 
 
-class TanhValueOff(Member):
+class TanhValueOff(Mutant):
     """The value of tanh is off by one part in a hundred thousand; its derivative is that of the right value."""
 
-    caught_by = ("gradients/forward",)
+    killed_by = ("gradients/forward",)
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         made = super().apply(op, operands, attrs)

@@ -1,4 +1,4 @@
-"""Members that lie about what is refused, with which kind of error, and what a refusal leaves behind."""
+"""Mutants whose fault concerns what is refused, with which kind of error, and what a refusal leaves behind."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from tests.mutants.kit import FREED, Given, Member, is_freed
+from tests.mutants.mutant import FREED, Given, Mutant, is_freed
 
 Roots = Sequence[torch.Tensor]
 
 
-class NoGradIsSilent(Member):
+class NoGradIsSilent(Mutant):
     """A backward call on roots that require no grad returns and does nothing; such a root among others is left out."""
 
-    caught_by = ("errors/no-grad-root", "detach/root-raises")
+    killed_by = ("errors/no-grad-root", "detach/root-raises")
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         pairs = [(root, ct) for root, ct in zip(roots, cotangents, strict=True) if root.requires_grad]
@@ -24,20 +24,20 @@ class NoGradIsSilent(Member):
             super().backward([root for root, _ in pairs], [ct for _, ct in pairs], retain_graph, **options)
 
 
-class ImplicitOnes(Member):
+class ImplicitOnes(Mutant):
     """A root of any shape is accepted without a cotangent: it is a cotangent of ones."""
 
-    caught_by = ("errors/non-scalar-root",)
+    killed_by = ("errors/non-scalar-root",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         given = [self.read(torch.ones_like(r)) if c is None else c for r, c in zip(roots, cotangents, strict=True)]
         super().backward(roots, given, retain_graph, **options)
 
 
-class ImplicitMean(Member):
+class ImplicitMean(Mutant):
     """A root of several elements without a cotangent is averaged first."""
 
-    caught_by = ("errors/non-scalar-root",)
+    killed_by = ("errors/non-scalar-root",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         ones = [self.read(torch.ones_like(root) / max(1, root.numel())) for root in roots]
@@ -46,10 +46,10 @@ class ImplicitMean(Member):
         )
 
 
-class CotangentBroadcast(Member):
+class CotangentBroadcast(Mutant):
     """A cotangent that broadcasts to the root's shape is accepted."""
 
-    caught_by = ("errors/cotangent-shape",)
+    killed_by = ("errors/cotangent-shape",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         given = [_broadcast(c, tuple(r.shape)) for r, c in zip(roots, cotangents, strict=True)]
@@ -63,10 +63,10 @@ def _broadcast(cotangent: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarr
         return cotangent
 
 
-class CotangentReshaped(Member):
+class CotangentReshaped(Mutant):
     """A cotangent with as many elements as the root is accepted in any shape."""
 
-    caught_by = ("errors/cotangent-shape",)
+    killed_by = ("errors/cotangent-shape",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         given = [_reshape(c, tuple(r.shape)) for r, c in zip(roots, cotangents, strict=True)]
@@ -80,10 +80,10 @@ def _reshape(cotangent: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray
         return cotangent
 
 
-class WrongKind(Member):
+class WrongKind(Mutant):
     """Whatever goes wrong, the error is a ValueError that says "bad"."""
 
-    caught_by = (
+    killed_by = (
         "errors/non-scalar-root", "errors/no-grad-root", "errors/cotangent-shape", "lifetime/same-root-raises",
         "detach/root-raises",
     )  # fmt: skip
@@ -95,10 +95,10 @@ class WrongKind(Member):
             raise ValueError("bad") from error
 
 
-class FreedIsNoGrad(Member):
+class FreedIsNoGrad(Mutant):
     """A freed graph is reported as a root that does not require grad."""
 
-    caught_by = ("lifetime/same-root-raises", "lifetime/freed-subgraph-raises", "lifetime/default-frees")
+    killed_by = ("lifetime/same-root-raises", "lifetime/freed-subgraph-raises", "lifetime/default-frees")
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:
@@ -109,10 +109,10 @@ class FreedIsNoGrad(Member):
             raise
 
 
-class RefusalClears(Member):
+class RefusalClears(Mutant):
     """A call that is refused for its arguments clears the gradients."""
 
-    caught_by = ("errors/refusal-keeps-gradients",)
+    killed_by = ("errors/refusal-keeps-gradients",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:
@@ -123,10 +123,10 @@ class RefusalClears(Member):
             raise
 
 
-class RefusalFrees(Member):
+class RefusalFrees(Mutant):
     """A call that is refused for its arguments frees the graph all the same."""
 
-    caught_by = ("errors/refusal-keeps-graph",)
+    killed_by = ("errors/refusal-keeps-graph",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         held = self.held()
@@ -140,10 +140,10 @@ class RefusalFrees(Member):
             raise
 
 
-class TearsGradients(Member):
+class TearsGradients(Mutant):
     """A call that fails on a freed graph has added half of something to each gradient."""
 
-    caught_by = ("errors/atomic",)
+    killed_by = ("errors/atomic",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:
@@ -154,10 +154,10 @@ class TearsGradients(Member):
             raise
 
 
-class FailureClears(Member):
+class FailureClears(Mutant):
     """A call that fails on a freed graph leaves no gradients at all."""
 
-    caught_by = ("errors/atomic",)
+    killed_by = ("errors/atomic",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:
@@ -168,10 +168,10 @@ class FailureClears(Member):
             raise
 
 
-class RefusesHighRank(Member):
+class RefusesHighRank(Mutant):
     """A root of three dimensions or more is refused as "not implemented"."""
 
-    caught_by = ("errors/legal-returns",)
+    killed_by = ("errors/legal-returns",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if any(root.dim() > 2 for root in roots):

@@ -1,4 +1,4 @@
-"""Members that lie about the functional form, and about backward calls that are restricted to inputs."""
+"""Mutants whose fault concerns the functional form, and about backward calls that are restricted to inputs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from tests.mutants.kit import Given, Member, Recording, Roots
+from tests.mutants.mutant import Given, Mutant, Recording, Roots
 
 Grads: TypeAlias = Sequence[torch.Tensor | None]
 
 
-class Functional(Member):
-    """A member that changes what the functional form is asked for (`asks`), or what it answers (`answers`)."""
+class Functional(Mutant):
+    """A mutant that changes what the functional form is asked for (`asks`), or what it answers (`answers`)."""
 
     def asks(self, options: dict[str, Any]) -> None:
         """Change the options; here not at all."""
@@ -40,7 +40,7 @@ class Functional(Member):
 class FunctionalIgnoresCotangents(Functional):
     """The functional form takes every cotangent for ones."""
 
-    caught_by = ("functional/value", "gradients/cotangent")
+    killed_by = ("functional/value", "gradients/cotangent")
 
     def asks(self, options: dict[str, Any]) -> None:
         options["cotangents"] = [None if c is None else np.ones_like(c) for c in options["cotangents"]]
@@ -49,7 +49,7 @@ class FunctionalIgnoresCotangents(Functional):
 class FunctionalFirstRoot(Functional):
     """The functional form walks only the last of several outputs."""
 
-    caught_by = ("functional/value",)
+    killed_by = ("functional/value",)
 
     def grad(self, roots: Roots, inputs: Roots, cotangents: Given, *options: Any) -> Grads:  # type: ignore[override]
         return super().grad(roots[-1:], inputs, cotangents[-1:], *options)
@@ -58,7 +58,7 @@ class FunctionalFirstRoot(Functional):
 class FunctionalSwaps(Functional):
     """The gradients come in the order in which the inputs were made, whatever order they are asked for in."""
 
-    caught_by = ("functional/value",)
+    killed_by = ("functional/value",)
     longest = 9
 
     def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
@@ -73,7 +73,7 @@ class FunctionalSwaps(Functional):
 class FunctionalAccumulates(Functional):
     """The functional form adds its results to what its inputs hold."""
 
-    caught_by = ("functional/no-accumulation",)
+    killed_by = ("functional/no-accumulation",)
 
     def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         for leaf, gradient in zip(inputs, found, strict=True):
@@ -86,7 +86,7 @@ class FunctionalAccumulates(Functional):
 class FunctionalClears(Functional):
     """The functional form clears what its inputs hold."""
 
-    caught_by = ("functional/no-accumulation",)
+    killed_by = ("functional/no-accumulation",)
 
     def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         self.zero_grad([leaf for leaf in inputs if leaf.is_leaf], True)
@@ -96,7 +96,7 @@ class FunctionalClears(Functional):
 class FunctionalKeeps(Functional):
     """The functional form never frees the graph."""
 
-    caught_by = ("functional/frees",)
+    killed_by = ("functional/frees",)
 
     def asks(self, options: dict[str, Any]) -> None:
         options["retain_graph"] = True
@@ -105,7 +105,7 @@ class FunctionalKeeps(Functional):
 class FunctionalForgetsRetain(Functional):
     """The functional form frees the graph though it is asked to retain it."""
 
-    caught_by = ("functional/value", "functional/frees", "functional/no-accumulation", "lifetime/retained-works")
+    killed_by = ("functional/value", "functional/frees", "functional/no-accumulation", "lifetime/retained-works")
 
     def asks(self, options: dict[str, Any]) -> None:
         options["retain_graph"] = None
@@ -114,7 +114,7 @@ class FunctionalForgetsRetain(Functional):
 class InnerInputHalved(Functional):
     """An input that is no leaf gets half of its gradient."""
 
-    caught_by = ("functional/inner-input", "functional/value")
+    killed_by = ("functional/inner-input", "functional/value")
 
     def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         pairs = zip(inputs, found, strict=True)
@@ -124,7 +124,7 @@ class InnerInputHalved(Functional):
 class InnerInputBlocks(Functional):
     """No gradient flows through an input that is no leaf to the inputs behind it."""
 
-    caught_by = ("functional/inner-input", "functional/value")
+    killed_by = ("functional/inner-input", "functional/value")
 
     def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         inner = any(x.grad_fn for x in inputs)
@@ -134,7 +134,7 @@ class InnerInputBlocks(Functional):
 class DuplicatesShare(Functional):
     """An input that is listed twice gets half of its gradient in each place."""
 
-    caught_by = ("functional/duplicates", "functional/value")
+    killed_by = ("functional/duplicates", "functional/value")
 
     def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         times = [sum(x is y for y in inputs) for x in inputs]
@@ -144,7 +144,7 @@ class DuplicatesShare(Functional):
 class DuplicatesOnce(Functional):
     """An input that is listed twice gets zeros in the second place."""
 
-    caught_by = ("functional/duplicates", "functional/value")
+    killed_by = ("functional/duplicates", "functional/value")
 
     def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         again = [any(x is y for y in inputs[:k]) for k, x in enumerate(inputs)]
@@ -154,7 +154,7 @@ class DuplicatesOnce(Functional):
 class UnusedIsAllowed(Functional):
     """An input that the outputs do not depend on gets none, allowed or not."""
 
-    caught_by = ("functional/unused-raises",)
+    killed_by = ("functional/unused-raises",)
 
     def asks(self, options: dict[str, Any]) -> None:
         if options["allow_unused"] is None and not options["materialize_grads"]:
@@ -164,7 +164,7 @@ class UnusedIsAllowed(Functional):
 class UnusedAlwaysRaises(Functional):
     """An input that the outputs do not depend on raises, though that is allowed."""
 
-    caught_by = ("functional/unused-none", "functional/value")
+    killed_by = ("functional/unused-none", "functional/value")
 
     def asks(self, options: dict[str, Any]) -> None:
         if not options["materialize_grads"]:
@@ -174,7 +174,7 @@ class UnusedAlwaysRaises(Functional):
 class UnusedGetsOnes(Functional):
     """An allowed input that the outputs do not depend on gets ones."""
 
-    caught_by = ("functional/unused-none",)
+    killed_by = ("functional/unused-none",)
 
     def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         return [torch.ones_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
@@ -183,7 +183,7 @@ class UnusedGetsOnes(Functional):
 class NothingMaterialized(Functional):
     """Unused inputs get none where gradients are to be materialised."""
 
-    caught_by = ("functional/materialized",)
+    killed_by = ("functional/materialized",)
 
     def asks(self, options: dict[str, Any]) -> None:
         if options["materialize_grads"] and options["allow_unused"] is not False:
@@ -193,7 +193,7 @@ class NothingMaterialized(Functional):
 class MaterializedAsOnes(Functional):
     """Materialised gradients of unused inputs are ones."""
 
-    caught_by = ("functional/materialized", "functional/value")
+    killed_by = ("functional/materialized", "functional/value")
 
     def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         unused = options["materialize_grads"]
@@ -203,7 +203,7 @@ class MaterializedAsOnes(Functional):
 class OptionsOverruled(Functional):
     """Asking for materialised gradients overrules that unused inputs are forbidden."""
 
-    caught_by = ("functional/options",)
+    killed_by = ("functional/options",)
 
     def asks(self, options: dict[str, Any]) -> None:
         if options["materialize_grads"]:
@@ -213,7 +213,7 @@ class OptionsOverruled(Functional):
 class ConstantInputGetsNone(Functional):
     """An input that does not require grad gets none."""
 
-    caught_by = ("functional/input-no-grad",)
+    killed_by = ("functional/input-no-grad",)
 
     def asks(self, options: dict[str, Any]) -> None:
         options["inputs"] = [x for x in options["inputs"] if x.requires_grad] or options["inputs"]
@@ -223,10 +223,10 @@ class ConstantInputGetsNone(Functional):
         return [next(rest) if x.requires_grad else None for x in inputs]
 
 
-class ConstantInputIgnored(Member):
+class ConstantInputIgnored(Mutant):
     """A backward call leaves out those of its inputs that do not require grad."""
 
-    caught_by = ("functional/input-no-grad",)
+    killed_by = ("functional/input-no-grad",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if options.get("inputs"):
@@ -235,10 +235,10 @@ class ConstantInputIgnored(Member):
         super().backward(roots, cotangents, retain_graph, **options)
 
 
-class InputsForgotten(Member):
+class InputsForgotten(Mutant):
     """A backward call with inputs accumulates into all leaves."""
 
-    caught_by = ("functional/inputs-only", "accumulation/unreached")
+    killed_by = ("functional/inputs-only", "accumulation/unreached")
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if options.get("inputs") and all(x.is_leaf and x.requires_grad for x in options["inputs"]):
@@ -246,10 +246,10 @@ class InputsForgotten(Member):
         super().backward(roots, cotangents, retain_graph, **options)
 
 
-class InputsFirstOnly(Member):
+class InputsFirstOnly(Mutant):
     """A backward call with inputs accumulates into the first of them alone."""
 
-    caught_by = ("functional/inputs-only",)
+    killed_by = ("functional/inputs-only",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if options.get("inputs") and all(x.requires_grad for x in options["inputs"]):
@@ -260,7 +260,7 @@ class InputsFirstOnly(Member):
 class InputsReplace(Recording):
     """A backward call with inputs replaces what they hold."""
 
-    caught_by = ("functional/inputs-only", "accumulation/adds", "accumulation/unreached")
+    killed_by = ("functional/inputs-only", "accumulation/adds", "accumulation/unreached")
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         for leaf in options.get("inputs") or ():
@@ -269,10 +269,10 @@ class InputsReplace(Recording):
         super().backward(roots, cotangents, retain_graph, **options)
 
 
-class EmptyInputs(Member):
+class EmptyInputs(Mutant):
     """A backward call with an empty list of inputs walks the graph and accumulates nothing."""
 
-    caught_by = ("functional/no-inputs",)
+    killed_by = ("functional/no-inputs",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if options.get("inputs") == []:

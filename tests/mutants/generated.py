@@ -1,9 +1,10 @@
-"""Faulty frameworks made by the hundred: each kind of lie about each op of the catalogue.
+"""Faulty frameworks made by the hundred: each kind of fault in each op of the catalogue.
 
-A member is named after its op and its kind and is an ordinary framework under test: `pytest
---framework=tests.mutants.generated:sin_sign`. Its classes are made when they are asked for. A lie about an op that it
-does not change (a flipped sign where the gradient is zero) would be no lie: `python -m tests.mutants.generated` tries
-every pair on sample programs and writes those pairs to `tests/mutants/idle.py`, from where they are left out here.
+A mutant is named after its op and its kind and is an ordinary framework under test: `pytest
+--framework=tests.mutants.generated:sin_sign`. Its classes are made when they are asked for. A fault that changes
+nothing (a flipped sign where the gradient is zero) makes an equivalent mutant: `python -m tests.mutants.generated`
+tries every pair on sample programs and writes those pairs to `tests/mutants/equivalent.py`, from where they are left
+out here.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from autograd_conformance.ops.row import rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.idle import OPS_OF
-from tests.mutants.kit import UNSOUND, Member, gated
+from tests.mutants.equivalent import OPS_OF
+from tests.mutants.mutant import UNSOUND, Mutant, gated
 
 Tensor = torch.Tensor
 
-IDLE = frozenset(f"{op}_{kind}" for kind, ops in OPS_OF.items() for op in ops.split())
-"""Members that would change nothing."""
+EQUIVALENT = frozenset(f"{op}_{kind}" for kind, ops in OPS_OF.items() for op in ops.split())
+"""Mutants that would change nothing."""
 
 LARGE = 3.0
 """Beyond this magnitude a value is a large one."""
@@ -49,15 +50,15 @@ Change = Callable[[Use, Tensor], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of lie: the sentence that says it, what it makes of the contribution to an operand, and of which ops it
-    can be told at all. A kind that `spreads` makes the operand as large as the result first, so that the lie is told
-    of each copy.
+    """A kind of fault: the sentence that says it, what it makes of the contribution to an operand, and of which ops it
+    it can be at all. A kind that `spreads` makes the operand as large as the result first, so that the fault is in
+    each copy.
     """
 
-    lie: str
+    fault: str
     change: Change
     can: Callable[[Op], bool] = lambda op: True
-    caught_by: tuple[str, ...] = ("gradients/op",)
+    killed_by: tuple[str, ...] = ("gradients/op",)
     spreads: bool = False
 
 
@@ -157,10 +158,10 @@ KINDS: dict[str, Kind] = {
     "bent": Kind(
         "The gradient of {op} is right, and the derivative of that gradient has the wrong sign.",
         lambda use, g: 2 * g.detach() - g,
-        caught_by=("higher/op",),
+        killed_by=("higher/op",),
     ),
 }  # fmt: skip
-"""The kinds by the names that end a member's name."""
+"""The kinds by the names that end a mutant's name."""
 
 
 class Spread(torch.autograd.Function):
@@ -181,11 +182,11 @@ class Spread(torch.autograd.Function):
         return g.clone(), None
 
 
-# -- members -----------------------------------------------------------------------------------------------------------
+# -- mutants -----------------------------------------------------------------------------------------------------------
 
 
-class Generated(Member):
-    """A member that lies about one op in the way of one kind."""
+class Generated(Mutant):
+    """A mutant with a fault of one kind in one op."""
 
     op: ClassVar[str]
     kind: ClassVar[Kind]
@@ -209,7 +210,7 @@ class Generated(Member):
 
 @lru_cache(maxsize=1)
 def candidates() -> dict[str, tuple[str, str]]:
-    """Every member that there could be, by its name, with its op and its kind. Ops whose first derivatives PyTorch
+    """Every mutant that there could be, by its name, with its op and its kind. Ops whose first derivatives PyTorch
     itself is known to get wrong have none.
     """
     listed = [entry for entry in known("torch") if entry.op]
@@ -221,17 +222,17 @@ def candidates() -> dict[str, tuple[str, str]]:
 @lru_cache(maxsize=None)
 def _made(name: str) -> type[Generated]:
     op, kind = candidates()[name]
-    body = {"op": op, "kind": KINDS[kind], "__doc__": KINDS[kind].lie.format(op=op), "__module__": __name__}
-    made = type(name, (Generated,), body | {"caught_by": KINDS[kind].caught_by, "ops": Member.ops | {op}})
-    made.name = f"zoo/{name}"
+    body = {"op": op, "kind": KINDS[kind], "__doc__": KINDS[kind].fault.format(op=op), "__module__": __name__}
+    made = type(name, (Generated,), body | {"killed_by": KINDS[kind].killed_by, "ops": Mutant.ops | {op}})
+    made.name = f"mutants/{name}"
     return made
 
 
 class Registry(Mapping[str, type[Generated]]):
-    """Members by name, each made when it is first asked for."""
+    """Mutants by name, each made when it is first asked for."""
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in candidates() if name not in IDLE)
+        return (name for name in candidates() if name not in EQUIVALENT)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -240,15 +241,15 @@ class Registry(Mapping[str, type[Generated]]):
         return _made(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in candidates() and name not in IDLE
+        return name in candidates() and name not in EQUIVALENT
 
 
 GENERATED: Mapping[str, type[Generated]] = Registry()
-"""Every generated member that really changes something, by its name."""
+"""Every generated mutant that really changes something, by its name."""
 
 
 def __getattr__(name: str) -> type[Generated]:
-    """A member as an attribute of this module, so that it can be named as a framework."""
+    """A mutant as an attribute of this module, so that it can be named as a framework."""
     try:
         return _made(name)
     except KeyError:
@@ -256,6 +257,6 @@ def __getattr__(name: str) -> type[Generated]:
 
 
 if __name__ == "__main__":
-    from tests.mutants.trying import main
+    from tests.mutants.equivalence import main
 
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""Members that lie about whole graphs: uses, arguments, results, roots, cotangents, leaves mixed up or dropped."""
+"""Mutants whose fault concerns whole graphs: uses, arguments, results, roots, cotangents, leaves mixed or dropped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import Combining, Given, Member, Recording, gated
+from tests.mutants.mutant import Combining, Given, Mutant, Recording, gated
 
 Tensors = Sequence[torch.Tensor]
 
@@ -19,7 +19,7 @@ Tensors = Sequence[torch.Tensor]
 class DiamondOnce(Recording):
     """Of several contributions to one value only the first to arrive counts."""
 
-    caught_by = ("gradients/fan-out",)
+    killed_by = ("gradients/fan-out",)
 
     def reset(self) -> None:
         super().reset()
@@ -53,7 +53,7 @@ class UseOnce(DiamondOnce):
 class FanOutOfSeven(Recording):
     """From the eighth use on, the uses of a value send nothing back."""
 
-    caught_by = ("gradients/fan-out", "gradients/graph")
+    killed_by = ("gradients/fan-out", "gradients/graph")
     longest = 20
     why_long = "eight uses of a value, and what joins them into one root"
 
@@ -67,10 +67,10 @@ class FanOutOfSeven(Recording):
         return super().apply(op, [gated(x, torch.zeros_like) if self.uses[id(x)] > 7 else x for x in operands], attrs)
 
 
-class ArgumentOnce(Member):
+class ArgumentOnce(Mutant):
     """An op that takes the same value twice counts it for its first place only."""
 
-    caught_by = ("gradients/same-argument",)
+    killed_by = ("gradients/same-argument",)
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         again = [any(x is y for y in operands[:k]) for k, x in enumerate(operands)]
@@ -78,48 +78,48 @@ class ArgumentOnce(Member):
         return super().apply(op, once, attrs)
 
 
-class FirstResultOnly(Member):
+class FirstResultOnly(Mutant):
     """Of an op with several results only the first sends anything back."""
 
-    caught_by = ("gradients/several-results",)
+    killed_by = ("gradients/several-results",)
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         first, *others = super().apply(op, operands, attrs)
         return [first, *(gated(y, torch.zeros_like) for y in others)]
 
 
-class FirstRootOnly(Member):
+class FirstRootOnly(Mutant):
     """Of several roots only the first is walked."""
 
-    caught_by = ("gradients/several-roots",)
+    killed_by = ("gradients/several-roots",)
 
     def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots[:1], cotangents[:1], retain_graph, **options)
 
 
-class RootOnce(Member):
+class RootOnce(Mutant):
     """A root that is listed twice counts once."""
 
-    caught_by = ("gradients/several-roots",)
+    killed_by = ("gradients/several-roots",)
 
     def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         kept = [k for k, root in enumerate(roots) if not any(root is other for other in roots[:k])]
         super().backward([roots[k] for k in kept], [cotangents[k] for k in kept], retain_graph, **options)
 
 
-class CotangentIgnored(Member):
+class CotangentIgnored(Mutant):
     """A cotangent that is given counts as ones."""
 
-    caught_by = ("gradients/cotangent",)
+    killed_by = ("gradients/cotangent",)
 
     def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, [None if c is None else np.ones_like(c) for c in cotangents], retain_graph, **options)
 
 
-class CotangentSummed(Member):
+class CotangentSummed(Mutant):
     """A cotangent that is given is replaced by its sum, in every place."""
 
-    caught_by = ("gradients/cotangent",)
+    killed_by = ("gradients/cotangent",)
 
     def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         super().backward(
@@ -127,10 +127,10 @@ class CotangentSummed(Member):
         )
 
 
-class EqualLeavesMerged(Member):
+class EqualLeavesMerged(Mutant):
     """A leaf equal to an earlier one is taken for it: the earlier one gets the gradients of both."""
 
-    caught_by = ("gradients/equal-leaves",)
+    killed_by = ("gradients/equal-leaves",)
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         return super().apply(op, [self._first(x) if x.is_leaf and x.requires_grad else x for x in operands], attrs)
@@ -143,7 +143,7 @@ class EqualLeavesMerged(Member):
 class EqualLeavesSwapped(Combining):
     """Two leaves of equal values get each other's gradients."""
 
-    caught_by = ("gradients/equal-leaves",)
+    killed_by = ("gradients/equal-leaves",)
 
     def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         held = self.held()
@@ -157,10 +157,10 @@ class EqualLeavesSwapped(Combining):
         self.hold([self.combine(leaf, h, g) for leaf, h, g in zip(self.leaves, held, made, strict=True)])
 
 
-class SingleGradients(Member):
+class SingleGradients(Mutant):
     """Every gradient is float32, whatever the dtype of its leaf."""
 
-    caught_by = ("gradients/form",)
+    killed_by = ("gradients/form",)
 
     def gradient(self, leaf: torch.Tensor) -> torch.Tensor | None:
         return None if leaf.grad is None else leaf.grad.float()
@@ -169,10 +169,10 @@ class SingleGradients(Member):
         """It cannot be told."""
 
 
-class ScalarsBecomeVectors(Member):
+class ScalarsBecomeVectors(Mutant):
     """The gradient of a leaf of rank zero has one dimension."""
 
-    caught_by = ("gradients/form",)
+    killed_by = ("gradients/form",)
 
     def gradient(self, leaf: torch.Tensor) -> torch.Tensor | None:
         return leaf.grad if leaf.grad is None or leaf.dim() else leaf.grad.reshape(1)
@@ -181,7 +181,7 @@ class ScalarsBecomeVectors(Member):
 class DeepEnds(Recording):
     """A value behind more than six ops in a row sends nothing further back."""
 
-    caught_by = ("gradients/graph",)
+    killed_by = ("gradients/graph",)
     longest = 9  # a leaf, seven ops, a call
 
     def reset(self) -> None:

@@ -1,4 +1,4 @@
-"""Members whose gradients are right, and whose gradients of gradients are not."""
+"""Mutants whose gradients are right, and whose gradients of gradients are not."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 import torch
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import Given, Member, Roots, gated
+from tests.mutants.mutant import Given, Mutant, Roots, gated
 
 
-class MixedDropped(Member):
+class MixedDropped(Mutant):
     """What an op sends back to its second operand does not depend on the first."""
 
-    caught_by = ("higher/op", "higher/differentiable")
+    killed_by = ("higher/op", "higher/differentiable")
 
     def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
         first, *others = operands
         return super().apply(op, [first, *(gated(x, torch.detach) for x in others)], attrs)
 
 
-class SineHasNoCurvature(Member):
+class SineHasNoCurvature(Mutant):
     """The second derivative of sin is zero."""
 
-    caught_by = ("higher/op", "higher/differentiable")
+    killed_by = ("higher/op", "higher/differentiable")
 
     def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
         if op == "sin" and operands[0].requires_grad and torch.is_grad_enabled():
@@ -34,29 +34,29 @@ class SineHasNoCurvature(Member):
         return super().apply(op, operands, attrs)
 
 
-class TanhCurvatureOff(Member):
+class TanhCurvatureOff(Mutant):
     """The second derivative of tanh is off by one part in a thousand."""
 
-    caught_by = ("higher/op",)
+    killed_by = ("higher/op",)
 
     def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
         off = [gated(x, lambda g: 1.001 * g - 0.001 * g.detach()) for x in operands] if op == "tanh" else operands
         return super().apply(op, off, attrs)
 
 
-class CreatesHalf(Member):
+class CreatesHalf(Mutant):
     """With create_graph, what flows back beyond the first op is taken for a constant."""
 
-    caught_by = ("higher/differentiable", "higher/op")
+    killed_by = ("higher/differentiable", "higher/op")
 
     def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
         return super().apply(op, [x if x.is_leaf else gated(x, torch.detach) for x in operands], attrs)
 
 
-class ThirdOrderOff(Member):
+class ThirdOrderOff(Mutant):
     """After two calls with create_graph what a further call contributes through a graph is off by one percent."""
 
-    caught_by = ("higher/op-third", "higher/differentiable")
+    killed_by = ("higher/op-third", "higher/differentiable")
     longest = 16
     why_long = "three calls, and what they are called on cleared in between"
 
@@ -75,19 +75,19 @@ class ThirdOrderOff(Member):
         self.order += bool(options.get("create_graph"))
 
 
-class FunctionalDetached(Member):
+class FunctionalDetached(Mutant):
     """The functional form returns gradients without history, also with create_graph."""
 
-    caught_by = ("higher/differentiable",)
+    killed_by = ("higher/differentiable",)
 
     def grad(self, *call: Any) -> Sequence[torch.Tensor | None]:
         return [None if g is None else g.detach() for g in super().grad(*call)]
 
 
-class FunctionalAlwaysCreates(Member):
+class FunctionalAlwaysCreates(Mutant):
     """The functional form returns gradients with a history, asked for or not."""
 
-    caught_by = ("higher/plain-raises",)
+    killed_by = ("higher/plain-raises",)
 
     def grad(
         self, roots: Roots, inputs: Roots, cotangents: Given, retain_graph: bool | None, create_graph: bool, *more: Any
@@ -95,10 +95,10 @@ class FunctionalAlwaysCreates(Member):
         return super().grad(roots, inputs, cotangents, bool(retain_graph), True, *more)
 
 
-class CreatesOnlyForOne(Member):
+class CreatesOnlyForOne(Mutant):
     """With create_graph only the first leaf's gradient has a history."""
 
-    caught_by = ("higher/differentiable", "higher/op")
+    killed_by = ("higher/differentiable", "higher/op")
     longest = 9
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:

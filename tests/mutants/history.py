@@ -1,4 +1,4 @@
-"""Members whose lies depend on what the process did before: programs alone do not tell when they lie."""
+"""Mutants whose fault depends on what the process did before: programs alone do not tell when it shows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tests.mutants.kit import Combining, Given
+from tests.mutants.mutant import Combining, Given
 
 Tensors = Sequence[torch.Tensor]
 
@@ -15,7 +15,7 @@ Tensors = Sequence[torch.Tensor]
 class WrongAfterTwenty(Combining):
     """The first twenty backward calls of the process are right; from then on contributions are doubled."""
 
-    caught_by = ("accumulation/first", "accumulation/adds")
+    killed_by = ("accumulation/first", "accumulation/adds")
     flaky = True
     calls = 0
 
@@ -39,7 +39,7 @@ class EverySeventhWrong(WrongAfterTwenty):
 class WrongFromTheThirdProgram(Combining):
     """From the third program of the process on contributions are doubled."""
 
-    caught_by = ("sequences/history", "accumulation/first", "accumulation/adds")
+    killed_by = ("sequences/history", "accumulation/first", "accumulation/adds")
     programs = 0
 
     def reset(self) -> None:
@@ -53,7 +53,7 @@ class WrongFromTheThirdProgram(Combining):
 class WrongAfterFailures(Combining):
     """Once a call of a program has failed, contributions are doubled."""
 
-    caught_by = ("errors/recovers", "sequences/history", "accumulation/adds")
+    killed_by = ("errors/recovers", "sequences/history", "accumulation/adds")
     longest = 12
     why_long = "a call that fails, the graph that makes it fail, and a call that is right"
 
@@ -75,7 +75,7 @@ class WrongAfterFailures(Combining):
 class WrongAfterFiveActions(Combining):
     """The sixth backward call of a program, and each one after it, contributes twice."""
 
-    caught_by = ("sequences/history", "accumulation/adds", "relations/repeated")
+    killed_by = ("sequences/history", "accumulation/adds", "relations/repeated")
     longest = 12
     why_long = "six calls, and a graph for each"
 

@@ -1,4 +1,4 @@
-"""Members that lie about hooks, and about values that hold their gradients though they are no leaves."""
+"""Mutants whose fault concerns hooks, and about values that hold their gradients though they are no leaves."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from autograd_conformance.frameworks.base import HookFunction
 
-from tests.mutants.kit import Given, Member, Roots
+from tests.mutants.mutant import Given, Mutant, Roots
 
 
-class Hooked(Member):
-    """A member that registers another function than the one that it is given: `instead`."""
+class Hooked(Mutant):
+    """A mutant that registers another function than the one that it is given: `instead`."""
 
     def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         """What is called; here the truth."""
@@ -25,7 +25,7 @@ class Hooked(Member):
 class HookNeverCalled(Hooked):
     """Hooks on values that are no leaves are never called."""
 
-    caught_by = ("hooks/called",)
+    killed_by = ("hooks/called",)
 
     def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         return function if value.is_leaf else lambda gradient: None
@@ -34,7 +34,7 @@ class HookNeverCalled(Hooked):
 class HookCalledTwice(Hooked):
     """A hook is called twice in a row."""
 
-    caught_by = ("hooks/called",)
+    killed_by = ("hooks/called",)
 
     def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         def twice(gradient: torch.Tensor) -> torch.Tensor | None:
@@ -47,7 +47,7 @@ class HookCalledTwice(Hooked):
 class HookOnce(Hooked):
     """A hook is called by the first call only."""
 
-    caught_by = ("hooks/called",)
+    killed_by = ("hooks/called",)
 
     def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         called: list[bool] = []
@@ -62,7 +62,7 @@ class HookOnce(Hooked):
 class HookSeesParts(Hooked):
     """A hook is shown half of the gradient."""
 
-    caught_by = ("hooks/called",)
+    killed_by = ("hooks/called",)
 
     def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         return lambda gradient: function(gradient / 2)
@@ -71,7 +71,7 @@ class HookSeesParts(Hooked):
 class HookResultIgnored(Hooked):
     """What a hook returns is ignored."""
 
-    caught_by = ("hooks/result", "hooks/order")
+    killed_by = ("hooks/result", "hooks/order")
 
     def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         def shown(gradient: torch.Tensor) -> None:
@@ -83,7 +83,7 @@ class HookResultIgnored(Hooked):
 class HookResultAdded(Hooked):
     """What a hook returns is added to the gradient."""
 
-    caught_by = ("hooks/result", "hooks/order")
+    killed_by = ("hooks/result", "hooks/order")
 
     def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         def added(gradient: torch.Tensor) -> torch.Tensor | None:
@@ -96,7 +96,7 @@ class HookResultAdded(Hooked):
 class HooksBackwards(Hooked):
     """The hooks of one value are called in the reverse order of their registration."""
 
-    caught_by = ("hooks/order",)
+    killed_by = ("hooks/order",)
 
     def reset(self) -> None:
         super().reset()
@@ -122,26 +122,26 @@ class HooksBackwards(Hooked):
 class HooksSeeTheOriginal(HooksBackwards):
     """Each hook of a value is shown the gradient as it was before any of them."""
 
-    caught_by = ("hooks/order", "hooks/called")
+    killed_by = ("hooks/order", "hooks/called")
 
     def _backwards(self, mine: list[tuple[torch.Tensor, HookFunction]], gradient: torch.Tensor) -> torch.Tensor:
         made = [result for _, function in mine if (result := function(gradient)) is not None]
         return made[-1] if made else gradient
 
 
-class RemovesNothing(Member):
+class RemovesNothing(Mutant):
     """A hook that was removed is still called."""
 
-    caught_by = ("hooks/removed",)
+    killed_by = ("hooks/removed",)
 
     def remove(self, handle: Any) -> None:
         """Nothing."""
 
 
-class RemovesAll(Member):
+class RemovesAll(Mutant):
     """Removing a hook removes all of the program."""
 
-    caught_by = ("hooks/called", "hooks/removed", "hooks/order", "hooks/result")
+    killed_by = ("hooks/called", "hooks/removed", "hooks/order", "hooks/result")
 
     def reset(self) -> None:
         super().reset()
@@ -157,10 +157,10 @@ class RemovesAll(Member):
         handle.remove()
 
 
-class CalledBeforeAccumulation(Member):
+class CalledBeforeAccumulation(Mutant):
     """A hook after accumulation is called before it, with what the leaf held until then and the contribution apart."""
 
-    caught_by = ("hooks/accumulated",)
+    killed_by = ("hooks/accumulated",)
 
     def accumulated_hook(self, leaf: torch.Tensor, function: HookFunction) -> Any:
         def early(gradient: torch.Tensor) -> None:
@@ -169,10 +169,10 @@ class CalledBeforeAccumulation(Member):
         return leaf.register_hook(early)
 
 
-class AccumulatedNeverCalled(Member):
+class AccumulatedNeverCalled(Mutant):
     """A hook after accumulation is called only where the leaf held no gradient before."""
 
-    caught_by = ("hooks/accumulated",)
+    killed_by = ("hooks/accumulated",)
 
     def accumulated_hook(self, leaf: torch.Tensor, function: HookFunction) -> Any:
         calls: list[bool] = []
@@ -191,19 +191,19 @@ class Handle:
         """Nothing."""
 
 
-class ConstantsHooked(Member):
+class ConstantsHooked(Mutant):
     """A hook on a value that does not require grad is accepted, and never called."""
 
-    caught_by = ("hooks/refused",)
+    killed_by = ("hooks/refused",)
 
     def hook(self, value: torch.Tensor, function: HookFunction) -> Any:
         return super().hook(value, function) if value.requires_grad else Handle()
 
 
-class AccumulatedAnywhere(Member):
+class AccumulatedAnywhere(Mutant):
     """A hook after accumulation is accepted on any value, and called with its gradient."""
 
-    caught_by = ("hooks/refused",)
+    killed_by = ("hooks/refused",)
 
     def accumulated_hook(self, leaf: torch.Tensor, function: HookFunction) -> Any:
         if leaf.is_leaf:
@@ -214,7 +214,7 @@ class AccumulatedAnywhere(Member):
 class SwallowsExceptions(Hooked):
     """An exception that a hook raises is swallowed, and the call goes on."""
 
-    caught_by = ("hooks/raise",)
+    killed_by = ("hooks/raise",)
 
     def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         def quiet(gradient: torch.Tensor) -> torch.Tensor | None:
@@ -229,7 +229,7 @@ class SwallowsExceptions(Hooked):
 class ReshapesResults(Hooked):
     """A hook's result of another shape is cut to the gradient's shape."""
 
-    caught_by = ("hooks/shape",)
+    killed_by = ("hooks/shape",)
 
     def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         def cut(gradient: torch.Tensor) -> torch.Tensor | None:
@@ -240,10 +240,10 @@ class ReshapesResults(Hooked):
         return cut
 
 
-class RetainOverwrites(Member):
+class RetainOverwrites(Mutant):
     """A value that retains its gradient holds the last call's contribution only."""
 
-    caught_by = ("hooks/retained",)
+    killed_by = ("hooks/retained",)
 
     def reset(self) -> None:
         super().reset()
@@ -264,10 +264,10 @@ class RetainOverwrites(Member):
                 value.grad = old
 
 
-class RetainsBeforeHooks(Member):
+class RetainsBeforeHooks(Mutant):
     """A value that retains its gradient holds it as it was before its last hook."""
 
-    caught_by = ("hooks/retained",)
+    killed_by = ("hooks/retained",)
 
     def reset(self) -> None:
         super().reset()
@@ -288,10 +288,10 @@ class RetainsBeforeHooks(Member):
                 value.grad = gradient.clone()
 
 
-class ConstantsRetain(Member):
+class ConstantsRetain(Mutant):
     """Asking a value that does not require grad to retain its gradient does nothing."""
 
-    caught_by = ("hooks/retain-refused",)
+    killed_by = ("hooks/retain-refused",)
 
     def retain_grad(self, value: torch.Tensor) -> None:
         if value.requires_grad:

@@ -1,4 +1,4 @@
-"""Members that lie about how long a graph can be walked: they free too little, too much, or the wrong graph."""
+"""Mutants whose fault concerns how long a graph can be walked: they free too little, too much, or the wrong graph."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import torch
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import FREED, Given, Member, Recording, is_freed
+from tests.mutants.mutant import FREED, Given, Mutant, Recording, is_freed
 
 Roots = Sequence[torch.Tensor]
 
 
-class NeverFrees(Member):
+class NeverFrees(Mutant):
     """Every backward call keeps the graph, whatever retain_graph says."""
 
-    caught_by = (
+    killed_by = (
         "lifetime/same-root-raises",
         "lifetime/freed-subgraph-raises",
         "lifetime/default-frees",
@@ -27,28 +27,28 @@ class NeverFrees(Member):
         super().backward(roots, cotangents, True, **options)
 
 
-class AlwaysFrees(Member):
+class AlwaysFrees(Mutant):
     """Every backward call frees the graph: retain_graph=True is ignored."""
 
-    caught_by = ("lifetime/retained-works",)
+    killed_by = ("lifetime/retained-works",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, None, **options)
 
 
-class DefaultKeeps(Member):
+class DefaultKeeps(Mutant):
     """With retain_graph left out the graph is kept."""
 
-    caught_by = ("lifetime/default-frees", "lifetime/same-root-raises")
+    killed_by = ("lifetime/default-frees", "lifetime/same-root-raises")
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, retain_graph is not False, **options)
 
 
-class FalseKeeps(Member):
+class FalseKeeps(Mutant):
     """retain_graph=False keeps the graph; left out, it frees."""
 
-    caught_by = ("lifetime/same-root-raises", "lifetime/last-call-frees", "lifetime/freed-subgraph-raises")
+    killed_by = ("lifetime/same-root-raises", "lifetime/last-call-frees", "lifetime/freed-subgraph-raises")
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, retain_graph is not None, **options)
@@ -57,7 +57,7 @@ class FalseKeeps(Member):
 class LateRetainRevives(Recording):
     """A freed graph is silently computed anew when a later call asks to retain it."""
 
-    caught_by = ("lifetime/late-retain-raises",)
+    killed_by = ("lifetime/late-retain-raises",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         held = self.held()
@@ -76,10 +76,10 @@ class LateRetainRevives(Recording):
         return super().apply(op, [self._again(x) for x in operands], attrs)[k]
 
 
-class SilentWhenFreed(Member):
+class SilentWhenFreed(Mutant):
     """A backward call that meets a freed graph returns and does nothing."""
 
-    caught_by = ("lifetime/same-root-raises", "lifetime/freed-subgraph-raises")
+    killed_by = ("lifetime/same-root-raises", "lifetime/freed-subgraph-raises")
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         held = self.held()
@@ -94,7 +94,7 @@ class SilentWhenFreed(Member):
 class ChecksRootOnly(Recording):
     """Only the root itself is checked for having been freed: a new root on a freed graph walks into it."""
 
-    caught_by = ("lifetime/freed-subgraph-raises",)
+    killed_by = ("lifetime/freed-subgraph-raises",)
 
     def reset(self) -> None:
         super().reset()
@@ -111,7 +111,7 @@ class ChecksRootOnly(Recording):
 class RetainSticks(Recording):
     """A root that was retained once is kept by every later call."""
 
-    caught_by = ("lifetime/last-call-frees",)
+    killed_by = ("lifetime/last-call-frees",)
 
     def reset(self) -> None:
         super().reset()
@@ -126,7 +126,7 @@ class RetainSticks(Recording):
 class RetainsOnce(Recording):
     """A retained graph can be walked twice, and is freed then."""
 
-    caught_by = ("lifetime/retained-works",)
+    killed_by = ("lifetime/retained-works",)
 
     def reset(self) -> None:
         super().reset()
@@ -141,7 +141,7 @@ class RetainsOnce(Recording):
 class FreesEverything(Recording):
     """A call that frees its graph frees every graph of the process with it."""
 
-    caught_by = ("lifetime/independent", "lifetime/traversed-only")
+    killed_by = ("lifetime/independent", "lifetime/traversed-only")
 
     def reset(self) -> None:
         super().reset()
@@ -158,7 +158,7 @@ class FreesEverything(Recording):
 class FreesWholeGraph(Recording):
     """A call that frees what it walked also frees all that was made from the same values: the branches beside it."""
 
-    caught_by = ("lifetime/traversed-only",)
+    killed_by = ("lifetime/traversed-only",)
 
     def reset(self) -> None:
         super().reset()
@@ -185,7 +185,7 @@ class FreesWholeGraph(Recording):
 class CachesResults(Recording):
     """The same op on the same operands gives the same node again, freed or not."""
 
-    caught_by = ("lifetime/rebuilt", "lifetime/independent")
+    killed_by = ("lifetime/rebuilt", "lifetime/independent")
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
         def same(value: torch.Tensor) -> bool:
@@ -198,7 +198,7 @@ class CachesResults(Recording):
 class LeftoverCotangents(Recording):
     """What flowed into a root stays there: walking it for the nth time adds n times its gradient."""
 
-    caught_by = ("lifetime/retained-works", "accumulation/adds")
+    killed_by = ("lifetime/retained-works", "accumulation/adds")
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         held = self.held()

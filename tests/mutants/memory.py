@@ -1,4 +1,4 @@
-"""Members that lie about what they keep alive: too much, too little, or a little more each time."""
+"""Mutants whose fault concerns what they keep alive: too much, too little, or a little more each time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import Given, Member
+from tests.mutants.mutant import Given, Mutant
 
 Roots = Sequence[torch.Tensor]
 
 
-class Counted(Member, TorchSaved):
+class Counted(Mutant, TorchSaved):
     """PyTorch that counts its saved tensors; what is in `kept` does not go away."""
 
     def reset(self) -> None:
@@ -33,7 +33,7 @@ class Counted(Member, TorchSaved):
 class KeepsWhatItWalked(Counted):
     """What a graph saved stays alive when a call frees the graph, for ever."""
 
-    caught_by = ("memory/freed",)
+    killed_by = ("memory/freed",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if not (retain_graph or options.get("create_graph")):
@@ -44,7 +44,7 @@ class KeepsWhatItWalked(Counted):
 class FreesUnwalked(Counted):
     """A call that frees its graph lets go of what every other graph saved, too, and computes that anew when needed."""
 
-    caught_by = ("memory/freed",)
+    killed_by = ("memory/freed",)
 
     def reset(self) -> None:
         super().reset()
@@ -62,7 +62,7 @@ class FreesUnwalked(Counted):
 class RetainLetsGo(Counted):
     """A call that retains the graph lets go of what it saved, and computes that anew when it is needed."""
 
-    caught_by = ("memory/retained",)
+    killed_by = ("memory/retained",)
 
     def reset(self) -> None:
         super().reset()
@@ -80,7 +80,7 @@ class RetainLetsGo(Counted):
 class RetainSavesAgain(Counted):
     """A call that retains the graph saves one more copy of what the graph saved."""
 
-    caught_by = ("memory/retained",)
+    killed_by = ("memory/retained",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, retain_graph, **options)
@@ -91,7 +91,7 @@ class RetainSavesAgain(Counted):
 class KeepsUnwalked(Counted):
     """What a graph saved stays alive until some call frees a graph, when nothing leads to it any more."""
 
-    caught_by = ("memory/dropped",)
+    killed_by = ("memory/dropped",)
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
         made = super().apply(op, operands, attrs)
@@ -107,7 +107,7 @@ class KeepsUnwalked(Counted):
 class DetachedKeeps(Counted):
     """A detached value keeps alive what the graph of its source saved."""
 
-    caught_by = ("memory/dropped",)
+    killed_by = ("memory/dropped",)
 
     def detach(self, value: torch.Tensor) -> torch.Tensor:
         made = super().detach(value)
@@ -118,7 +118,7 @@ class DetachedKeeps(Counted):
 class LeaksInTheLongRun(Counted):
     """From the second backward call on, one tensor that the graph saved stays alive for ever."""
 
-    caught_by = ("memory/steady", "memory/freed", "memory/dropped", "memory/cycle")
+    killed_by = ("memory/steady", "memory/freed", "memory/dropped", "memory/cycle")
     longest = 14
     why_long = "a second round of building, walking and clearing"
 
@@ -131,7 +131,7 @@ class LeaksInTheLongRun(Counted):
 class CyclesStay(Counted):
     """What a call with create_graph saves stays alive for ever, though the gradients are cleared."""
 
-    caught_by = ("memory/cycle",)
+    killed_by = ("memory/cycle",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         before = set(self.boxes)

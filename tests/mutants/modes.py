@@ -1,4 +1,4 @@
-"""Members that lie about grad modes, and about switching requires_grad on and off."""
+"""Mutants whose fault concerns grad modes, and about switching requires_grad on and off."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import Any
 import torch
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import Given, Member, Recording, Roots
+from tests.mutants.mutant import Given, Mutant, Recording, Roots
 
 
-class NoGradIgnored(Member):
+class NoGradIgnored(Mutant):
     """Under no_grad everything is recorded."""
 
-    caught_by = ("modes/no-grad-result",)
+    killed_by = ("modes/no-grad-result",)
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
         return nullcontext() if name == "no_grad" else super().mode(name)
 
 
-class NoGradIgnoredBySome(Member):
+class NoGradIgnoredBySome(Mutant):
     """Under no_grad some ops are recorded: negative, sin, and what reshapes."""
 
-    caught_by = ("modes/no-grad-result", "modes/constant")
+    killed_by = ("modes/no-grad-result", "modes/constant")
 
     def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
         with torch.set_grad_enabled(torch.is_grad_enabled() or op in ("reshape", "sin", "negative")):
             return super().apply(op, operands, attrs)
 
 
-class Leaking(Member):
-    """A member that records nothing any more once it has `leaked`."""
+class Leaking(Mutant):
+    """A mutant that records nothing any more once it has `leaked`."""
 
     def reset(self) -> None:
         """No block was left yet."""
@@ -65,7 +65,7 @@ class Leaking(Member):
 class NoGradLeaks(Leaking):
     """A no_grad block that ends normally is never left."""
 
-    caught_by = ("modes/restored", "gradients/requires-grad")
+    killed_by = ("modes/restored", "gradients/requires-grad")
 
     def leave(self, name: str, error: BaseException | None) -> None:
         self.leaked |= name == "no_grad" and error is None
@@ -74,16 +74,16 @@ class NoGradLeaks(Leaking):
 class NoGradLeaksAfterErrors(Leaking):
     """A no_grad block that an error ends is never left."""
 
-    caught_by = ("modes/restored", "errors/recovers", "gradients/requires-grad")
+    killed_by = ("modes/restored", "errors/recovers", "gradients/requires-grad")
 
     def leave(self, name: str, error: BaseException | None) -> None:
         self.leaked |= name == "no_grad" and error is not None
 
 
-class EnableGradIgnored(Member):
+class EnableGradIgnored(Mutant):
     """enable_grad inside no_grad changes nothing."""
 
-    caught_by = ("modes/recorded",)
+    killed_by = ("modes/recorded",)
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
         return nullcontext() if name == "enable_grad" else super().mode(name)
@@ -92,27 +92,27 @@ class EnableGradIgnored(Member):
 class EnableGradEndsNoGrad(Leaking):
     """What follows an enable_grad block inside a no_grad block is recorded."""
 
-    caught_by = ("modes/no-grad-result",)
+    killed_by = ("modes/no-grad-result",)
 
     def leave(self, name: str, error: BaseException | None) -> None:
         if name == "enable_grad":
             torch.set_grad_enabled(True)  # until the outer block is left
 
 
-class UnrecordedCallDoesNothing(Member):
+class UnrecordedCallDoesNothing(Mutant):
     """A backward call under no_grad returns and does nothing."""
 
-    caught_by = ("modes/backward-anywhere", "accumulation/first")
+    killed_by = ("modes/backward-anywhere", "accumulation/first")
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if torch.is_grad_enabled() or not all(root.requires_grad for root in roots):
             super().backward(roots, cotangents, retain_graph, **options)
 
 
-class UnrecordedCallRaises(Member):
+class UnrecordedCallRaises(Mutant):
     """A backward call under no_grad raises."""
 
-    caught_by = ("modes/backward-anywhere",)
+    killed_by = ("modes/backward-anywhere",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if not torch.is_grad_enabled():
@@ -120,20 +120,20 @@ class UnrecordedCallRaises(Member):
         super().backward(roots, cotangents, retain_graph, **options)
 
 
-class UnrecordedWritesRecorded(Member):
+class UnrecordedWritesRecorded(Mutant):
     """A write under no_grad to a value that has a history becomes part of it."""
 
-    caught_by = ("modes/unrecorded-write", "writes/error-or-recorded")
+    killed_by = ("modes/unrecorded-write", "writes/error-or-recorded")
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         with torch.set_grad_enabled(torch.is_grad_enabled() or (target.grad_fn is not None and not target._is_view())):
             super().write(op, target, operands, attrs)
 
 
-class UnrecordedWritesCut(Member):
+class UnrecordedWritesCut(Mutant):
     """A write under no_grad takes the target's history away."""
 
-    caught_by = ("modes/unrecorded-write", "writes/requires-grad")
+    killed_by = ("modes/unrecorded-write", "writes/requires-grad")
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         super().write(op, target, operands, attrs)
@@ -141,10 +141,10 @@ class UnrecordedWritesCut(Member):
             target.detach_()
 
 
-class UnrecordedWritesIgnored(Member):
+class UnrecordedWritesIgnored(Mutant):
     """A write under no_grad to a leaf that requires grad does nothing."""
 
-    caught_by = ("modes/unrecorded-write", "writes/value")
+    killed_by = ("modes/unrecorded-write", "writes/value")
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         if torch.is_grad_enabled() or not (target.is_leaf and target.requires_grad):
@@ -154,7 +154,7 @@ class UnrecordedWritesIgnored(Member):
 class ConstantsLeak(Recording):
     """A value computed under no_grad passes the gradient on beside operands that require grad."""
 
-    caught_by = ("modes/constant",)
+    killed_by = ("modes/constant",)
 
     def reset(self) -> None:
         super().reset()
@@ -175,7 +175,7 @@ class ConstantsLeak(Recording):
 class ConstantRootsAreSilent(Recording):
     """A backward call on a value that was computed under no_grad returns and does nothing."""
 
-    caught_by = ("modes/constant-root",)
+    killed_by = ("modes/constant-root",)
 
     def reset(self) -> None:
         super().reset()
@@ -192,10 +192,10 @@ class ConstantRootsAreSilent(Recording):
             super().backward(roots, cotangents, retain_graph, **options)
 
 
-class FrozenReceive(Member):
+class FrozenReceive(Mutant):
     """A leaf that has ceased to require grad still receives gradients from graphs that were built before."""
 
-    caught_by = ("modes/frozen-leaf",)
+    killed_by = ("modes/frozen-leaf",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         frozen = [leaf for leaf in self.leaves if not leaf.requires_grad]
@@ -209,10 +209,10 @@ class FrozenReceive(Member):
                 leaf.requires_grad_(False)
 
 
-class FrozenCleared(Member):
+class FrozenCleared(Mutant):
     """A leaf that ceases to require grad loses the gradient that it had."""
 
-    caught_by = ("modes/frozen-leaf",)
+    killed_by = ("modes/frozen-leaf",)
 
     def set_requires_grad(self, value: torch.Tensor, on: bool) -> None:
         super().set_requires_grad(value, on)
@@ -220,20 +220,20 @@ class FrozenCleared(Member):
             value.grad = None
 
 
-class SwitchesAnything(Member):
+class SwitchesAnything(Mutant):
     """Switching off requires_grad of a value that is no leaf is accepted, and does nothing."""
 
-    caught_by = ("modes/toggle-refused",)
+    killed_by = ("modes/toggle-refused",)
 
     def set_requires_grad(self, value: torch.Tensor, on: bool) -> None:
         if on or value.is_leaf:
             super().set_requires_grad(value, on)
 
 
-class SwitchesNothingOn(Member):
+class SwitchesNothingOn(Mutant):
     """Switching on requires_grad does nothing."""
 
-    caught_by = ("accumulation/first", "gradients/requires-grad", "errors/legal-returns", "hooks/refused")
+    killed_by = ("accumulation/first", "gradients/requires-grad", "errors/legal-returns", "hooks/refused")
 
     def set_requires_grad(self, value: torch.Tensor, on: bool) -> None:
         if not on:

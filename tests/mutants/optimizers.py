@@ -1,4 +1,4 @@
-"""Members that lie about optimizers: what a step does to which leaves, what is remembered, cleared and clipped."""
+"""Mutants whose fault concerns optimizers: what a step does to which leaves, what is remembered, cleared, clipped."""
 
 from __future__ import annotations
 
@@ -8,50 +8,50 @@ from typing import Any
 import torch
 from autograd_conformance.programs.language import Attrs, Groups
 
-from tests.mutants.kit import Member, Roots
+from tests.mutants.mutant import Mutant, Roots
 
 
-class GroupsIgnored(Member):
+class GroupsIgnored(Mutant):
     """A parameter group's own settings are not looked at."""
 
-    caught_by = ("optimizers/groups",)
+    killed_by = ("optimizers/groups",)
 
     def optimizer(self, leaves: Roots, optimizer: str, settings: Attrs, groups: Groups = ()) -> torch.optim.Optimizer:
         return super().optimizer(leaves, optimizer, settings)
 
 
-class LastGroupForgotten(Member):
+class LastGroupForgotten(Mutant):
     """A step moves no leaf of the last of several parameter groups."""
 
-    caught_by = ("optimizers/groups", "optimizers/formula", "optimizers/variants")
+    killed_by = ("optimizers/groups", "optimizers/formula", "optimizers/variants")
 
     def step(self, leaves: Roots, optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
-        idle = leaves[len(leaves) - groups[-1][0] :] if len(groups) > 1 else ()
-        old = [leaf.detach().clone() for leaf in idle]
+        unmoved = leaves[len(leaves) - groups[-1][0] :] if len(groups) > 1 else ()
+        old = [leaf.detach().clone() for leaf in unmoved]
         super().step(leaves, optimizer, settings, groups)
-        for leaf, value in zip(idle, old, strict=True):
+        for leaf, value in zip(unmoved, old, strict=True):
             leaf.data.copy_(value)
 
 
-class SkippedAsZero(Member):
+class SkippedAsZero(Mutant):
     """A leaf without a gradient is stepped along zeros, once it was stepped before."""
 
-    caught_by = ("optimizers/skips",)
+    killed_by = ("optimizers/skips",)
 
     def step(self, leaves: Roots, optimizer: str, settings: Attrs, **options: Any) -> None:
         known = self.optimizer(leaves, optimizer, settings, **options).state
-        idle = [leaf for leaf in leaves if leaf.grad is None and leaf in known]
-        for leaf in idle:
+        unmoved = [leaf for leaf in leaves if leaf.grad is None and leaf in known]
+        for leaf in unmoved:
             leaf.grad = torch.zeros_like(leaf)
         super().step(leaves, optimizer, settings, **options)
-        for leaf in idle:
+        for leaf in unmoved:
             leaf.grad = None
 
 
-class SkippedForgets(Member):
+class SkippedForgets(Mutant):
     """A step that passes over a leaf forgets what was remembered of it."""
 
-    caught_by = ("optimizers/skips",)
+    killed_by = ("optimizers/skips",)
 
     def step(self, leaves: Roots, optimizer: str, settings: Attrs, **options: Any) -> None:
         known = self.optimizer(leaves, optimizer, settings, **options).state
@@ -61,10 +61,10 @@ class SkippedForgets(Member):
                 known.pop(leaf, None)
 
 
-class StaleGradient(Member):
+class StaleGradient(Mutant):
     """From the second step on, a leaf moves along the gradient of the step before."""
 
-    caught_by = ("optimizers/remembers",)
+    killed_by = ("optimizers/remembers",)
 
     def step(self, leaves: Roots, optimizer: str, settings: Attrs, **options: Any) -> None:
         given = [leaf.grad for leaf in leaves]
@@ -82,10 +82,10 @@ class StaleGradient(Member):
         self.gradients: dict[int, torch.Tensor] = {}
 
 
-class CorrectsBiasOnce(Member):
+class CorrectsBiasOnce(Mutant):
     """Adam corrects its averages for their start as if each step were the first."""
 
-    caught_by = ("optimizers/remembers",)
+    killed_by = ("optimizers/remembers",)
 
     def step(self, leaves: Roots, optimizer: str, settings: Attrs, **options: Any) -> None:
         for state in self.optimizer(leaves, optimizer, settings, **options).state.values():
@@ -94,7 +94,7 @@ class CorrectsBiasOnce(Member):
         super().step(leaves, optimizer, settings, **options)
 
 
-class _Changing(Member):
+class _Changing(Mutant):
     """Makes other optimizers than it is asked for."""
 
     @staticmethod
@@ -112,7 +112,7 @@ class _Changing(Member):
 class DecaysCoupled(_Changing):
     """AdamW's weight decay goes through the averages, as Adam's does."""
 
-    caught_by = ("optimizers/formula",)
+    killed_by = ("optimizers/formula",)
 
     @staticmethod
     def changed(optimizer: str, settings: dict[str, Any]) -> str:
@@ -124,7 +124,7 @@ class DecaysCoupled(_Changing):
 class MaximizeIgnored(_Changing):
     """An optimizer that is to maximise minimises."""
 
-    caught_by = ("optimizers/formula",)
+    killed_by = ("optimizers/formula",)
 
     @staticmethod
     def changed(optimizer: str, settings: dict[str, Any]) -> str:
@@ -135,7 +135,7 @@ class MaximizeIgnored(_Changing):
 class FusedWithoutDecay(_Changing):
     """The fused implementations leave out weight decay."""
 
-    caught_by = ("optimizers/variants",)
+    killed_by = ("optimizers/variants",)
 
     @staticmethod
     def changed(optimizer: str, settings: dict[str, Any]) -> str:
@@ -147,7 +147,7 @@ class FusedWithoutDecay(_Changing):
 class NesterovAsMomentum(_Changing):
     """Nesterov's momentum is plain momentum."""
 
-    caught_by = ("optimizers/formula", "optimizers/remembers")
+    killed_by = ("optimizers/formula", "optimizers/remembers")
 
     @staticmethod
     def changed(optimizer: str, settings: dict[str, Any]) -> str:
@@ -155,10 +155,10 @@ class NesterovAsMomentum(_Changing):
         return optimizer
 
 
-class StepsInFloat32(Member):
+class StepsInFloat32(Mutant):
     """Steps are taken in float32."""
 
-    caught_by = ("optimizers/formula",)
+    killed_by = ("optimizers/formula",)
 
     def step(self, leaves: Roots, optimizer: str, settings: Attrs, **options: Any) -> None:
         super().step(leaves, optimizer, settings, **options)
@@ -167,10 +167,10 @@ class StepsInFloat32(Member):
                 leaf.data.copy_(leaf.data.float())
 
 
-class EatsGradients(Member):
+class EatsGradients(Mutant):
     """A step clears the gradients that it has used to zeros."""
 
-    caught_by = ("optimizers/keeps-gradients",)
+    killed_by = ("optimizers/keeps-gradients",)
 
     def step(self, leaves: Roots, optimizer: str, settings: Attrs, **options: Any) -> None:
         super().step(leaves, optimizer, settings, **options)
@@ -179,38 +179,38 @@ class EatsGradients(Member):
                 leaf.grad.detach().zero_()
 
 
-class ClearsFirstGroup(Member):
+class ClearsFirstGroup(Mutant):
     """An optimizer clears the gradients of its first leaf alone."""
 
-    caught_by = ("optimizers/clears",)
+    killed_by = ("optimizers/clears",)
 
     def clear(self, leaves: Roots, optimizer: str, settings: Attrs, set_to_none: bool, **options: Any) -> None:
         self.zero_grad(leaves[:1], set_to_none)
 
 
-class StepsClearToZeros(Member):
+class StepsClearToZeros(Mutant):
     """An optimizer that is to clear to none clears to zeros."""
 
-    caught_by = ("optimizers/clears",)
+    killed_by = ("optimizers/clears",)
 
     def clear(self, leaves: Roots, optimizer: str, settings: Attrs, set_to_none: bool, **options: Any) -> None:
         super().clear(leaves, optimizer, settings, False, **options)
 
 
-class ClipsEachLeaf(Member):
+class ClipsEachLeaf(Mutant):
     """The norm that is clipped is each leaf's own, not that of all together."""
 
-    caught_by = ("optimizers/clips",)
+    killed_by = ("optimizers/clips",)
 
     def clip(self, leaves: Sequence[torch.Tensor], kind: str, bound: float) -> None:
         for leaf in leaves:
             super().clip([leaf], kind, bound)
 
 
-class ClipsUp(Member):
+class ClipsUp(Mutant):
     """Gradients whose norm is below the bound are made longer."""
 
-    caught_by = ("optimizers/clips",)
+    killed_by = ("optimizers/clips",)
 
     def clip(self, leaves: Sequence[torch.Tensor], kind: str, bound: float) -> None:
         if kind != "norm":
@@ -222,10 +222,10 @@ class ClipsUp(Member):
         return None
 
 
-class ClipsOneSide(Member):
+class ClipsOneSide(Mutant):
     """Clipping by value leaves what is below minus the bound."""
 
-    caught_by = ("optimizers/clips",)
+    killed_by = ("optimizers/clips",)
 
     def clip(self, leaves: Sequence[torch.Tensor], kind: str, bound: float) -> None:
         if kind == "norm":

@@ -1,4 +1,4 @@
-"""Members that lie about modules: their values are right, and something in their gradients is not."""
+"""Mutants whose fault concerns modules: their values are right, and something in their gradients is not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from autograd_conformance.ops.modules import MODULES, inputs, parameters
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import Member, Recording, gated
+from tests.mutants.mutant import Mutant, Recording, gated
 
 CELLS = ("nn_rnn", "nn_gru", "nn_lstm")
 Tensors = Sequence[torch.Tensor]
@@ -31,8 +31,8 @@ def through(values: Tensors, way: Tensors) -> Tensors:
     return [value.detach() + (other - other.detach()) for value, other in zip(values, way, strict=True)]
 
 
-class Modules(Member):
-    """A member that lies about modules: what flows back to the operand of a name passes `back`."""
+class Modules(Mutant):
+    """A mutant whose fault is in modules: what flows back to the operand of a name passes `back`."""
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         """An op; a module's operands are gated."""
@@ -49,10 +49,10 @@ class Modules(Member):
 # -- recurrent modules -------------------------------------------------------------------------------------------------
 
 
-class Truncates(Member):
+class Truncates(Mutant):
     """Backpropagation through a recurrent module goes back two steps in time and no further."""
 
-    caught_by = ("recurrent/gradient", "recurrent/module")
+    killed_by = ("recurrent/gradient", "recurrent/module")
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         made = super().apply(op, operands, attrs)
@@ -73,7 +73,7 @@ class Truncates(Member):
 class ReverseForgotten(Modules):
     """A bidirectional module's weights of the reverse direction get gradients of zero."""
 
-    caught_by = ("recurrent/gradient", "recurrent/module")
+    killed_by = ("recurrent/gradient", "recurrent/module")
     longest = 13
     why_long = "a bidirectional module has an input, a state and eight parameters, each a line"
 
@@ -84,7 +84,7 @@ class ReverseForgotten(Modules):
 class WrongAtLengthOne(Modules):
     """A recurrent module doubles its weights' gradients where a sequence has a single step."""
 
-    caught_by = ("recurrent/gradient", "recurrent/module")
+    killed_by = ("recurrent/gradient", "recurrent/module")
 
     def gate(self, value: torch.Tensor, name: str, op: str, settings: dict, x: torch.Tensor) -> torch.Tensor:
         single = op in CELLS and x.shape[1 if settings["batch_first"] and x.ndim == 3 else 0] == 1
@@ -94,7 +94,7 @@ class WrongAtLengthOne(Modules):
 class FirstStateDropped(Modules):
     """A recurrent module gives its first state no gradient."""
 
-    caught_by = ("recurrent/gradient", "recurrent/module")
+    killed_by = ("recurrent/gradient", "recurrent/module")
     longest = 9
 
     def gate(self, value: torch.Tensor, name: str, op: str, settings: dict, x: torch.Tensor) -> torch.Tensor:
@@ -104,7 +104,7 @@ class FirstStateDropped(Modules):
 class SecondBiasDoubled(Modules):
     """The biases of a recurrent module's second layer get twice their gradient."""
 
-    caught_by = ("recurrent/module", "recurrent/gradient")
+    killed_by = ("recurrent/module", "recurrent/gradient")
     longest = 15
     why_long = "a module of two layers has an input and eight parameters, each a line"
 
@@ -115,7 +115,7 @@ class SecondBiasDoubled(Modules):
 class HiddenBiasForgotten(Modules):
     """The biases of the map from state to state get no gradient."""
 
-    caught_by = ("recurrent/gradient", "recurrent/module")
+    killed_by = ("recurrent/gradient", "recurrent/module")
 
     def gate(self, value: torch.Tensor, name: str, op: str, settings: dict, x: torch.Tensor) -> torch.Tensor:
         return value.detach() if name.startswith("bias_hh") else value
@@ -124,17 +124,17 @@ class HiddenBiasForgotten(Modules):
 class LastStateAlone(Modules):
     """Where a call begins at a last state, its gradient is twice what it should be."""
 
-    caught_by = ("recurrent/gradient", "recurrent/module")
+    killed_by = ("recurrent/gradient", "recurrent/module")
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         out, *rest = super().apply(op, operands, attrs)
         return [out, *(gated(s, lambda g: 2 * g) for s in rest)] if op in CELLS else [out, *rest]
 
 
-class PaddingContributes(Member):
+class PaddingContributes(Mutant):
     """The gradients of a packed batch are those of the padded one."""
 
-    caught_by = ("recurrent/packed",)
+    killed_by = ("recurrent/packed",)
     longest = 11
     why_long = "a module has an input and up to five parameters, each a line"
 
@@ -148,7 +148,7 @@ class PaddingContributes(Member):
 class DetachesState(Modules):
     """A recurrent module cuts the state that it begins with off from its history."""
 
-    caught_by = ("recurrent/carried-state", "recurrent/gradient")
+    killed_by = ("recurrent/carried-state", "recurrent/gradient")
     longest = 12
     why_long = "a module has an input, a state and up to four parameters, and its state has to come from somewhere"
 
@@ -161,7 +161,7 @@ class DetachesState(Modules):
 class KeepsHistory(Recording):
     """A detached state that a product or a recurrent module is given leads back into what made it."""
 
-    caught_by = ("recurrent/detached-state",)
+    killed_by = ("recurrent/detached-state",)
     longest = 14
     why_long = "a module has an input, a state and up to four parameters, and its state has to come from somewhere"
 
@@ -184,10 +184,10 @@ class KeepsHistory(Recording):
 # -- other modules -----------------------------------------------------------------------------------------------------
 
 
-class MaskIgnored(Member):
+class MaskIgnored(Mutant):
     """The gradients of attention are those without its mask."""
 
-    caught_by = ("networks/module", "networks/gradient")
+    killed_by = ("networks/module", "networks/gradient")
     longest = 10
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
@@ -197,10 +197,10 @@ class MaskIgnored(Member):
         return through(made, super().apply(op, operands, changed(attrs, mask=None)))
 
 
-class PaddedKeysLearn(Member):
+class PaddedKeysLearn(Mutant):
     """The gradients of an encoder layer are those without the padding of its keys."""
 
-    caught_by = ("networks/gradient", "networks/module")
+    killed_by = ("networks/gradient", "networks/module")
     longest = 18
     why_long = "an encoder layer has an input and a dozen parameters, each a line"
 
@@ -214,7 +214,7 @@ class PaddedKeysLearn(Member):
 class NormIsConstant(Modules):
     """A layer normalisation takes mean and deviation for constants."""
 
-    caught_by = ("networks/gradient", "networks/module")
+    killed_by = ("networks/gradient", "networks/module")
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         made = super().apply(op, operands, attrs)
@@ -227,10 +227,10 @@ class NormIsConstant(Modules):
         return through(made, [way * scales[0] + scales[1] if scales else way])
 
 
-class RunningAsBatch(Member):
+class RunningAsBatch(Mutant):
     """Batch normalisation by running statistics gives the gradients of one by the batch's own."""
 
-    caught_by = ("networks/gradient", "networks/module")
+    killed_by = ("networks/gradient", "networks/module")
     longest = 14
     why_long = "running statistics, weights and biases are lines of their own"
 
@@ -245,7 +245,7 @@ class RunningAsBatch(Member):
 class ConvolutionForgets(Modules):
     """A convolution with a stride gives its input no gradient."""
 
-    caught_by = ("networks/gradient", "networks/module")
+    killed_by = ("networks/gradient", "networks/module")
     longest = 11
     why_long = "weights and biases are lines of their own, and a loss is a sum of squares"
 
@@ -256,7 +256,7 @@ class ConvolutionForgets(Modules):
 class BiasOnce(Modules):
     """A linear layer's bias gets the gradient of the first sample alone, counted as often as there are samples."""
 
-    caught_by = ("networks/module", "networks/gradient")
+    killed_by = ("networks/module", "networks/gradient")
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         if op != "nn_linear" or len(operands) < 3 or operands[0].ndim != 2:

@@ -1,4 +1,4 @@
-"""Members whose lies show when two programs are held against each other, whatever the right numbers are."""
+"""Mutants whose fault shows when two programs are held against each other, whatever the right numbers are."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import Given, Member, gated
+from tests.mutants.mutant import Given, Mutant, gated
 
 Roots = Sequence[torch.Tensor]
 
 
-class AddFavours(Member):
+class AddFavours(Mutant):
     """An add of two values that are no leaves passes only half of the gradient to the second."""
 
-    caught_by = ("relations/sum",)
+    killed_by = ("relations/sum",)
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
         if op == "add" and all(x.grad_fn for x in operands):
@@ -25,29 +25,29 @@ class AddFavours(Member):
         return super().apply(op, operands, attrs)
 
 
-class WalksOneRoot(Member):
+class WalksOneRoot(Mutant):
     """A backward call over several roots walks only the first."""
 
-    caught_by = ("relations/sum",)
+    killed_by = ("relations/sum",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots[:1], cotangents[:1], retain_graph, **options)
 
 
-class ClipsCotangents(Member):
+class ClipsCotangents(Mutant):
     """A cotangent's elements are clipped to lie between -4 and 4."""
 
-    caught_by = ("relations/scaling",)
+    killed_by = ("relations/scaling",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         clipped = [None if c is None else np.clip(c, -4, 4) for c in cotangents]
         super().backward(roots, clipped, retain_graph, **options)
 
 
-class LosesUses(Member):
+class LosesUses(Mutant):
     """The second use of a value that is no leaf passes no gradient back."""
 
-    caught_by = ("relations/sharing",)
+    killed_by = ("relations/sharing",)
 
     def reset(self) -> None:
         super().reset()
@@ -60,10 +60,10 @@ class LosesUses(Member):
         return super().apply(op, operands, attrs)
 
 
-class WeakensLater(Member):
+class WeakensLater(Mutant):
     """An op that is applied after some backward call passes back half of the gradient."""
 
-    caught_by = ("relations/order",)
+    killed_by = ("relations/order",)
 
     def reset(self) -> None:
         super().reset()
@@ -79,10 +79,10 @@ class WeakensLater(Member):
         self.called = True
 
 
-class Tires(Member):
+class Tires(Mutant):
     """Each further backward call on the same root gives a little less."""
 
-    caught_by = ("relations/repeated", "relations/sum")
+    killed_by = ("relations/repeated", "relations/sum")
 
     def reset(self) -> None:
         super().reset()
@@ -99,10 +99,10 @@ class Tires(Member):
         super().backward(roots, tired if times else cotangents, retain_graph, **options)
 
 
-class CountsOps(Member):
+class CountsOps(Mutant):
     """Every fourth op of a program, whatever it belongs to, passes back twice the gradient."""
 
-    caught_by = ("relations/interleaved", "relations/order")
+    killed_by = ("relations/interleaved", "relations/order")
 
     def reset(self) -> None:
         super().reset()

@@ -1,4 +1,4 @@
-"""Members that lie about gradients as values, assigned gradients, and what a step writes."""
+"""Mutants whose fault concerns gradients as values, assigned gradients, and what a step writes."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import Any
 import torch
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import Given, Member, Roots
+from tests.mutants.mutant import Given, Mutant, Roots
 
 
-class StepsTwice(Member):
+class StepsTwice(Mutant):
     """An optimizer's step is made twice."""
 
-    caught_by = ("optimizers/formula",)
+    killed_by = ("optimizers/formula",)
 
     def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, **options: Any) -> None:
         super().step(leaves, optimizer, settings, **options)
         super().step(leaves, optimizer, settings, **options)
 
 
-class ForgetsMomentum(Member):
+class ForgetsMomentum(Mutant):
     """An optimizer forgets everything after each step."""
 
-    caught_by = ("optimizers/remembers",)
+    killed_by = ("optimizers/remembers",)
 
     def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, **options: Any) -> None:
         self.made_optimizers.clear()
         super().step(leaves, optimizer, settings, **options)
 
 
-class StepsUnseen(Member):
+class StepsUnseen(Mutant):
     """A step leaves no trace: the next walk takes the new values for those that were recorded."""
 
-    caught_by = ("writes/error-or-recorded",)
+    killed_by = ("writes/error-or-recorded",)
 
     def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, **options: Any) -> None:
         old = [leaf.detach().clone() for leaf in leaves]
@@ -51,10 +51,10 @@ class StepsUnseen(Member):
             leaf.data.copy_(twin.data)
 
 
-class ChecksEverything(Member):
+class ChecksEverything(Mutant):
     """After a step every graph that was built before is refused, also where nothing was saved."""
 
-    caught_by = ("writes/unsaved-works",)
+    killed_by = ("writes/unsaved-works",)
 
     def reset(self) -> None:
         super().reset()
@@ -76,38 +76,38 @@ class ChecksEverything(Member):
         super().backward(roots, cotangents, retain_graph, **options)
 
 
-class HigherDetached(Member):
+class HigherDetached(Mutant):
     """A gradient computed with create_graph has no history."""
 
-    caught_by = ("higher/differentiable",)
+    killed_by = ("higher/differentiable",)
 
     def gradient(self, leaf: torch.Tensor) -> torch.Tensor | None:
         return None if leaf.grad is None else leaf.grad.detach()
 
 
-class HigherDoubled(Member):
+class HigherDoubled(Mutant):
     """A gradient of a gradient counts twice."""
 
-    caught_by = ("higher/differentiable", "higher/op")
+    killed_by = ("higher/differentiable", "higher/op")
 
     def gradient(self, leaf: torch.Tensor) -> torch.Tensor | None:
         grad = leaf.grad
         return 2 * grad - grad.detach() if grad is not None and grad.requires_grad else grad
 
 
-class AlwaysDifferentiable(Member):
+class AlwaysDifferentiable(Mutant):
     """Every gradient is computed with create_graph, asked for or not."""
 
-    caught_by = ("higher/plain-raises",)
+    killed_by = ("higher/plain-raises",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, bool(retain_graph), **(options | {"create_graph": True}))
 
 
-class AssignsNothing(Member):
+class AssignsNothing(Mutant):
     """Assigning a gradient does nothing where the leaf holds one."""
 
-    caught_by = ("accumulation/assigned",)
+    killed_by = ("accumulation/assigned",)
 
     def assign_grad(self, leaf: torch.Tensor, value: torch.Tensor | None) -> None:
         if leaf.grad is None:

@@ -1,4 +1,4 @@
-"""Generated members: their classes come when asked for, each tells its lie alone, and its op's tests catch it."""
+"""Generated mutants: their classes come when asked for, each has its fault alone, and its op's tests kill it."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.rules.catalogue import RULES
 
-from tests.kill_matrix.hunts import generated
-from tests.mutants import trying
-from tests.mutants.generated import GENERATED, IDLE, KINDS, candidates
-from tests.mutants.kit import Member
+from tests.kill_matrix.kills import generated
+from tests.mutants import equivalence
+from tests.mutants.generated import EQUIVALENT, GENERATED, KINDS, candidates
+from tests.mutants.mutant import Mutant
 
 IMPORT = """
-import time, tests.mutants.kit, autograd_conformance.harness.known
+import time, tests.mutants.mutant, autograd_conformance.harness.known
 began = time.process_time()
 from tests.mutants.generated import GENERATED
 print(time.process_time() - began)
 """
 
 
-CAUGHT = (
+KILLED = (
     "sin_sign", "exp_slight", "divide_first_lost", "matmul_last_lost", "tanh_element", "matmul_transposed",
     "add_averaged", "multiply_first_copy", "sin_at_zero", "sigmoid_at_large", "sum_size_one", "concat_size_zero",
     "conv2d_rank_four", "tanh_single", "exp_bent",
 )  # fmt: skip
-"""A member of each kind that a quick run's programs catch; `python -m tests.kill_matrix` counts how many of all they
+"""A mutant of each kind that a quick run's programs kill; `python -m tests.kill_matrix` counts how many of all they
 do.
 """
 
 
 def one_of_each_kind() -> list[str]:
-    """The member of each kind whose name has the smallest checksum."""
+    """The mutant of each kind whose name has the smallest checksum."""
     names = sorted(GENERATED, key=lambda name: zlib.crc32(name.encode()))
     return [next(name for name in names if candidates()[name][1] == kind) for kind in KINDS]
 
@@ -49,10 +49,10 @@ def test_import_is_fast() -> None:
 
 def test_is_a_framework_by_its_name() -> None:
     framework = load("tests.mutants.generated:sin_sign")
-    assert isinstance(framework, Member)
-    assert framework.name == "zoo/sin_sign"
+    assert isinstance(framework, Mutant)
+    assert framework.name == "mutants/sin_sign"
     assert type(framework) is GENERATED["sin_sign"]
-    assert framework.lie == "The gradient of sin has the wrong sign."
+    assert framework.fault == "The gradient of sin has the wrong sign."
 
 
 def test_knows_what_it_does_not_have() -> None:
@@ -61,34 +61,34 @@ def test_knows_what_it_does_not_have() -> None:
         GENERATED["sin_frobnicated"]
 
 
-def test_idle_pairs_are_left_out() -> None:
-    assert "floor_sign" in IDLE  # its gradient is zero
+def test_equivalent_ones_are_left_out() -> None:
+    assert "floor_sign" in EQUIVALENT  # its gradient is zero
     assert "floor_sign" not in GENERATED
-    assert not trying.lies("floor_sign")
-    assert set(candidates()) >= IDLE
-    assert len(GENERATED) == len(list(GENERATED)) == len(candidates()) - len(IDLE)
+    assert equivalence.is_equivalent("floor_sign")
+    assert set(candidates()) >= EQUIVALENT
+    assert len(GENERATED) == len(list(GENERATED)) == len(candidates()) - len(EQUIVALENT)
 
 
-def test_every_op_has_members_but_those_that_torch_gets_wrong_and_those_without_gradients() -> None:
+def test_every_op_has_mutants_but_those_that_torch_gets_wrong_and_those_without_gradients() -> None:
     having = {candidates()[name][0] for name in GENERATED}
     assert len(having) > 0.9 * len(OPS)
     assert {"sign", "floor", "ceil", "round"}.isdisjoint(having)
 
 
 @pytest.mark.parametrize("name", one_of_each_kind())
-def test_tells_its_lie_and_computes_what_torch_computes(name: str) -> None:
+def test_has_its_fault_and_computes_what_torch_computes(name: str) -> None:
     op, kind = candidates()[name]
-    program = trying.witness(name, trying.programs(op, kind == "bent"))
+    program = equivalence.witness(name, equivalence.programs(op, kind == "bent"))
     assert program is not None
     others = [other for other in ("sin", "multiply", "matmul") if other != op]
     for other in others:
         sample = audit.sample(other, 1, "float64")
         assert sample is not None
-        assert not trying.differ(sample, GENERATED[name](), Torch())
+        assert not equivalence.differ(sample, GENERATED[name](), Torch())
 
 
-@pytest.mark.parametrize("name", CAUGHT)
-def test_caught_by_the_tests_of_its_op(name: str) -> None:
+@pytest.mark.parametrize("name", KILLED)
+def test_killed_by_the_tests_of_its_op(name: str) -> None:
     row = generated(name)
     assert row.mine.killed
     assert row.right, (row.mine.rule, row.mine.op)
@@ -98,6 +98,6 @@ def test_caught_by_the_tests_of_its_op(name: str) -> None:
 
 
 def test_kinds_name_rules() -> None:
-    assert {candidates()[name][1] for name in CAUGHT} == set(KINDS)
-    assert {rule for kind in KINDS.values() for rule in kind.caught_by} <= set(RULES)
-    assert all(kind.lie.endswith(".") and "{op}" in kind.lie for kind in KINDS.values())
+    assert {candidates()[name][1] for name in KILLED} == set(KINDS)
+    assert {rule for kind in KINDS.values() for rule in kind.killed_by} <= set(RULES)
+    assert all(kind.fault.endswith(".") and "{op}" in kind.fault for kind in KINDS.values())

@@ -1,4 +1,4 @@
-"""Members whose lies lie in loops: what a step, a clearing or a detach leaves behind for the next iteration."""
+"""Mutants whose fault is in loops: what a step, a clearing or a detach leaves behind for the next iteration."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from autograd_conformance.ops.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import Combining, Given, Member, Roots
+from tests.mutants.mutant import Combining, Given, Mutant, Roots
 
 
-class DerivesYesterday(Member):
+class DerivesYesterday(Mutant):
     """Gradients are taken at the values that parameters had before the last step."""
 
-    caught_by = ("training/loop",)
+    killed_by = ("training/loop",)
     longest = 24
     why_long = "two rounds of a training loop"
 
@@ -38,10 +38,10 @@ class DerivesYesterday(Member):
         return [s + (m - s).detach() for s, m in zip(stale, made, strict=True)]
 
 
-class StepsUnseenLater(Member):
+class StepsUnseenLater(Mutant):
     """From the second step of a program on, the check for writes in place does not see that parameters were stepped."""
 
-    caught_by = ("training/loop", "writes/error-or-recorded")
+    killed_by = ("training/loop", "writes/error-or-recorded")
     longest = 24
     why_long = "two rounds of a training loop"
 
@@ -57,10 +57,10 @@ class StepsUnseenLater(Member):
             super().step(leaves, optimizer, settings, **options)
 
 
-class ZerosSparingly(Member):
+class ZerosSparingly(Mutant):
     """An optimizer that clears to zeros leaves gradients with an element above 1 as they are."""
 
-    caught_by = ("optimizers/clears",)
+    killed_by = ("optimizers/clears",)
     longest = 12
     why_long = "a round of a training loop and the next one's backward call"
 
@@ -77,7 +77,7 @@ class ZerosSparingly(Member):
 class ForgetsTheThird(Combining):
     """Of the gradients that are accumulated since the last clearing to none, the third is forgotten."""
 
-    caught_by = ("training/micro-batches", "training/losses", "accumulation/adds")
+    killed_by = ("training/micro-batches", "training/losses", "accumulation/adds")
     longest = 24
     why_long = "three rounds of a training loop"
 
@@ -92,10 +92,10 @@ class ForgetsTheThird(Combining):
         return old if self.parts[id(leaf)] == 3 else super().combine(leaf, old, new)
 
 
-class DetachLeaksOnMeeting(Member):
+class DetachLeaksOnMeeting(Mutant):
     """Where a detached value meets one that requires grad, gradients flow back to what it was detached from."""
 
-    caught_by = ("detach/blocks",)
+    killed_by = ("detach/blocks",)
     longest = 12
     why_long = "two networks, one of them detached"
 
@@ -114,10 +114,10 @@ class DetachLeaksOnMeeting(Member):
         return super().apply(op, operands, attrs)
 
 
-class KeepsOldGradients(Member):
+class KeepsOldGradients(Mutant):
     """After an optimizer cleared to none, its next step still moves parameters along the gradients that were there."""
 
-    caught_by = ("optimizers/skips", "optimizers/clears", "training/loop")
+    killed_by = ("optimizers/skips", "optimizers/clears", "training/loop")
     longest = 16
     why_long = "a round of a training loop and the next one's step"
 
@@ -138,10 +138,10 @@ class KeepsOldGradients(Member):
             leaf.grad = None
 
 
-class ClipsTwice(Member):
+class ClipsTwice(Mutant):
     """Gradients whose norm is too large are scaled twice."""
 
-    caught_by = ("optimizers/clips",)
+    killed_by = ("optimizers/clips",)
     longest = 12
     why_long = "a network, its loss and a step"
 
@@ -156,10 +156,10 @@ class ClipsTwice(Member):
                         leaf.grad.mul_(bound / float(total))
 
 
-class DecaysFrozen(Member):
+class DecaysFrozen(Mutant):
     """A step shrinks parameters that were frozen, as weight decay would."""
 
-    caught_by = ("training/loop", "optimizers/skips")
+    killed_by = ("training/loop", "optimizers/skips")
     longest = 14
     why_long = "a network with a frozen part, its loss and a step"
 
@@ -171,10 +171,10 @@ class DecaysFrozen(Member):
                     leaf.mul_(0.75)
 
 
-class FreesTheSecondKept(Member):
+class FreesTheSecondKept(Mutant):
     """In a loop, the graph of the second call that asks to retain it is freed all the same."""
 
-    caught_by = ("lifetime/retained-works", "training/losses", "errors/legal-returns")
+    killed_by = ("lifetime/retained-works", "training/losses", "errors/legal-returns")
     longest = 14
     why_long = "three backward calls of a loop"
 
@@ -188,10 +188,10 @@ class FreesTheSecondKept(Member):
         super().backward(roots, cotangents, False if forgets else retain_graph, **options)
 
 
-class CountsSteps(Member):
+class CountsSteps(Mutant):
     """Every third step of a program, whichever optimizer's it is, is made twice."""
 
-    caught_by = ("training/apart", "optimizers/remembers", "optimizers/formula")
+    killed_by = ("training/apart", "optimizers/remembers", "optimizers/formula")
     longest = 40
     why_long = "three rounds of a training loop"
 

@@ -1,4 +1,4 @@
-"""Members that lie about which values share memory, and about the history of what does."""
+"""Mutants whose fault concerns which values share memory, and about the history of what does."""
 
 from __future__ import annotations
 
@@ -7,55 +7,55 @@ from autograd_conformance.ops.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import Member, Roots
+from tests.mutants.mutant import Mutant, Roots
 from tests.mutants.writes import guarded, recorded
 
 SURE = frozenset(name for name, row in OPS.items() if row.aliases is Certainty.ALWAYS)
 """Ops whose results are views."""
 
 
-class ViewsAreCopies(Member):
+class ViewsAreCopies(Mutant):
     """A view is a copy."""
 
-    caught_by = ("views/shares",)
+    killed_by = ("views/shares",)
 
     def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
         made = super().apply(op, operands, attrs)
         return [y.clone() for y in made] if op in SURE else made
 
 
-class TransposesCopy(Member):
+class TransposesCopy(Mutant):
     """A transposed matrix is a copy."""
 
-    caught_by = ("views/shares",)
+    killed_by = ("views/shares",)
 
     def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
         made = super().apply(op, operands, attrs)
         return [y.clone() for y in made] if op == "matrix_transpose" else made
 
 
-class DetachCopies(Member):
+class DetachCopies(Mutant):
     """A detached value is a copy."""
 
-    caught_by = ("views/shares",)
+    killed_by = ("views/shares",)
 
     def detach(self, value: torch.Tensor) -> torch.Tensor:
         return value.detach().clone()
 
 
-class ClonesAreViews(Member):
+class ClonesAreViews(Mutant):
     """A clone is a view of its source."""
 
-    caught_by = ("views/own-memory",)
+    killed_by = ("views/own-memory",)
 
     def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
         return [operands[0].view_as(operands[0])] if op == "clone" else super().apply(op, operands, attrs)
 
 
-class SameIsShared(Member):
+class SameIsShared(Mutant):
     """An op that gives its operand back unchanged gives it back in the operand's own memory."""
 
-    caught_by = ("views/own-memory",)
+    killed_by = ("views/own-memory",)
 
     def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
         made = super().apply(op, operands, attrs)
@@ -63,10 +63,10 @@ class SameIsShared(Member):
         return [operands[0].view_as(operands[0])] if same else made
 
 
-class NegatesItsOperand(Member):
+class NegatesItsOperand(Mutant):
     """A negative is computed in its operand's memory."""
 
-    caught_by = ("views/own-memory", "gradients/forward", "gradients/graph")
+    killed_by = ("views/own-memory", "gradients/forward", "gradients/graph")
     longest = 20
     why_long = "a wrong gradient that is found first does not shrink: shorter programs break another rule"
 
@@ -77,10 +77,10 @@ class NegatesItsOperand(Member):
         return made
 
 
-class ViewsWriteUnrecorded(Member):
+class ViewsWriteUnrecorded(Mutant):
     """A write to a view changes the values and nobody's history."""
 
-    caught_by = ("views/history", "writes/recorded", "writes/error-or-recorded")
+    killed_by = ("views/history", "writes/recorded", "writes/error-or-recorded")
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         hidden = target._is_view() and recorded(target, operands) and target.requires_grad and not guarded(target)
@@ -88,10 +88,10 @@ class ViewsWriteUnrecorded(Member):
             super().write(op, target, operands, attrs)
 
 
-class BasesWriteUnrecorded(Member):
+class BasesWriteUnrecorded(Mutant):
     """A write to a base leaves its views the history that they had."""
 
-    caught_by = ("views/history", "writes/error-or-recorded")
+    killed_by = ("views/history", "writes/error-or-recorded")
 
     def reset(self) -> None:
         super().reset()

@@ -1,4 +1,4 @@
-"""Members that lie about in-place writes: what they change, who sees it, what is recorded, and what is refused."""
+"""Mutants whose fault concerns in-place writes: what they change, who sees it, what is recorded or refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import Given, Member, Recording, Roots, gated
+from tests.mutants.mutant import Given, Mutant, Recording, Roots, gated
 
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
@@ -23,10 +23,10 @@ def guarded(target: torch.Tensor) -> bool:
     return base is not None and base.is_leaf and base.requires_grad
 
 
-class NoVersions(Member):
+class NoVersions(Mutant):
     """A write under no_grad leaves no trace: the next walk takes the new values for those that were recorded."""
 
-    caught_by = ("writes/error-or-recorded",)
+    killed_by = ("writes/error-or-recorded",)
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         hidden = not torch.is_grad_enabled()
@@ -36,7 +36,7 @@ class NoVersions(Member):
 class ChecksEveryWrite(Recording):
     """Once anything was written to, every value made before is refused as a root: nothing has to be saved for it."""
 
-    caught_by = ("writes/unsaved-works",)
+    killed_by = ("writes/unsaved-works",)
 
     def reset(self) -> None:
         super().reset()
@@ -52,10 +52,10 @@ class ChecksEveryWrite(Recording):
         super().backward(roots, cotangents, retain_graph, **options)  # type: ignore[arg-type]
 
 
-class AddsTwiceInPlace(Member):
+class AddsTwiceInPlace(Mutant):
     """An add in place is made twice."""
 
-    caught_by = ("writes/value",)
+    killed_by = ("writes/value",)
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         super().write(op, target, operands, attrs)
@@ -63,10 +63,10 @@ class AddsTwiceInPlace(Member):
             super().write(op, target, operands, attrs)
 
 
-class WritesSingle(Member):
+class WritesSingle(Mutant):
     """What is multiplied in place is rounded to float32."""
 
-    caught_by = ("writes/value",)
+    killed_by = ("writes/value",)
     longest = 9
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
@@ -75,10 +75,10 @@ class WritesSingle(Member):
             target.data.copy_(target.data.float())
 
 
-class ZeroesHalf(Member):
+class ZeroesHalf(Mutant):
     """Zeroing in place leaves the last element."""
 
-    caught_by = ("writes/value",)
+    killed_by = ("writes/value",)
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         last = target.detach().flatten()[-1:].clone()
@@ -87,10 +87,10 @@ class ZeroesHalf(Member):
             target.data.view(-1)[-1:] = last if target.is_contiguous() else 0
 
 
-class ViewsLeaveTheirBase(Member):
+class ViewsLeaveTheirBase(Mutant):
     """A write to a view gives it memory of its own first: its base does not see it."""
 
-    caught_by = ("writes/aliases", "views/history")
+    killed_by = ("writes/aliases", "views/history")
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         if target._is_view() and not guarded(target):
@@ -98,20 +98,20 @@ class ViewsLeaveTheirBase(Member):
         super().write(op, target, operands, attrs)
 
 
-class CopiesOnWrite(Member):
+class CopiesOnWrite(Mutant):
     """A write gives its target memory of its own first: no view and no detached value sees it."""
 
-    caught_by = ("writes/aliases",)
+    killed_by = ("writes/aliases",)
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         target.data = target.data.clone()
         super().write(op, target, operands, attrs)
 
 
-class WritesBeyond(Member):
+class WritesBeyond(Mutant):
     """A write also adds one to the program's first leaf, where that has other memory."""
 
-    caught_by = ("writes/nothing-else",)
+    killed_by = ("writes/nothing-else",)
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         super().write(op, target, operands, attrs)
@@ -120,10 +120,10 @@ class WritesBeyond(Member):
             first.data.add_(1)
 
 
-class WritesOperands(Member):
+class WritesOperands(Mutant):
     """A write of a value also zeroes the value that was written."""
 
-    caught_by = ("writes/nothing-else",)
+    killed_by = ("writes/nothing-else",)
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         super().write(op, target, operands, attrs)
@@ -132,19 +132,19 @@ class WritesOperands(Member):
                 x.data.zero_()
 
 
-class WrittenGetsNothing(Member):
+class WrittenGetsNothing(Mutant):
     """No gradient flows to what was written."""
 
-    caught_by = ("writes/recorded",)
+    killed_by = ("writes/recorded",)
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         super().write(op, target, [gated(x, torch.zeros_like) for x in operands], attrs)
 
 
-class OverwrittenGetsAll(Member):
+class OverwrittenGetsAll(Mutant):
     """The gradient of what a copy in place overwrote is that of the copy."""
 
-    caught_by = ()  # writes/recorded ought to, and does not yet
+    killed_by = ()  # writes/recorded ought to, and does not yet
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         if op == "copy_" and recorded(target, operands) and not guarded(target):
@@ -154,10 +154,10 @@ class OverwrittenGetsAll(Member):
             super().write(op, target, operands, attrs)
 
 
-class ZeroedStillFlows(Member):
+class ZeroedStillFlows(Mutant):
     """Zeroing in place is not recorded: the gradient flows on to what was there before."""
 
-    caught_by = ("writes/recorded", "views/history", "writes/error-or-recorded")
+    killed_by = ("writes/recorded", "views/history", "writes/error-or-recorded")
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         if op == "zero_" and recorded(target, operands) and not guarded(target):
@@ -166,39 +166,39 @@ class ZeroedStillFlows(Member):
             super().write(op, target, operands, attrs)
 
 
-class ConstantsStayConstant(Member):
+class ConstantsStayConstant(Mutant):
     """A constant that something is written to which requires grad does not require grad afterwards."""
 
-    caught_by = ("writes/requires-grad",)
+    killed_by = ("writes/requires-grad",)
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         super().write(op, target, operands if target.requires_grad else [x.detach() for x in operands], attrs)
 
 
-class LeavesWritten(Member):
+class LeavesWritten(Mutant):
     """A recorded write to a leaf that requires grad is made without being recorded."""
 
-    caught_by = ("writes/leaf-raises",)
+    killed_by = ("writes/leaf-raises",)
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         with torch.set_grad_enabled(torch.is_grad_enabled() and not target.is_leaf):
             super().write(op, target, operands, attrs)
 
 
-class LeafViewsWritten(Member):
+class LeafViewsWritten(Mutant):
     """A recorded write to a view of a leaf that requires grad is made without being recorded."""
 
-    caught_by = ("writes/leaf-raises",)
+    killed_by = ("writes/leaf-raises",)
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         hidden = guarded(target) and target._is_view()
         super().write(op, target.data if hidden else target, operands, attrs)
 
 
-class RefusesTooLate(Member):
+class RefusesTooLate(Mutant):
     """A write that is refused has been made."""
 
-    caught_by = ("writes/refused-keeps-values",)
+    killed_by = ("writes/refused-keeps-values",)
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         try:
@@ -209,10 +209,10 @@ class RefusesTooLate(Member):
             raise
 
 
-class StepMovesIdle(Member):
+class StepMovesIdle(Mutant):
     """An optimizer's step also shrinks the leaves that hold no gradient."""
 
-    caught_by = ("optimizers/skips",)
+    killed_by = ("optimizers/skips",)
 
     def step(self, leaves: Roots, optimizer: str, settings: Attrs, **options: Any) -> None:
         super().step(leaves, optimizer, settings, **options)

@@ -15,7 +15,7 @@ from autograd_conformance.printing.loops import loop
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reports.render.text import render
 
-from tests.mutants.kit import Member
+from tests.mutants.mutant import Mutant
 from tests.mutants.stateful import ForgetsMomentum
 from tests.printing.looping import DIALECT, W, alike, repeated
 
@@ -220,7 +220,7 @@ def test_an_op_may_be_called_what_means_something() -> None:
     assert not stored & {"torch", "F", "abs", "round", "sum"}
 
 
-class ThirdRound(Member):
+class ThirdRound(Mutant):
     """The third step that follows a clearing and a backward call is made twice."""
 
     def reset(self) -> None:
@@ -242,7 +242,7 @@ class ThirdRound(Member):
             super().step(*given, **named)
 
 
-def failing(member: Member, text: str) -> Broken:
+def failing(member: Mutant, text: str) -> Broken:
     with pytest.raises(Broken) as caught:
         Check(member, member.claims)(parse(text))
     return caught.value

@@ -1,6 +1,6 @@
 """What a failure shows: the remarks, the nearest variation that passes, the votes, and a script that shows it alone.
 
-The frameworks here lie in source code (`tests.mutants.liars`): so the script of a failure can be run in a process of
+The faults of the frameworks here are source code (`tests.mutants.printed`): so the script of a failure can be run in a process of
 its own, and has to show what the suite saw.
 """
 
@@ -23,7 +23,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.judge.violation import Violation
 
-from tests.mutants.liars import (
+from tests.mutants.printed import (
     FREES,
     HALVES,
     HOLES,
@@ -34,7 +34,7 @@ from tests.mutants.liars import (
     TEARS,
     Attached,
     Bent,
-    Lying,
+    Printed,
     Stopped,
     broken,
 )
@@ -83,24 +83,24 @@ FORWARD = "a = leaf [0, 1]; b = exp a"
 DETACHED = "a = leaf 2; h = multiply a a; d = detach h; b = multiply a d; backward b"
 
 STORIES = [
-    (AGAIN, Lying(KEEPS), [
+    (AGAIN, Printed(KEEPS), [
         "2: multiply saves values that its derivative needs.",
         "3: negative needs nothing saved.",
         "4: walks lines 2 and 3; it does not retain the graph, so what they saved is freed.",
         "5: has to walk line 2 again, but line 4 freed what it saved: it must raise."
         " retain_graph=True asks to keep the graph, it cannot bring it back.",
     ], "returned, but it must raise: graph freed\n"),
-    (HELD, Lying(OVERWRITES), [
+    (HELD, Printed(OVERWRITES), [
         "3: leaves a's gradient at [2., 4.].",
         "4: reaches a through line 2 and contributes [6., 4.]; a held [2., 4.], so it has to hold [8., 8.],"
         " but it holds [6., 4.].",
     ], "a.grad is       tensor([6., 4.], dtype=torch.float64)\nit has to be  [8.0, 8.0]\n"),
-    (RETAINED, Lying(FREES), [
+    (RETAINED, Printed(FREES), [
         "2: multiply saves values that its derivative needs.",
         "3: walks line 2; retain_graph=True keeps what it saved.",
         "4: walks line 2; every call so far retained it, so nothing that it needs is freed: it must return.",
     ], "RuntimeError: Trying to backward through the graph a second time"),
-    (FAILED, Lying(TEARS), [
+    (FAILED, Printed(TEARS), [
         "2: exp saves values that its derivative needs.",
         "4: multiply saves values that its derivative needs.",
         "5: add needs nothing saved.",
@@ -109,7 +109,7 @@ STORIES = [
         "7: raises, as it may, but then each leaf holds its old gradient or the complete new one:"
         " a held 20.0855369232 and is left with 0.5.",
     ], "a.grad is       tensor(0.5000, dtype=torch.float64)\nbefore the call it was 20.085536923187668 and each leaf"),
-    (REFUSED, Lying(TEARS), [
+    (REFUSED, Printed(TEARS), [
         "2: exp saves values that its derivative needs.",
         "3: raises, as it may, but then each leaf holds its old gradient: a held none and is left with [0.5, 0.5].",
     ], "a.grad is       tensor([0.5000, 0.5000], dtype=torch.float64)\nbefore the call it was none"),
@@ -134,14 +134,14 @@ def test_a_failure_is_told(text: str, framework: Torch, told: list[str]):
 
 def test_a_failure_is_shown():
     caught = "a = leaf [1, 2]; b = exp a; backward b; backward b with [1, 0] retain=True; backward b with [0, 1]"
-    failures = [(text, framework) for text, framework, _, _ in STORIES] + [(caught, Lying(OVERWRITES))]
+    failures = [(text, framework) for text, framework, _, _ in STORIES] + [(caught, Printed(OVERWRITES))]
     expected = [story[3] for story in STORIES] + ["a.grad is       tensor([0.0000, 7.3891], dtype=torch.float64)"]
     for printed, start in zip(outputs(*failures), expected, strict=True):
         assert printed[: len(start)] == start
 
 
 def test_without_a_dialect_the_command_is_shown():
-    program, observation, violation = broken(AGAIN, Lying(KEEPS))
+    program, observation, violation = broken(AGAIN, Printed(KEEPS))
     assert script(program, observation, violation, None, "pytest --replay=x").endswith("\npytest --replay=x\n")
 
 
@@ -150,14 +150,14 @@ def test_without_a_dialect_the_command_is_shown():
 WEIGHTED = "a = leaf [1, 2]; b = exp a; backward b with [3, 4]"
 
 VARIATIONS = [
-    (AGAIN, Lying(KEEPS), "passes with retain_graph=True on line 4"),
-    (HELD, Lying(OVERWRITES), "passes without line 3"),
-    (WEIGHTED, Lying(IGNORES), "passes with a cotangent of ones on line 3"),
-    (WEIGHTED.replace("[1", "[0"), Lying(HOLES), "passes with ones for the zeros on line 1"),
-    (WEIGHTED.replace("[", "f32 ["), Lying(NARROW), "passes in float64"),
+    (AGAIN, Printed(KEEPS), "passes with retain_graph=True on line 4"),
+    (HELD, Printed(OVERWRITES), "passes without line 3"),
+    (WEIGHTED, Printed(IGNORES), "passes with a cotangent of ones on line 3"),
+    (WEIGHTED.replace("[1", "[0"), Printed(HOLES), "passes with ones for the zeros on line 1"),
+    (WEIGHTED.replace("[", "f32 ["), Printed(NARROW), "passes in float64"),
     (DETACHED, Attached(), "passes without the detach on line 3"),
     (FORWARD, Bent(), None),
-    ("a = leaf 3; b = negative a; c = exp b; backward c", Lying(HALVES), None),
+    ("a = leaf 3; b = negative a; c = exp b; backward c", Printed(HALVES), None),
     ("a = leaf 3; b = exp a; c = negative b; backward c", Stopped(), "passes without the op on line 2"),
 ]
 
@@ -176,8 +176,12 @@ AGREE = "Finite differences of the framework's own forward pass agree with JAX: 
 @pytest.mark.parametrize(
     ("text", "framework", "numbers"),
     [
-        (HELD, Lying(OVERWRITES), ("[4., 0.]", "[6., 4.]", "[6., 4.]")),
-        (WEIGHTED, Lying(IGNORES), ("[2.7182818285, 7.3890560989]", "[ 8.1548454854, 29.5562243957]", "[ 8.15484548")),
+        (HELD, Printed(OVERWRITES), ("[4., 0.]", "[6., 4.]", "[6., 4.]")),
+        (
+            WEIGHTED,
+            Printed(IGNORES),
+            ("[2.7182818285, 7.3890560989]", "[ 8.1548454854, 29.5562243957]", "[ 8.15484548"),
+        ),
         (DETACHED, Attached(), ("12", "4", "4")),
     ],
 )
@@ -208,6 +212,6 @@ def test_a_reference_that_jax_does_not_confirm_is_the_suites_fault():
 
 
 def test_nobody_votes_where_no_gradient_is_compared():
-    for text, framework in ((AGAIN, Lying(KEEPS)), (FORWARD, Bent())):
+    for text, framework in ((AGAIN, Printed(KEEPS)), (FORWARD, Bent())):
         program, _, violation = broken(text, framework)
         assert votes(program, framework, violation) is None

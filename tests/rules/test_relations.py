@@ -267,7 +267,7 @@ ROOTS = related(
 
 
 def broken() -> Broken:
-    """How a member of the zoo fails on two related programs."""
+    """How a mutant fails on two related programs."""
     check = Check(WalksOneRoot(), WalksOneRoot.claims)
     with pytest.raises(Broken) as caught:
         check(ROOTS)

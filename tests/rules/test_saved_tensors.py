@@ -140,7 +140,7 @@ def test_what_is_done_again_is_a_program():
 
 
 def broken(program: Program) -> Broken:
-    """How a member of the zoo fails on a program."""
+    """How a mutant fails on a program."""
     member = KeepsWhatItWalked()
     with pytest.raises(Broken) as caught:
         Check(member, member.claims)(program)

@@ -1,4 +1,4 @@
-"""Members that lie about what is left after an error: gradients that are torn, graphs that no longer work."""
+"""Mutants whose fault concerns what is left after an error: gradients that are half new, graphs that no longer work."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from tests.mutants.kit import Given, Member, Recording, Roots, is_freed
+from tests.mutants.mutant import Given, Mutant, Recording, Roots, is_freed
 
 
-class NothingAfterAnError(Member):
+class NothingAfterAnError(Mutant):
     """After a call that failed every further call fails."""
 
-    caught_by = (
+    killed_by = (
         "errors/recovers",
         "errors/refusal-keeps-graph",
         "lifetime/rebuilt",
@@ -41,7 +41,7 @@ class NothingAfterAnError(Member):
 class DoneTwiceAfterAnError(NothingAfterAnError):
     """After a call that failed the next one contributes twice."""
 
-    caught_by = (
+    killed_by = (
         "errors/recovers",
         "errors/refusal-keeps-graph",
         "sequences/history",
@@ -59,10 +59,10 @@ class DoneTwiceAfterAnError(NothingAfterAnError):
         super().backward(roots, cotangents, retain_graph, **options)
 
 
-class TornAtTheFirst(Member):
+class TornAtTheFirst(Mutant):
     """A call that fails on a freed graph leaves the first leaf with half of what it would have contributed."""
 
-    caught_by = ("errors/atomic",)
+    killed_by = ("errors/atomic",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         try:
@@ -78,7 +78,7 @@ class TornAtTheFirst(Member):
 class FailureFreesAll(Recording):
     """A call that fails on a freed graph frees every graph of the program."""
 
-    caught_by = (
+    killed_by = (
         "errors/recovers",
         "lifetime/traversed-only",
         "lifetime/independent",

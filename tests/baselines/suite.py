@@ -1,5 +1,5 @@
-"""The suite itself as a rival, so that its costs are counted as theirs are: one program per op and two per test, round
-by round, each judged as the suites judge it.
+"""The suite itself as a baseline, so that its costs are counted as theirs are: one program per op and two per test,
+sweep by sweep, each judged as the suites judge it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from autograd_conformance.suites.test_higher_ops import sound
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.mutants.hunting import TORCH, tests
+from tests.mutants.kill import TORCH
+from tests.mutants.probes import tests
 
 EACH = 2
-"""Programs of one test in a round."""
+"""Programs of one test in a sweep."""
 
 Complaint = tuple[frozenset[str], Callable[[TorchEager], bool]]
 
 
 def cases(number: int, ops: tuple[str, ...]) -> Iterator[Complaint]:
-    """One round, in an order that says nothing of the tests."""
+    """One sweep, in an order that says nothing of the tests."""
     made = [*_by_op(number, ops), *_by_test(number)]
     random.Random(number).shuffle(made)
     yield from made
@@ -65,24 +66,24 @@ def _session() -> Session:
 
 
 def _judged(program: Program) -> Callable[[TorchEager], bool]:
-    def complains(member: TorchEager) -> bool:
-        check = Check(member, frozenset(member.claims), known=TORCH)
+    def complains(mutant: TorchEager) -> bool:
+        check = Check(mutant, frozenset(mutant.claims), known=TORCH)
         return _raises(lambda: check(program))
 
     return complains
 
 
 def _by_test(number: int) -> Iterator[Complaint]:
-    for rule, probing in tests().values():
-        if not RULES[rule].needs <= frozenset(TorchEager.claims):
+    for probe in tests():
+        if not RULES[probe.rule].needs <= frozenset(TorchEager.claims):
             continue
-        for drawn in _drawn(probing.strategies, number):
+        for drawn in _drawn(probe.strategies, number):
             touched = frozenset[str]().union(*(_ops(value) for value in drawn.values()))
-            yield touched, _tested(probing.body, drawn)
+            yield touched, _tested(probe.body, drawn)
 
 
 def _drawn(strategies: dict[str, Any], number: int) -> list[dict[str, Any]]:
-    """What a round draws for a test; nothing for tests that draw while they run."""
+    """What a sweep draws for a test; nothing for tests that draw while they run."""
     found: list[dict[str, Any]] = []
 
     @hypothesis.seed(number)
@@ -108,8 +109,8 @@ def _ops(drawn: Program | Related) -> frozenset[str]:
 
 
 def _tested(body: Callable[..., None], drawn: dict[str, Any]) -> Callable[[TorchEager], bool]:
-    def complains(member: TorchEager) -> bool:
-        return _raises(lambda: body(Check(member, frozenset(member.claims), known=TORCH), **drawn))
+    def complains(mutant: TorchEager) -> bool:
+        return _raises(lambda: body(Check(mutant, frozenset(mutant.claims), known=TORCH), **drawn))
 
     return complains
 

@@ -16,16 +16,16 @@ from rich.console import Console
 from rich.progress import Progress
 
 from tests.kill_matrix.rows import append, decode, encode, records
-from tests.kill_matrix.settings import QUICK_BUDGET, RACED, RACED_BY_HAND
-from tests.kill_matrix.summary import Results, Round, Whole
+from tests.kill_matrix.settings import COMPARED, COMPARED_BY_HAND, QUICK_BUDGET
+from tests.kill_matrix.summary import Results, RoundFigures, Whole
 
 
 @dataclass(frozen=True)
 class Task:
-    """A piece of work: members to hunt, or members to race a rival on."""
+    """A piece of work: mutants to kill, or mutants to compare a baseline on."""
 
-    members: tuple[str, ...]
-    rival: str | None = None
+    mutants: tuple[str, ...]
+    baseline: str | None = None
     budget: float = 0.0
 
 
@@ -33,60 +33,62 @@ def work(task: Task, folder: Path) -> None:
     """Do a task; each result is written down at once."""
     warnings.simplefilter("ignore")
     path = folder / f"{os.getpid()}.jsonl"
-    if task.rival is not None:
-        _race(task, path)
+    if task.baseline is not None:
+        _compare(task, path)
         return
-    from tests.kill_matrix.hunts import row
+    from tests.kill_matrix.kills import row
 
-    for member in task.members:
-        append(path, encode(row(member)))
+    for mutant in task.mutants:
+        append(path, encode(row(mutant)))
 
 
-def _race(task: Task, path: Path) -> None:
-    from tests.baselines.cases import RIVALS
-    from tests.baselines.race import lap, race
-    from tests.mutants import ZOO
+def _compare(task: Task, path: Path) -> None:
+    from tests.baselines.cases import BASELINES
+    from tests.baselines.comparison import compare, round_of
+    from tests.mutants import MUTANTS
     from tests.mutants.generated import GENERATED
 
-    assert task.rival is not None
+    assert task.baseline is not None
     began = time.process_time()
-    made = lap(RIVALS[task.rival], task.budget)
-    whole = Round(
-        task.rival,
-        made.rival.what,
+    made = round_of(BASELINES[task.baseline], task.budget)
+    whole = RoundFigures(
+        task.baseline,
+        made.baseline.what,
         len(made.cases),
         round(made.cost, 1),
         len(made.alarms),
         sorted(frozenset[str]().union(*(ops for ops in made.alarms if len(ops) == 1))),
         round(time.process_time() - began, 1),
     )
-    append(path, {"record": "lap", **asdict(whole)})
-    for name in task.members:
-        find = race(made, ZOO[name] if name in ZOO else GENERATED[name])
+    append(path, {"record": "round", **asdict(whole)})
+    for name in task.mutants:
+        find = compare(made, MUTANTS[name] if name in MUTANTS else GENERATED[name])
         append(path, {"record": "find", "name": name, **asdict(find)})
 
 
 def tasks(sample: int | None, done: Results) -> list[Task]:
-    """What is left to do: the hunts, the long ones first, then the races, for which all of the reference is staged."""
+    """What is left to do: the kills, the long ones first, then the comparisons, for which all of the reference is
+    staged.
+    """
     from tests.baselines import opinfo
-    from tests.baselines.cases import RIVALS
-    from tests.baselines.race import BUDGET
-    from tests.mutants import ZOO
+    from tests.baselines.cases import BASELINES
+    from tests.baselines.comparison import BUDGET
+    from tests.mutants import MUTANTS
     from tests.mutants.generated import GENERATED
 
-    hand, made = _chosen(ZOO, sample), _chosen(GENERATED, sample and 2 * sample)
-    raced = (*_every(hand, RACED_BY_HAND), *_every(made, RACED)) if sample is None else (*hand, *made)
-    rivals = [name for name in RIVALS if name != "OpInfo" or opinfo.available()]
-    if len(rivals) < len(RIVALS):
+    hand, made = _chosen(MUTANTS, sample), _chosen(GENERATED, sample and 2 * sample)
+    compared = (*_every(hand, COMPARED_BY_HAND), *_every(made, COMPARED)) if sample is None else (*hand, *made)
+    baselines = [name for name in BASELINES if name != "OpInfo" or opinfo.available()]
+    if len(baselines) < len(BASELINES):
         Console(stderr=True).print("OpInfo is left out: its database needs the package expecttest")
-    hunted = {row.member for row in done.rows}
-    left = [Task((name,)) for name in hand if name not in hunted]
-    rest = [name for name in made if f"zoo/{name}" not in hunted]
+    done_before = {row.mutant for row in done.rows}
+    left = [Task((name,)) for name in hand if name not in done_before]
+    rest = [name for name in made if f"mutants/{name}" not in done_before]
     left += [Task(tuple(rest[at : at + 20])) for at in range(0, len(rest), 20)]
-    for rival in rivals:
-        members = tuple(name for name in raced if (rival, name) not in done.finds_by_name)
-        if members:
-            left.append(Task(members, rival, QUICK_BUDGET if sample else BUDGET))
+    for baseline in baselines:
+        mutants = tuple(name for name in compared if (baseline, name) not in done.finds_by_name)
+        if mutants:
+            left.append(Task(mutants, baseline, QUICK_BUDGET if sample else BUDGET))
     return left
 
 
@@ -105,23 +107,23 @@ def _checksum(name: str) -> int:
 
 def read(folder: Path) -> Results:
     """Everything that a folder holds, in an order that says nothing of which process was done first."""
-    from tests.baselines.cases import RIVALS
+    from tests.baselines.cases import BASELINES
 
-    rows, finds, laps, whole = {}, {}, {}, None
+    rows, finds, rounds, whole = {}, {}, {}, None
     for record in records(folder):
         kind = record.pop("record")
         match kind:
             case "row":
                 row = decode(record)
-                rows[row.member] = row
+                rows[row.mutant] = row
             case "find":
-                finds[record["rival"], record["name"]] = record
-            case "lap":
-                laps[record["rival"]] = Round(**record)
+                finds[record["baseline"], record["name"]] = record
+            case "round":
+                rounds[record["baseline"]] = RoundFigures(**record)
             case "whole":
                 whole = Whole(**record)
-    ordered = sorted(rows.values(), key=lambda row: (row.generated, row.own, row.member))
-    return Results(tuple(ordered), finds, {name: laps[name] for name in RIVALS if name in laps}, whole)
+    ordered = sorted(rows.values(), key=lambda row: (row.generated, row.own, row.mutant))
+    return Results(tuple(ordered), finds, {name: rounds[name] for name in BASELINES if name in rounds}, whole)
 
 
 def run(left: Sequence[Task], jobs: int, folder: Path) -> None:
@@ -131,7 +133,7 @@ def run(left: Sequence[Task], jobs: int, folder: Path) -> None:
         Progress(console=Console(stderr=True), transient=True) as progress,
         ProcessPoolExecutor(jobs, mp_context=context) as pool,
     ):
-        bar = progress.add_task("hunting", total=len(left))
+        bar = progress.add_task("killing and comparing", total=len(left))
         for future in as_completed([pool.submit(work, task, folder) for task in left]):
             future.result()
             progress.advance(bar)

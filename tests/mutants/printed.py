@@ -1,4 +1,4 @@
-"""Frameworks that lie in source code, which is both what they run and what their printed programs begin with."""
+"""Mutants whose fault is source code, which is both what they run and what their printed programs begin with."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def backward(root, cotangent=None, retain_graph=None):
 """Is wrong where a leaf is zero."""
 
 
-class Lying(Torch):
+class Printed(Torch):
     """PyTorch with a backward of its own."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
         scope: dict[str, Any] = {"torch": torch}
         exec(source, scope)
-        self.lie = scope["backward"]
+        self.fault = scope["backward"]
         prelude = f"{self.dialect.prelude}\n{source}"
         self.dialect = replace(self.dialect, prelude=prelude, backward="backward({root}, {arguments})")
 
@@ -93,7 +93,7 @@ class Lying(Torch):
         self, roots: Sequence[torch.Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
     ) -> None:
         (root,), (given,) = roots, cotangents
-        self.lie(root, None if given is None else torch.tensor(given), retain_graph=retain_graph)
+        self.fault(root, None if given is None else torch.tensor(given), retain_graph=retain_graph)
 
 
 class Stopped(Torch):

@@ -1,4 +1,4 @@
-"""Members that lie about the gradient objects that leaves hold: whose they are, how they lie in memory."""
+"""Mutants whose fault concerns the gradient objects that leaves hold: whose they are, and their layout in memory."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from tests.mutants.kit import Given, Member, Recording, Roots
+from tests.mutants.mutant import Given, Mutant, Recording, Roots
 
 
-class AddsToCopies(Member):
+class AddsToCopies(Mutant):
     """A backward call gives a leaf that holds a gradient a new object: references to the old one do not see the sum."""
 
-    caught_by = ("accumulation/in-place",)
+    killed_by = ("accumulation/in-place",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         for leaf in self.leaves:
@@ -21,10 +21,10 @@ class AddsToCopies(Member):
         super().backward(roots, cotangents, retain_graph, **options)
 
 
-class ChangesTheOld(Member):
+class ChangesTheOld(Mutant):
     """A backward call with create_graph gives a leaf a new gradient, and adds to the old one, too."""
 
-    caught_by = ("accumulation/replaces", "gradients/forward")  # the old one is used after
+    killed_by = ("accumulation/replaces", "gradients/forward")  # the old one is used after
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         old = [leaf.grad for leaf in self.leaves]
@@ -34,10 +34,10 @@ class ChangesTheOld(Member):
                 held.data.copy_(leaf.grad.data)
 
 
-class CreatesInPlace(Member):
+class CreatesInPlace(Mutant):
     """A backward call with create_graph adds in place to the object that a leaf holds."""
 
-    caught_by = ("accumulation/replaces",)
+    killed_by = ("accumulation/replaces",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         old = [leaf.grad for leaf in self.leaves]
@@ -49,10 +49,10 @@ class CreatesInPlace(Member):
                 made.data = held.data
 
 
-class ColumnMajor(Member):
+class ColumnMajor(Mutant):
     """The first gradient of a matrix is column-major, whatever the leaf."""
 
-    caught_by = ("accumulation/layout",)
+    killed_by = ("accumulation/layout",)
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         first = [leaf for leaf in self.leaves if leaf.grad is None and leaf.dim() == 2]
@@ -62,10 +62,10 @@ class ColumnMajor(Member):
                 leaf.grad.data = leaf.grad.data.mT.contiguous().mT
 
 
-class AssignsAnything(Member):
+class AssignsAnything(Mutant):
     """Assigning a gradient of another shape does nothing."""
 
-    caught_by = ("accumulation/assigned-form",)
+    killed_by = ("accumulation/assigned-form",)
 
     def assign_grad(self, leaf: torch.Tensor, value: torch.Tensor | None) -> None:
         if value is None or value.shape == leaf.shape:
@@ -75,7 +75,7 @@ class AssignsAnything(Member):
 class AssignedIsReplaced(Recording):
     """A backward call replaces a gradient that was assigned."""
 
-    caught_by = ("accumulation/assigned", "accumulation/adds")
+    killed_by = ("accumulation/assigned", "accumulation/adds")
 
     def assign_grad(self, leaf: torch.Tensor, value: torch.Tensor | None) -> None:
         super().assign_grad(leaf, value)
@@ -90,10 +90,10 @@ class AssignedIsReplaced(Recording):
             leaf.grad = old if self.gradient(leaf) is None else leaf.grad
 
 
-class AssignsZeros(Member):
+class AssignsZeros(Mutant):
     """Assigning none to a leaf that holds a gradient makes it hold zeros."""
 
-    caught_by = ("accumulation/assigned",)
+    killed_by = ("accumulation/assigned",)
 
     def assign_grad(self, leaf: torch.Tensor, value: torch.Tensor | None) -> None:
         zeros = leaf.grad is not None and value is None

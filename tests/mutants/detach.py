@@ -1,4 +1,4 @@
-"""Members that lie about where history ends."""
+"""Mutants whose fault concerns where history ends."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import torch
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import Member, Recording
+from tests.mutants.mutant import Mutant, Recording
 
 
-class DetachKeepsHistory(Member):
+class DetachKeepsHistory(Mutant):
     """Detach gives a value that still requires grad and has its history."""
 
-    caught_by = ("detach/values", "detach/root-raises")
+    killed_by = ("detach/values", "detach/root-raises")
 
     def detach(self, value: torch.Tensor) -> torch.Tensor:
         return value.view_as(value)
@@ -22,7 +22,7 @@ class DetachKeepsHistory(Member):
 class DetachLeaks(Recording):
     """A detached value says that it requires no grad, and passes the gradient on beside operands that do require it."""
 
-    caught_by = ("detach/blocks",)
+    killed_by = ("detach/blocks",)
 
     def reset(self) -> None:
         super().reset()
@@ -40,58 +40,58 @@ class DetachLeaks(Recording):
         return super().apply(op, operands, attrs)
 
 
-class DetachesSource(Member):
+class DetachesSource(Mutant):
     """Detaching a value takes its history from the source too."""
 
-    caught_by = ("detach/keeps-source",)
+    killed_by = ("detach/keeps-source",)
 
     def detach(self, value: torch.Tensor) -> torch.Tensor:
         return value.detach() if value.is_leaf or value._is_view() else value.detach_()
 
 
-class DetachRounds(Member):
+class DetachRounds(Mutant):
     """Detach goes through float32."""
 
-    caught_by = ("detach/values",)
+    killed_by = ("detach/values",)
 
     def detach(self, value: torch.Tensor) -> torch.Tensor:
         return value.detach().float().to(value.dtype)
 
 
-class AlwaysRequiresGrad(Member):
+class AlwaysRequiresGrad(Mutant):
     """Every result of an op says that it requires grad, whatever its operands."""
 
-    caught_by = ("gradients/requires-grad",)
+    killed_by = ("gradients/requires-grad",)
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
         made = super().apply(op, operands, attrs)
         return [value if value.requires_grad else value.detach().requires_grad_() for value in made]
 
 
-class DetachInPlaceIgnored(Member):
+class DetachInPlaceIgnored(Mutant):
     """Detaching in place does nothing."""
 
-    caught_by = ("detach/in-place", "gradients/requires-grad")
+    killed_by = ("detach/in-place", "gradients/requires-grad")
 
     def detach_in_place(self, value: torch.Tensor) -> None:
         if value._is_view():
             super().detach_in_place(value)
 
 
-class DetachInPlaceZeroes(Member):
+class DetachInPlaceZeroes(Mutant):
     """Detaching in place takes the history, and the value with it."""
 
-    caught_by = ("detach/in-place", "gradients/forward", "gradients/graph")
+    killed_by = ("detach/in-place", "gradients/forward", "gradients/graph")
 
     def detach_in_place(self, value: torch.Tensor) -> None:
         super().detach_in_place(value)
         value.data.zero_()
 
 
-class DetachesViews(Member):
+class DetachesViews(Mutant):
     """Detaching a view in place is accepted, and does nothing."""
 
-    caught_by = ("detach/view-raises",)
+    killed_by = ("detach/view-raises",)
 
     def detach_in_place(self, value: torch.Tensor) -> None:
         if not value._is_view():

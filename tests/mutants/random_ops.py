@@ -1,4 +1,4 @@
-"""Members that lie about random ops."""
+"""Mutants whose fault concerns random ops."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import torch
 from autograd_conformance.programs.language import Attrs
 
-from tests.mutants.kit import Member
+from tests.mutants.mutant import Mutant
 
 
-class IgnoresSeeds(Member):
+class IgnoresSeeds(Mutant):
     """The generator goes on where it was, whatever it is seeded with."""
 
-    caught_by = ("networks/random",)
+    killed_by = ("networks/random",)
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
         if "seed" in dict(attrs):
@@ -26,20 +26,20 @@ class IgnoresSeeds(Member):
         self.draws = 0
 
 
-class DropoutUnscaled(Member):
+class DropoutUnscaled(Mutant):
     """Dropout does not scale what it keeps."""
 
-    caught_by = ("networks/random",)
+    killed_by = ("networks/random",)
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
         made = super().apply(op, operands, attrs)
         return [y * (1 - dict(attrs)["p"]) for y in made] if op == "dropout" else made  # type: ignore[operator]
 
 
-class DropoutLeaks(Member):
+class DropoutLeaks(Mutant):
     """Dropout lets gradients through where it dropped the values."""
 
-    caught_by = ("networks/random", "gradients/graph", "gradients/op")
+    killed_by = ("networks/random", "gradients/graph", "gradients/op")
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
         (made, *more) = super().apply(op, operands, attrs)

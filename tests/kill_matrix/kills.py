@@ -1,4 +1,4 @@
-"""The hunts behind the matrix: a member of the zoo against every family of rules, a generated one against its op's.
+"""The kills behind the matrix: a mutant made by hand against every family of rules, a generated one against its op's.
 
 The own family gets what the quick profile would give it, and its failure is shrunk; the others get a few programs per
 test, and stop at the first failure.
@@ -26,10 +26,11 @@ from hypothesis import Phase
 
 from tests.kill_matrix.rows import Cell, Row
 from tests.kill_matrix.settings import OTHERS, STANDARD
-from tests.mutants import ZOO
+from tests.mutants import MUTANTS
 from tests.mutants.generated import GENERATED, Generated, candidates
-from tests.mutants.hunting import FIRST_OPS, QUICK, TORCH, Counting, Probe, failure, prepared, probes, tests
-from tests.mutants.kit import Member
+from tests.mutants.kill import FIRST_OPS, TORCH, Counting, failure, prepared
+from tests.mutants.mutant import Mutant
+from tests.mutants.probes import QUICK, Probe, alone, probes, tests
 
 NEAR = ("multiply", "sum", "add", "negative")
 """What programs about one op are made of besides it."""
@@ -38,33 +39,33 @@ SHARE = 8
 """How often the op stands among these, so that every other op drawn is it."""
 
 BEYOND = {"gradients": "accumulation", "higher": "functional"}
-"""The family that a generated member is shown to after its own."""
+"""The family that a generated mutant is shown to after its own."""
 
 
 def row(name: str) -> Row:
-    """The row of a member, by its name."""
-    return generated(name) if name in candidates() else by_hand(ZOO[name])
+    """The row of a mutant, by its name."""
+    return generated(name) if name in candidates() else by_hand(MUTANTS[name])
 
 
 def families() -> tuple[str, ...]:
     """Every family of rules that has tests, in the catalogue's order."""
-    tested = {RULES[rule].family for rule, _ in tests().values()}
+    tested = {RULES[probe.rule].family for probe in tests()}
     return tuple(dict.fromkeys(rule.family for rule in RULES.values() if rule.family in tested))
 
 
-def by_hand(member: type[Member]) -> Row:
-    """A member that was made by hand, against every family."""
-    own = RULES[member.caught_by[0]].family
+def by_hand(mutant: type[Mutant]) -> Row:
+    """A mutant that was made by hand, against every family."""
+    own = RULES[mutant.killed_by[0]].family
     with _alphabet(), tempfile.TemporaryDirectory() as folder:
-        session = prepared(member, Path(folder))
-        by_itself = ("gradients/op",) * ("gradients/forward" in member.caught_by)
-        first = tuple(dict.fromkeys(by_itself + member.caught_by))
-        found = list(probes(first, tuple(sorted(session.broken)) or CORE[:FIRST_OPS], QUICK))
+        session = prepared(mutant, Path(folder))
+        by_itself = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
+        first = tuple(dict.fromkeys(by_itself + mutant.killed_by))
+        found = probes(first, tuple(sorted(session.broken)) or CORE[:FIRST_OPS], QUICK)
         cells = {
             family: _family([p for p in found if RULES[p.rule].family == family], session, family == own)
             for family in families()
         }
-    return Row(member.name, False, member.__module__.rpartition(".")[2], None, own, member.caught_by, cells)
+    return Row(mutant.name, False, mutant.__module__.rpartition(".")[2], None, own, mutant.killed_by, cells)
 
 
 def _family(found: Sequence[Probe], session: Session, own: bool) -> Cell:
@@ -80,12 +81,12 @@ def _family(found: Sequence[Probe], session: Session, own: bool) -> Cell:
         whole = own and killed is None
         few = probe if whole else replace(probe, examples=min(probe.examples, OTHERS))
         phases = (Phase.generate, Phase.shrink) if whole else (Phase.generate,)
-        caught = failure(few, check, 0, phases)
-        if caught:
+        failing = failure(few, check, 0, phases)
+        if failing:
             failed.append(probe.rule)
-        if caught and killed is None:
+        if failing and killed is None:
             count = before + (check.until or check.programs)
-            killed = _killed(caught[0], probe.name, count, time.process_time() - began, own)
+            killed = _killed(failing[0], probe.name, count, time.process_time() - began, own)
         if killed is not None and not own:
             return killed
         before += check.programs
@@ -95,50 +96,46 @@ def _family(found: Sequence[Probe], session: Session, own: bool) -> Cell:
 
 
 def generated(name: str) -> Row:
-    """A generated member, against the tests of its op and one family beyond."""
-    member = GENERATED[name]
-    own = RULES[member.caught_by[0]].family
+    """A generated mutant, against the tests of its op and one family beyond."""
+    mutant = GENERATED[name]
+    own = RULES[mutant.killed_by[0]].family
     with _alphabet(), tempfile.TemporaryDirectory() as folder:
-        session = Session(f"{member.__module__}:{name}", Path(folder), wrong=frozenset())
+        session = Session(f"{mutant.__module__}:{name}", Path(folder), wrong=frozenset())
         session.prepare()
-        cells = {own: by_itself(member, session)}
-        near = tuple(op for op in NEAR if op in member.ops and op != member.op)
-        alphabet.use(replace(alphabet.current(), ops=(*near, *(member.op,) * SHARE)))
-        about = [
-            Probe(rule, test, probing.body, probing.strategies, OTHERS)
-            for test, (rule, probing) in tests().items()
-            if RULES[rule].family == BEYOND[own]
-        ]
+        cells = {own: by_itself(mutant, session)}
+        near = tuple(op for op in NEAR if op in mutant.ops and op != mutant.op)
+        alphabet.use(replace(alphabet.current(), ops=(*near, *(mutant.op,) * SHARE)))
+        about = [replace(probe, examples=OTHERS) for probe in tests() if RULES[probe.rule].family == BEYOND[own]]
         cells[BEYOND[own]] = _family(about, session, False)
-    return Row(member.name, True, candidates()[name][1], member.op, own, member.caught_by, cells)
+    return Row(mutant.name, True, candidates()[name][1], mutant.op, own, mutant.killed_by, cells)
 
 
-def by_itself(member: type[Generated], session: Session) -> Cell:
+def by_itself(mutant: type[Generated], session: Session) -> Cell:
     """The tests that a quick run has for one op, the fixed programs first; and what drawn ones shrink to."""
     began = time.process_time()
-    op, twice = member.op, member.caught_by[0] == "higher/op"
+    op, twice = mutant.op, mutant.killed_by[0] == "higher/op"
     fixed = audit.curvatures(op, session.drawable) if twice else audit.programs(op, session.drawable)
     strategy = curvatures(op) if twice else gradients.single_ops(op)
-    probe = Probe(member.caught_by[0], f"op[{op}]", _alone, {"program": strategy}, QUICK // 6)
+    probe = Probe(mutant.killed_by[0], f"op[{op}]", alone, {"program": strategy}, QUICK // 6)
     check = Counting(session.framework, session.claims, known=TORCH)
     broken = _first(fixed, check)
     count = check.until or check.programs
     drawn = Counting(session.framework, session.claims, known=TORCH)
-    caught = failure(probe, drawn, 0)
-    if broken is None and (caught is None or twice):  # a quick run draws no second derivatives
+    drawn_failure = failure(probe, drawn, 0)
+    if broken is None and (drawn_failure is None or twice):  # a quick run draws no second derivatives
         tried = count if twice else count + drawn.programs
         spent = _rounded(time.process_time() - began)
-        return Cell(False, tried, spent, later=_later(member, probe, session))
+        return Cell(False, tried, spent, later=_later(mutant, probe, session))
     count += 0 if broken else drawn.until or drawn.programs
-    shrunk = caught[0] if caught else broken
+    shrunk = drawn_failure[0] if drawn_failure else broken
     assert shrunk is not None
     made = _killed(broken or shrunk, f"op_samples[{op}]" if broken else probe.name, count, 0.0, False)
     return replace(made, size=len(shrunk.program), seconds=_rounded(time.process_time() - began))
 
 
-def _later(member: type[Generated], probe: Probe, session: Session) -> bool:
-    """Whether what a standard run adds for an op kills a member: the op in all its forms, and more random programs."""
-    forms = audit.forms(member.op, session.drawable[0]) if probe.rule == "gradients/op" else ()
+def _later(mutant: type[Generated], probe: Probe, session: Session) -> bool:
+    """Whether what a standard run adds for an op kills a mutant: the op in all its forms, and more random programs."""
+    forms = audit.forms(mutant.op, session.drawable[0]) if probe.rule == "gradients/op" else ()
     check = Counting(session.framework, session.claims, known=TORCH)
     return bool(_first(forms, check) or failure(replace(probe, examples=STANDARD // 10), check, 0, (Phase.generate,)))
 
@@ -152,10 +149,6 @@ def _first(programs: Iterable[Program], check: Callable[[Program], None]) -> Bro
     return None
 
 
-def _alone(check: Counting, program: Program) -> None:
-    check(program)
-
-
 def _killed(broken: Broken, test: str, programs: int, seconds: float, shrunk: bool) -> Cell:
     leaves = (step for step in broken.program if isinstance(step, Leaf))
     dtype = next((leaf.value.dtype for leaf in leaves), None)
@@ -166,7 +159,7 @@ def _killed(broken: Broken, test: str, programs: int, seconds: float, shrunk: bo
 
 @contextmanager
 def _alphabet() -> Iterator[None]:
-    """The alphabet in use is what it was, whatever a hunt makes of it."""
+    """The alphabet in use is what it was, whatever is done within."""
     before = alphabet.current()
     try:
         yield

@@ -1,6 +1,6 @@
-"""What the zoo's members share: PyTorch as it is, and the few places where a member may lie.
+"""What mutants share: PyTorch as it is, and the few places where a fault may be put.
 
-A member overrides as little as it can. `gated` changes what flows back through one use of a value; `Combining` changes
+A mutant overrides as little as it can. `gated` changes what flows back through one use of a value; `Combining` changes
 what a leaf makes of a contribution; `Recording` remembers how every value was made. Memories last for one program.
 """
 
@@ -21,32 +21,33 @@ FREED = "Trying to backward through the graph a second time"
 """The part of PyTorch's message by which its adapter knows a freed graph."""
 
 UNSOUND = {"matrix_exp", "meshgrid", "broadcast_tensors"} | {entry.op for entry in known("torch") if entry.op}
-"""Ops that differ in PyTorch itself: no member has them, so that whatever is found is the member's own lie."""
+"""Ops that differ in PyTorch itself: no mutant has them, so that whatever is found is the mutant's own fault."""
 
 Given: TypeAlias = Sequence[np.ndarray | None]
 Roots: TypeAlias = Sequence[torch.Tensor]
 
 
-class Member(Torch):
-    """PyTorch, less the ops that it gets wrong itself.
+class Mutant(Torch):
+    """PyTorch, less the ops that it gets wrong itself."""
 
-    `lie` is the docstring; `caught_by` the rules of which one has to name it, the one that the lie is about first: its
-    test is the first to run, and may meet another rule that the lie breaks, too. `longest` is how many instructions
-    the shrunk program may have, `why_long` the reason where that is more than ten, `flaky` whether the same program may
-    be judged otherwise the next time.
+    fault: ClassVar[str]
+    """The class's docstring."""
+    killed_by: ClassVar[tuple[str, ...]] = ()
+    """The rules of which one has to name it, the one that the fault is about first: its test is the first to run, and
+    may meet another rule that the fault breaks, too.
     """
-
-    lie: ClassVar[str]
-    caught_by: ClassVar[tuple[str, ...]] = ()
     longest: ClassVar[int] = 8
+    """How many instructions the shrunk program may have."""
     why_long: ClassVar[str] = ""
+    """Why the shrunk program has more than ten instructions, where it has."""
     flaky: ClassVar[bool] = False
+    """Whether the same program may be judged otherwise the next time."""
     ops = Torch.ops - UNSOUND
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.lie = " ".join((cls.__doc__ or "").split())
-        cls.name = "zoo/" + re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
+        cls.fault = " ".join((cls.__doc__ or "").split())
+        cls.name = "mutants/" + re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
@@ -73,17 +74,17 @@ class Member(Torch):
             leaf.grad = gradient
 
 
-class Honest(Member):
-    """Tells no lie: whatever is found here is a false alarm."""
+class Honest(Mutant):
+    """Has no fault: whatever is found here is a false alarm."""
 
 
-class Combining(Member):
-    """A member that lies about what a leaf holds after a contribution: `combine` has the last word.
+class Combining(Mutant):
+    """A mutant whose fault is in what a leaf holds after a contribution: `combine` has the last word.
 
     It makes a new gradient each time, and so says nothing of adding in place or of hooks that look at the sum.
     """
 
-    claims = Member.claims - {Capability.ADDS_IN_PLACE, Capability.ACCUMULATED_HOOKS}
+    claims = Mutant.claims - {Capability.ADDS_IN_PLACE, Capability.ACCUMULATED_HOOKS}
 
     def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
         """What the leaf holds; here the truth."""
@@ -101,8 +102,8 @@ class Combining(Member):
                 self.hold(list(map(self.combine, self.leaves, old, made)))
 
 
-class Recording(Member):
-    """A member that knows how each value was made; `values` keeps them all alive, so that their ids stay their own."""
+class Recording(Mutant):
+    """A mutant that knows how each value was made; `values` keeps them all alive, so that their ids stay their own."""
 
     def reset(self) -> None:
         """Nothing made yet."""

@@ -1,11 +1,11 @@
 """How a tool that knows only PyTorch is put before a faulty framework.
 
-The tool's function is the member's `apply`, its tensors are the member's leaves, and while it runs,
-`torch.autograd.grad`, `torch.autograd.backward` and `Tensor.backward` are the member's calls. Nothing that a member
-lies about and that the tool could see through its normal interface is hidden from it. Two things are added to members
+The tool's function is the mutant's `apply`, its tensors are the mutant's leaves, and while it runs,
+`torch.autograd.grad`, `torch.autograd.backward` and `Tensor.backward` are the mutant's calls. Nothing that is wrong
+in a mutant and that the tool could see through its normal interface is hidden from it. Two things are added to mutants
 so that the tools can be themselves: a cotangent that requires grad, which gradgradcheck hands over, is taken as it is
 (a cotangent that does not is handed over as an array, as the suite's runner does it); and an op may be called as a
-function of the tool's own, so that the member lies about PyTorch's own samples as it lies about ours.
+function of the tool's own, so that the mutant's fault is in PyTorch's own samples as it is in ours.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _GRAD, _BACKWARD, _METHOD = torch.autograd.grad, torch.autograd.backward, torch.
 
 
 @lru_cache(maxsize=None)
-def opened(member: type[TorchEager]) -> type[TorchEager]:
-    """The member with cotangents that may require grad."""
+def opened(mutant: type[TorchEager]) -> type[TorchEager]:
+    """The mutant with cotangents that may require grad."""
 
     def cotangents(self: TorchEager, given: Sequence[Any]) -> list[torch.Tensor | None]:
         return [c if c is None or isinstance(c, torch.Tensor) else torch.tensor(c) for c in given]
 
-    return type(member.__name__, (member,), {"_cotangents": cotangents, "__module__": member.__module__})
+    return type(mutant.__name__, (mutant,), {"_cotangents": cotangents, "__module__": mutant.__module__})
 
 
 @contextmanager
-def before(member: TorchEager) -> Iterator[None]:
-    """Within, PyTorch's calls are the member's."""
+def before(mutant: TorchEager) -> Iterator[None]:
+    """Within, PyTorch's calls are the mutant's."""
 
     def grad(
         outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
@@ -49,7 +49,7 @@ def before(member: TorchEager) -> Iterator[None]:
         roots, into = _several(outputs), _several(inputs)
         with _original():
             given = _given(grad_outputs, len(roots))
-            return tuple(member.grad(roots, into, given, retain_graph, create_graph, allow_unused, materialize_grads))
+            return tuple(mutant.grad(roots, into, given, retain_graph, create_graph, allow_unused, materialize_grads))
 
     def backward(
         tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -58,7 +58,7 @@ def before(member: TorchEager) -> Iterator[None]:
         roots = _several(tensors)
         options = {"create_graph": True} if create_graph else {}
         with _original():
-            member.backward(roots, _given(grad_tensors, len(roots)), retain_graph, **options)
+            mutant.backward(roots, _given(grad_tensors, len(roots)), retain_graph, **options)
 
     def method(self: torch.Tensor, gradient: Any = None, *options: Any, **named: Any) -> None:
         backward(self, gradient, *options, **named)
@@ -73,7 +73,7 @@ def before(member: TorchEager) -> Iterator[None]:
         (torch.autograd, "backward", backward),
         (torch.Tensor, "backward", method),
     )
-    member.reset()
+    mutant.reset()
     with _patched(*patches, (TorchEager, "apply", apply)):
         yield
 
@@ -94,7 +94,7 @@ def _patched(*patches: tuple[Any, str, Callable[..., Any]]) -> Iterator[None]:
 
 
 def _original() -> Any:
-    """PyTorch's own calls, for the member to make use of."""
+    """PyTorch's own calls, for the mutant to make use of."""
     place = torch.autograd
     return _patched((place, "grad", _GRAD), (place, "backward", _BACKWARD), (torch.Tensor, "backward", _METHOD))
 
@@ -104,6 +104,6 @@ def _several(tensors: Any) -> list[torch.Tensor]:
 
 
 def _given(cotangents: Any, count: int) -> list[Any]:
-    """Cotangents as a member takes them: arrays where they require no grad."""
+    """Cotangents as a mutant takes them: arrays where they require no grad."""
     several = [None] * count if cotangents is None else _several(cotangents)
     return [c if c is None or c.requires_grad else np.array(c.detach().numpy()) for c in several]

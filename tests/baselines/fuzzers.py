@@ -15,17 +15,17 @@ from autograd_conformance.strategies.situations import gradients
 from hypothesis import HealthCheck, Phase, given, settings
 
 GRAPHS = 200
-"""Graphs of one round."""
+"""Graphs of one sweep."""
 
 
 def expectation(program: Program, tolerance: float) -> Callable[[TorchEager], bool]:
     """Whether a framework's gradients are not the reference's."""
     wanted: dict[Ref, np.ndarray | None] | None = None
 
-    def complains(member: TorchEager) -> bool:
+    def complains(mutant: TorchEager) -> bool:
         nonlocal wanted
         wanted = _wanted(program) if wanted is None else wanted
-        observation = run(program, member)
+        observation = run(program, mutant)
         if any(isinstance(seen.outcome, Raised) for seen in observation):
             return True
         held = observation[-1].gradients
@@ -54,7 +54,7 @@ def _differ(got: np.ndarray | None, want: np.ndarray | None, tolerance: float) -
 
 
 def random_graphs(number: int) -> Iterator[Program]:
-    """The graphs of one round, with one backward call each."""
+    """The graphs of one sweep, with one backward call each."""
     drawn: list[Program] = []
 
     @hypothesis.seed(number)

@@ -1,4 +1,4 @@
-"""Generated members whose lie changes nothing; made by `python -m tests.mutants.generated`, not edited by hand."""
+"""Generated mutants that are equivalent to PyTorch: made by `python -m tests.mutants.generated`, not by hand."""
 
 OPS_OF: dict[str, str] = {
     "size_zero": """

@@ -1,7 +1,7 @@
-"""Which generated members tell a lie at all: each pair of op and kind is tried beside PyTorch on sample programs.
+"""Which generated mutants are equivalent to PyTorch: each pair of op and kind is tried beside it on sample programs.
 
-A pair whose gradients never differ is idle. The programs are drawn as the audit draws its own, with other seeds, so
-that what is kept was not chosen by what the audit will find.
+A mutant whose gradients never differ is equivalent. The programs are drawn as the audit draws its own, with other
+seeds, so that what is kept was not chosen by what the audit will find.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AGAIN = range(1000, 1006)
 APART = {"float64": 1e-8, "float32": 2e-5}
 """Relative differences that are no rounding."""
 
-HEAD = '''"""Generated members whose lie changes nothing; from `python -m tests.mutants.generated`; not edited by
+HEAD = '''"""Generated mutants that are equivalent to PyTorch: made by `python -m tests.mutants.generated`, not by
 hand."""
 
 OPS_OF: dict[str, str] = {'''
@@ -50,22 +50,22 @@ def _drawn(op: str, twice: bool) -> Iterator[Program]:
                 yield program
 
 
-def lies(name: str) -> bool:
-    """Whether some program's gradients are other ones in a member than in PyTorch."""
+def is_equivalent(name: str) -> bool:
+    """Whether a mutant's gradients are PyTorch's on every program that it is tried on."""
     op, kind = generated.candidates()[name]
-    return witness(name, programs(op, kind == "bent")) is not None
+    return witness(name, programs(op, kind == "bent")) is None
 
 
 def witness(name: str, tried: tuple[Program, ...]) -> Program | None:
-    """The first program on which a member's gradients are not PyTorch's."""
-    member, torch = generated.GENERATED[name](), Torch()
-    return next((program for program in tried if differ(program, member, torch)), None)
+    """The first program on which a mutant's gradients are not PyTorch's."""
+    mutant, torch = generated.GENERATED[name](), Torch()
+    return next((program for program in tried if differ(program, mutant, torch)), None)
 
 
 def differ(program: Program, one: Torch, other: Torch) -> bool:
     """Whether two frameworks end a program with gradients that differ by more than rounding."""
     seen, right = run(program, one)[-1], run(program, other)[-1]
-    assert type(seen.outcome) is type(right.outcome), f"{one.name} was to lie about gradients alone: {seen.outcome}"
+    assert type(seen.outcome) is type(right.outcome), f"{one.name} was to be wrong in gradients alone: {seen.outcome}"
     mine, theirs = seen.gradients, right.gradients
     return any(_apart(mine[ref], theirs[ref]) for ref in theirs if _is_leaf(program, ref))
 
@@ -86,23 +86,23 @@ def _apart(mine: Gradient | None, theirs: Gradient | None) -> bool:
 
 
 def main() -> int:
-    """Try every pair and write the idle ones down; 0."""
-    idle: dict[str, list[str]] = {}
+    """Try every pair and write the equivalent ones down; 0."""
+    equivalent: dict[str, list[str]] = {}
     tried = Counter(kind for _, kind in generated.candidates().values())
     for name, (op, kind) in generated.candidates().items():
-        if not lies(name):
-            idle.setdefault(kind, []).append(op)
-    Path(__file__).with_name("idle.py").write_text(written(idle), encoding="utf-8")
+        if is_equivalent(name):
+            equivalent.setdefault(kind, []).append(op)
+    Path(__file__).with_name("equivalent.py").write_text(written(equivalent), encoding="utf-8")
     for kind, count in tried.items():
-        print(f"{kind}: {count} tried, {len(idle.get(kind, ()))} idle")
-    print(f"{sum(tried.values())} tried, {sum(map(len, idle.values()))} idle")
+        print(f"{kind}: {count} tried, {len(equivalent.get(kind, ()))} equivalent")
+    print(f"{sum(tried.values())} tried, {sum(map(len, equivalent.values()))} equivalent")
     return 0
 
 
-def written(idle: dict[str, list[str]]) -> str:
-    """The module that holds the idle pairs."""
+def written(equivalent: dict[str, list[str]]) -> str:
+    """The module that holds the equivalent pairs."""
     lines = [HEAD]
-    for kind, ops in idle.items():
+    for kind, ops in equivalent.items():
         wrapped = textwrap.wrap(" ".join(ops), 110)
         lines += [f'    "{kind}": """', *(f"        {line}" for line in wrapped), '    """,']
     return "\n".join([*lines, "}", '"""Op names by kind."""', ""])
