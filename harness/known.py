@@ -62,11 +62,16 @@ class Known:
 def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
     """The known differences of a framework; none where it has no expectations file."""
     path = folder / f"{framework}.toml"
-    if not path.exists():
-        return ()
+    return read(path) if path.exists() else ()
+
+
+def read(path: Path) -> tuple[Known, ...]:
+    """The known differences in a file; `MalformedExpectations` where it cannot be read or says what makes no sense."""
     try:
         found = tuple(_entry(form) for form in tomllib.loads(path.read_text(encoding="utf-8")).get("known", []))
-    except tomllib.TOMLDecodeError as error:
+    except OSError as error:
+        raise MalformedExpectations(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise MalformedExpectations(f"{path.name}: {error}") from error
     except MalformedProgram as error:
         raise MalformedExpectations(f"{path.name}: a witness is malformed: {error}") from error

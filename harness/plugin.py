@@ -1,7 +1,7 @@
 """Pytest's side of the suite: the options, the framework under test, and the records that tests send.
 
-`pytest -n auto --framework NAME` runs `suites/` against NAME and leaves a report. Everything that is not about pytest
-is in `harness/`.
+In the checkout `pytest -n auto --framework NAME` runs `suites/` against NAME and leaves a report; elsewhere
+`harness.command` does. Everything that is not about pytest is in the other files of `harness/`.
 """
 
 from __future__ import annotations
@@ -37,6 +37,16 @@ CHECK = pytest.StashKey[Check]()
 PROFILES = {"quick": 60, "standard": 600, "thorough": 60_000}
 """Programs per rule; each op by itself gets a tenth."""
 
+PROFILE = "quick"
+"""The profile of a run that does not name one."""
+
+WARNINGS = (
+    "error::pytest.PytestUnknownMarkWarning",
+    "ignore:reduction. 'mean' divides the total loss:UserWarning",
+    "ignore:Using backward.. with create_graph=True:UserWarning",
+)
+"""What becomes of warnings: advice of PyTorch's that programs do not follow on purpose is not shown."""
+
 RESTARTS = 1_000
 """How many workers may die before the run gives up, where --max-worker-restart does not say it."""
 
@@ -52,20 +62,28 @@ for _name, _examples in PROFILES.items():
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
     )
-settings.load_profile("standard")
+settings.load_profile(PROFILE)
 
 
 # -- options -----------------------------------------------------------------------------------------------------------
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("conformance", "autograd conformance (--hypothesis-profile: quick, standard or thorough)")
+    group = parser.getgroup(
+        "conformance", "autograd conformance (--hypothesis-profile: quick, the default, standard or thorough)"
+    )
     names = ", ".join(FRAMEWORKS)
     group.addoption(
         "--framework",
         default="torch",
         metavar="NAME",
         help=f"what to test: {names}, or your own adapter as package.module:factory (default: torch)",
+    )
+    group.addoption(
+        "--known",
+        type=Path,
+        metavar="FILE",
+        help="a TOML file of differences that are known and fail no run (default: those that come with the suite)",
     )
     group.addoption("--report", default="report", metavar="DIR", help="where the report goes (default: report)")
     group.addoption(
@@ -99,6 +117,8 @@ def _seconds(text: str) -> float:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    for line in WARNINGS:
+        config.addinivalue_line("filterwarnings", line)
     config.addinivalue_line("markers", "rule(slug): the rule of rules/catalogue.py that a test of suites/ is about")
     if config.option.help or getattr(config.option, "markers", False):
         return
@@ -123,7 +143,7 @@ def _as_controller(config: pytest.Config) -> None:
     workers = getattr(config.option, "numprocesses", None) or 0
     if workers and config.option.maxworkerrestart is None:
         config.option.maxworkerrestart = str(RESTARTS)
-    profile = config.getoption("--hypothesis-profile") or "standard"
+    profile = config.getoption("--hypothesis-profile") or PROFILE
     header = session.header(int(config.option.hypothesis_seed), profile, workers)
     config.pluginmanager.register(Recorder(session, header), "recorder")
 
@@ -134,12 +154,15 @@ def _session(config: pytest.Config, worker: str) -> Session:
     dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
     folder = Path(option.report).expanduser()
     session = Session(option.framework, folder, dtypes, option.device, worker, option.patience)
-    session.thrice = config.getoption("--hypothesis-profile") != "quick"
+    session.thrice = (config.getoption("--hypothesis-profile") or PROFILE) != "quick"
+    session.known_file = option.known
     try:
         framework, _ = session.framework, session.known
     except UnknownFramework as error:
         raise pytest.UsageError(str(error)) from None
     except (BrokenAdapter, MalformedExpectations) as error:
+        if option.known and isinstance(error, MalformedExpectations):
+            raise pytest.UsageError(str(error)) from None
         pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
     if not session.drawable:
         has = ", ".join(framework.dtypes)
@@ -156,11 +179,17 @@ def _seed(given: str | None) -> str:
 
 
 def _check_paths(config: pytest.Config) -> None:
-    """Refuse an option's path that stands alone and outside: pytest looks there for its settings and finds none."""
+    """Refuse an option's path that stands alone and outside: pytest looks there for its settings and finds none,
+    unless it was told where they are, as `harness.command` does.
+    """
+    if config.option.inifilename:
+        return
     words = [str(word) for word in config.invocation_params.args]
     for option, path in pairwise(words):
         here = config.invocation_params.dir
-        if option in ("--report", "--replay") and not (here / path).resolve().is_relative_to(config.rootpath):
+        if option in ("--report", "--replay", "--known") and not (here / path).resolve().is_relative_to(
+            config.rootpath
+        ):
             raise pytest.UsageError(f"write {option}={path} in one word; pytest takes a lone path for a place of tests")
 
 
@@ -193,7 +222,10 @@ def _audit(session: Session) -> None:
 
 def _runs_suites(config: pytest.Config) -> bool:
     """Whether the run takes tests from suites/; the suite's own tests need no framework under test."""
-    paths = [(config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in config.args]
+    names = [arg.split("::")[0] for arg in config.args]
+    if any(name.startswith("autograd_conformance.suites") for name in names):  # with --pyargs
+        return True
+    paths = [(config.invocation_params.dir / name).resolve() for name in names]
     return any(path == SUITES or SUITES in path.parents or path in SUITES.parents for path in paths)
 
 

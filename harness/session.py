@@ -18,7 +18,7 @@ from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.harness.audit.programs import at_fault, is_long, once_only, twice_only, wrong_ops
 from autograd_conformance.harness.check import Check, companion, violation_of
 from autograd_conformance.harness.journal import PATIENCE, Journal
-from autograd_conformance.harness.known import Known, is_known, known
+from autograd_conformance.harness.known import Known, is_known, known, read
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import DTYPES, Program
@@ -27,7 +27,9 @@ from autograd_conformance.reports import records
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.strategies.building import alphabet
 
-SUITE_VERSION = "0.1"
+SUITE_VERSION = importlib.metadata.version("autograd-conformance")
+"""The version of the suite itself, which stands in `pyproject.toml` alone."""
+
 ADAPTER_ERROR = 10
 """The exit code of a run whose adapter cannot be used; none of pytest's own."""
 
@@ -60,6 +62,8 @@ class Session:
     twice_only: frozenset[str] = frozenset()
     thrice: bool = False
     journal: Journal | None = None
+    known_file: Path | None = None
+    """A file of known differences of the user's own, instead of the one that comes with the suite."""
 
     @cached_property
     def framework(self) -> Framework:
@@ -84,8 +88,8 @@ class Session:
 
     @cached_property
     def known(self) -> tuple[Known, ...]:
-        """The framework's known differences."""
-        return known(self.framework.name)
+        """The framework's known differences: those of the file that was given, or those that come with the suite."""
+        return known(self.framework.name) if self.known_file is None else read(self.known_file)
 
     @cached_property
     def drawable(self) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
 
+SUITES = Path(__file__).resolve().parents[2] / "suites"
+
 
 def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None) -> Failure:
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
@@ -124,12 +126,13 @@ def lost(entry: Entry, session: Session) -> Failure:
 
 
 def replay_command(session: Session, path: Path) -> str:
-    """The command that runs a replay file again.
+    """The command that runs a replay file again, where the user stands: in the checkout, or anywhere else.
 
     Options are joined to their values: pytest takes a path that stands alone for a place to look for tests.
     """
     device = [] if session.device == "cpu" else [f"--device={session.device}"]
-    return shlex.join(["pytest", f"--framework={session.name}", *device, f"--replay={path}"])
+    command = "pytest" if Path("suites").resolve() == SUITES else "autograd-conformance"
+    return shlex.join([command, f"--framework={session.name}", *device, f"--replay={path}"])
 
 
 def _rule(slug: str) -> dict:  # type: ignore[type-arg]

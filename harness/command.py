@@ -1,0 +1,44 @@
+"""The command `autograd-conformance`: pytest runs the suites, from any folder and without a clone.
+
+Pytest's options are its options, and the suite's own stand among them (`autograd-conformance --help`). Nothing of the
+folder that it is started in has a say in the run: no `pytest.ini`, no `conftest.py`, no other tests.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+PLUGIN = "autograd_conformance.harness.plugin"
+PACKAGE = Path(__file__).resolve().parents[1]
+SETTINGS = Path(__file__).with_name("command.ini")
+
+PROCESSES = {"--numprocesses", "--dist", "--replay", "--collect-only", "--co", "--help", "-h", "--version", "--markers"}
+"""Options that say how many processes there are, or with which the first is enough."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the suites with what stands on the command line; pytest's exit code, or 10 for an adapter error."""
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(caches / "autograd-conformance" / "hypothesis"))
+    given = sys.argv[1:] if words is None else list(words)
+    return int(pytest.main(["-p", PLUGIN, "-c", str(SETTINGS), f"--rootdir={PACKAGE}", *arguments(given)]))
+
+
+def arguments(given: Sequence[str]) -> list[str]:
+    """The words of a command line as pytest needs them: a test as reports name it (`suites/...`) is found where the
+    suite lies; without one, all are run; and there are as many processes as cores, unless something else is said.
+    """
+    words = [str(PACKAGE / word) if word.startswith("suites/") else word for word in given]
+    if words == list(given):
+        words.append(str(PACKAGE / "suites"))
+    said = any(word.startswith("-n") or word.partition("=")[0] in PROCESSES for word in given)
+    return words if said else ["-n", "auto", *words]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
