@@ -1,6 +1,4 @@
-"""`python -m autograd_conformance.harness.pages.articles`: write the pages about the articles from the table of
-claims.
-"""
+"""`python -m autograd_conformance.harness.pages.articles`: write docs/results/articles.md from the table of claims."""
 
 from __future__ import annotations
 
@@ -15,11 +13,10 @@ from autograd_conformance.frameworks.registry import load
 from autograd_conformance.harness.pages.claims import ledger, observing, record
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.reports.claims import ClaimRecord, Observed
-from autograd_conformance.reports.render.articles import inserted, page, table
+from autograd_conformance.reports.render.articles import page
 from autograd_conformance.rules.articles.claim import Verdict
 
-ROOT = Path(__file__).parents[2]
-PAGE, README = ROOT / "docs" / "results" / "articles.md", ROOT / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "articles.md"
 
 _OFFICIAL: dict[Verdict, Observed] = {
     Verdict.HOLDS: "right",
@@ -39,21 +36,16 @@ _MESSAGES = {
 
 
 def main() -> int:
-    """Write both; 0."""
-    for path, text in pages().items():
-        path.write_text(text, encoding="utf-8")
-        print(path.relative_to(ROOT))
+    """Write the page; 0."""
+    PAGE.write_text(text(), encoding="utf-8")
+    print(PAGE.name)
     return 0
 
 
-def pages() -> dict[Path, str]:
-    """Each file that is made from the ledger, with the text that it has to hold."""
+def text() -> str:
+    """The page, in GitHub's Markdown, ending in a line end."""
     claims = records()
-    chosen = [compact(claims[key]) for key in FAVOURITES]
-    return {
-        PAGE: page(list(claims.values())),
-        README: inserted(README.read_text(encoding="utf-8"), table(chosen)),
-    }
+    return page(list(claims.values()), [compact(claims[key]) for key in FAVOURITES])
 
 
 def records() -> dict[str, ClaimRecord]:
@@ -108,7 +100,7 @@ FAVOURITES = (
     "second-time-b-backward-on-detached",
     "controls-example-3-second-order",
 )
-"""The claims of the README's table, most useful first."""
+"""The claims of the short table, most useful first."""
 
 
 if __name__ == "__main__":

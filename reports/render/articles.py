@@ -1,7 +1,7 @@
-"""The ledger of claims as pages: docs/results/articles.md, and the short table that the README shows.
+"""The claims of the articles as a page, docs/results/articles.md: a short table of those that help most, then all.
 
-Both are made from claim records alone, so that whoever holds the ledger and a framework's dialect can make them; the
-command that does is `harness.pages.articles`.
+It is made from claim records alone, so that whoever holds the claims and a framework's dialect can make it; the command
+that does is `harness.pages.articles`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from autograd_conformance.reports.claims import ClaimProgram, ClaimRecord, Standing, by_article
 from autograd_conformance.reports.render.markdown import environment
-
-BEGIN, END = "<!-- articles -->", "<!-- /articles -->"
-"""The markers between which a page holds the short table."""
 
 LINES = 5
 """The most lines of a program in the short table."""
@@ -25,14 +22,14 @@ _VERDICTS: Mapping[Standing, str] = {
 }
 
 
-def page(claims: Sequence[ClaimRecord]) -> str:
-    """The page about all claims, in GitHub's Markdown, ending in a line end."""
+def page(claims: Sequence[ClaimRecord], chosen: Sequence[ClaimRecord] = ()) -> str:
+    """The page about all claims, in GitHub's Markdown, ending in a line end; the chosen ones stand in a short table."""
     template = environment().get_template("articles.md.j2")
-    return template.render(claims=claims, articles=by_article(claims))
+    return template.render(claims=claims, articles=by_article(claims), table=table(chosen) if chosen else "")
 
 
 def table(claims: Sequence[ClaimRecord]) -> str:
-    """The short table of the claims given, each with its most telling program; ValueError where all are too long."""
+    """The short table of some claims, each with its most telling program; ValueError where all are too long."""
     rows = []
     for claim in claims:
         program = telling(claim)
@@ -46,12 +43,3 @@ def telling(claim: ClaimRecord) -> ClaimProgram | None:
     """The program that says most in the least space: the shortest, of those against the claim if there are any."""
     short = [each for each in claim.programs if each.code.count("\n") < LINES]
     return min(short, key=lambda each: (each.came_true is not False, each.code.count("\n")), default=None)
-
-
-def inserted(text: str, table: str) -> str:
-    """The text with the table between its markers; ValueError where it does not hold each of them once."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end) or BEGIN in rest or END in after:
-        raise ValueError(f"there has to be one {BEGIN} and one {END} behind it")
-    return f"{before}{BEGIN}\n{table.strip()}\n{END}{after}"

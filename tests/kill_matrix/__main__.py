@@ -2,7 +2,7 @@
 what came of it.
 
 Results are JSON lines in a folder of the commit under `.cache/matrix`; what is there already is not run again. The
-whole run writes `docs/results/matrix.md` and the README's table. A sample prints the short table alone, for a first
+whole run writes `docs/results/matrix.md`. A sample prints the short table alone, for a first
 look or a check of every change, and fails where a mutant of it survived whose fault does not show in some places only.
 """
 
@@ -44,9 +44,8 @@ def main() -> int:
     console.print(page.short(results), markup=False, soft_wrap=True)
     console.print(f"{len(left)} tasks in {time.perf_counter() - began:.0f} s with {options.jobs} processes; {folder}")
     if options.sample is None and not options.only:
-        for path, text in page.pages(results, revision).items():
-            path.write_text(text, encoding="utf-8")
-            console.print(f"wrote {path.relative_to(ROOT)}")
+        page.PAGE.write_text(page.page(results, revision), encoding="utf-8")
+        console.print(f"wrote {page.PAGE.relative_to(ROOT)}")
     survivors = [row for row in results.rows if not row.killed]
     if survivors:
         console.print(f"survived: {', '.join(row.mutant for row in survivors)}")

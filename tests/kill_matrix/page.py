@@ -1,4 +1,4 @@
-"""The pages about the matrix: `docs/results/matrix.md`, and the short table of the README."""
+"""The page about the matrix: `docs/results/matrix.md`."""
 
 from __future__ import annotations
 
@@ -13,31 +13,17 @@ from tests.kill_matrix.rows import ROOT, Row
 from tests.kill_matrix.settings import BELOW, COMPARED, COMPARED_BY_HAND, OTHERS
 from tests.kill_matrix.summary import Results
 
-PAGE, README = ROOT / "docs" / "results" / "matrix.md", ROOT / "README.md"
-BEGIN, END = "<!-- matrix -->", "<!-- /matrix -->"
+PAGE = ROOT / "docs" / "results" / "matrix.md"
 
 
-def pages(results: Results, revision: str) -> dict[Path, str]:
-    """Each file that is made from results, with its text; the README only where it has the markers."""
-    found = {PAGE: _template("matrix.md.j2", results, revision)}
-    readme = README.read_text(encoding="utf-8")
-    if BEGIN in readme:
-        found[README] = inserted(readme, short(results))
-    return found
+def page(results: Results, revision: str) -> str:
+    """The page that is made from results, in GitHub's Markdown, ending in a line end."""
+    return _template("matrix.md.j2", results, revision)
 
 
 def short(results: Results) -> str:
-    """The short table."""
+    """The short table that a command prints."""
     return _template("short.md.j2", results, "").strip()
-
-
-def inserted(text: str, table: str) -> str:
-    """The text with the table between its markers."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"there has to be one {BEGIN} and one {END} behind it")
-    return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
 def _template(name: str, results: Results, revision: str) -> str:

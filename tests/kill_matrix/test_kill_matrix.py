@@ -8,7 +8,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from autograd_conformance.rules.catalogue import RULES
 
 from tests.kill_matrix import page
@@ -86,7 +85,7 @@ def test_the_wrong_op_is_not_right() -> None:
 
 
 def test_pages_name_what_falls_short() -> None:
-    (text,) = [text for path, text in page.pages(results(), "abc").items() if path == page.PAGE]
+    text = page.page(results(), "abc")
     assert "Not killed by anything they were shown (1): `mutants/unseen`." in text
     assert "kill 0, and not\n1: `mutants/unseen`." in text
     (powerless,) = [line for line in text.splitlines() if line.startswith("Rules that kill no mutant")]
@@ -97,7 +96,7 @@ def test_pages_name_what_falls_short() -> None:
     assert "| gradcheck | 100 | 6 | 1 | 1 of 1 | 1 | 2.0 | 0 of 0 | 0 |  |" in text
     assert "astype_float32" in text
     assert "All that is on this page" not in text
-    told = page.pages(replace(results(), whole=Whole(1200, 2)), "abc")[page.PAGE]
+    told = page.page(replace(results(), whole=Whole(1200, 2)), "abc")
     assert "took\n20 minutes with 2 processes." in told
 
 
@@ -113,9 +112,3 @@ def test_baselines_are_counted_by_sort() -> None:
     assert score.by_hand.mutants == 0
     assert score.generated.each == 2.0
 
-
-def test_the_short_table_goes_between_its_markers() -> None:
-    made = page.inserted(f"a\n{page.BEGIN}\nold\n{page.END}\nb\n", "new")
-    assert made == f"a\n{page.BEGIN}\nnew\n{page.END}\nb\n"
-    with pytest.raises(ValueError, match="there has to be one"):
-        page.inserted("nothing", "new")

@@ -110,12 +110,3 @@ def test_the_short_table_takes_no_long_program() -> None:
     for claim in (long, COSTLY):
         with pytest.raises(ValueError, match="no program of at most 5 lines"):
             articles.table([claim])
-
-
-def test_the_table_goes_between_its_markers_and_nowhere_else() -> None:
-    text = f"before\n{articles.BEGIN}\nold\n{articles.END}\nafter"
-    once = articles.inserted(text, "new\n")
-    assert once == f"before\n{articles.BEGIN}\nnew\n{articles.END}\nafter" == articles.inserted(once, "new")
-    for bad in ("", articles.BEGIN, articles.END + articles.BEGIN, text + text):
-        with pytest.raises(ValueError, match="there has to be one"):
-            articles.inserted(bad, "new")
