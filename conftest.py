@@ -1,14 +1,21 @@
-"""The checkout's pytest loads the suite's plugin; without the package it says what to type."""
+"""The checkout's pytest loads the suite's plugin; where that is not installed from here, it says what to type."""
 
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
-import pytest
 
-if sys.version_info < (3, 11):  # noqa: UP036 - pip is not there to say so in a clone
-    version = ".".join(map(str, sys.version_info[:2]))
-    pytest.exit("the suite needs Python 3.11 or newer, and this is " + version, returncode=4)
-if find_spec("autograd_conformance") is None:
-    pytest.exit('the suite is not installed; type: python -m pip install -e ".[torch]"', returncode=4)
+def refuse(reason):
+    """End pytest with one line; a traceback through pytest would hide it."""
+    print(reason, file=sys.stderr)
+    raise SystemExit(4)
+
+
+if sys.version_info < (3, 11):  # noqa: UP036 - in a clone nobody has asked pip
+    refuse("the suite needs Python 3.11 or newer, and this is {}.{}".format(*sys.version_info))
+
+found = find_spec("autograd_conformance") and find_spec("autograd_conformance.harness")
+if not (found and found.origin and Path(found.origin).resolve().parents[1] == Path(__file__).resolve().parent):
+    refuse('this checkout is not installed; type: python -m pip install -e ".[torch]"')
 
 pytest_plugins = ["autograd_conformance.harness.plugin"]
