@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import assert_never
 
 from autograd_conformance.programs.language import (
+    Apply,
     AssignGrad,
     Backward,
     Clip,
+    Delete,
     Detach,
     DetachInPlace,
     Grad,
@@ -18,6 +21,7 @@ from autograd_conformance.programs.language import (
     Optimizer,
     Program,
     ReadGrad,
+    RemoveHook,
     RetainGrad,
     SetRequiresGrad,
     Step,
@@ -78,8 +82,8 @@ def needs(program: Program) -> set[Capability]:
 
 def _needs(step: Instruction) -> set[Capability]:
     match step:
-        case Leaf(requires_grad=False):
-            return {Capability.CONSTANTS}
+        case Leaf():
+            return set() if step.requires_grad else {Capability.CONSTANTS}
         case Detach():
             return {Capability.DETACH}
         case InPlace():
@@ -106,8 +110,10 @@ def _needs(step: Instruction) -> set[Capability]:
             return {Capability.MAKES_OPTIMIZERS, *({Capability.GROUPS} if groups else ())}
         case Clip():
             return {Capability.CLIPS}
-        case _:
+        case Apply() | RemoveHook() | Delete():
             return set()
+        case _:
+            assert_never(step)
 
 
 def _call_needs(call: Backward | Grad) -> set[Capability]:

@@ -13,36 +13,19 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from autograd_conformance.programs.language import (
+    INSTRUCTIONS,
     VERSION,
-    Apply,
-    AssignGrad,
     Attr,
     Attrs,
-    Backward,
-    Clip,
-    Delete,
-    Detach,
-    DetachInPlace,
-    Grad,
     Groups,
-    Hook,
-    InPlace,
     Instruction,
-    Leaf,
     Literal,
     Modes,
-    Optimizer,
     Program,
-    ReadGrad,
     Ref,
-    RemoveHook,
-    RetainGrad,
-    SetRequiresGrad,
-    Step,
-    ZeroGrad,
 )
 from autograd_conformance.programs.validation import MalformedProgram, Vocabulary, validate
 
@@ -90,7 +73,7 @@ def loads(text: str, vocabulary: Vocabulary | None = None) -> Program:
 
 def _encode(step: Instruction) -> dict[str, Json]:
     kind = type(step)
-    form: dict[str, Json] = {"do": _WORDS[kind]}
+    form: dict[str, Json] = {"do": INSTRUCTIONS[kind].word}
     for field in _FIELDS[kind]:
         value = getattr(step, field.name)
         if field.type == "Literal":
@@ -250,28 +233,6 @@ def _keys(of: Iterable[Field[Any]]) -> Iterator[str]:
         yield from ("shape", "dtype", "data") if field.type == "Literal" else (field.name,)
 
 
-_FIELDS: dict[type, tuple[Field[Any], ...]] = {kind: fields(kind) for kind in get_args(Instruction)}
+_FIELDS: dict[type, tuple[Field[Any], ...]] = {kind: fields(kind) for kind in INSTRUCTIONS}
 _KEYS = {kind: {"do", "modes", *_keys(of)} for kind, of in _FIELDS.items()}
-_WORDS: dict[type, str] = {
-    Leaf: "leaf",
-    Apply: "apply",
-    Detach: "detach",
-    InPlace: "write",
-    DetachInPlace: "detach_in_place",
-    SetRequiresGrad: "requires_grad",
-    Backward: "backward",
-    Grad: "grad",
-    RetainGrad: "retain_grad",
-    Hook: "hook",
-    RemoveHook: "remove_hook",
-    ZeroGrad: "zero_grad",
-    ReadGrad: "held",
-    AssignGrad: "assign_grad",
-    Optimizer: "optimizer",
-    Step: "step",
-    Clip: "clip",
-    Delete: "drop",
-}
-"""The word of each instruction in the JSON form: spelled out, so that a class that is renamed changes no file."""
-
-_KINDS: dict[str, type] = {word: kind for kind, word in _WORDS.items()}
+_KINDS: dict[str, type[Instruction]] = {row.word: kind for kind, row in INSTRUCTIONS.items()}

@@ -4,15 +4,15 @@ A program is a tuple of instructions. The value ``%3`` is the result of instruct
 results gives ``%3.0``, ``%3.1``, and so on. Instructions that make no value (the actions: backward, clearing a
 gradient) stand in the same sequence, because what autograd does depends on the order of both.
 
-Adding an instruction means: a frozen dataclass here, a line in `programs.text` and `printing.dialect`, a case in the
-reference and in the tape model, and a case in the adapters' runner. What it reads is told from the types of its
-fields.
+Adding an instruction means: a frozen dataclass and a row of `INSTRUCTIONS` here; the type checker names the rest, for
+every `match` over instructions ends in `assert_never`. What an instruction reads is told from the types of its fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal as OneOf
 from typing import NamedTuple
 
 VERSION = 3
@@ -235,19 +235,59 @@ Instruction = (
     | ZeroGrad | ReadGrad | AssignGrad | Optimizer | Step | Clip | Delete
 )  # fmt: skip
 BackwardCall = Backward | Grad
-"""The instructions that walk a graph."""
+"""The instructions that traverse a graph."""
 
-ACTIONS = (Backward, Grad, ZeroGrad, AssignGrad, Step, Clip)
-"""Instructions after which gradients are looked at."""
+Notation = OneOf[
+    "leaf", "detach", "write", "detach_", "requires", "backward", "grad", "retain", "hook", "unhook", "zero", "held",
+    "assign", "optimizer", "step", "clip_grad", "drop",
+]  # fmt: skip
+"""The words that instructions begin with in the text notation."""
 
-WRITING = (InPlace, Step)
-"""Instructions that change values."""
 
-SHOWING = (*WRITING, DetachInPlace)
-"""Instructions after which every value is looked at."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The plain properties of one instruction, equal for all instructions of its class."""
 
-PURE = (Leaf, Apply, Detach, Backward, ZeroGrad)
-"""Instructions whose effect follows from the program alone, whatever the framework chose to do before."""
+    word: str
+    """Its name in the JSON form; spelled out, so that a class that is renamed changes no file."""
+    notation: Notation | None
+    """Its first word in the text notation; None for ops, which stand under their own names."""
+    pure: bool = False
+    """Whether its effect follows from the program alone, whatever the framework chose to do before."""
+    writes: bool = False
+    """Whether it changes values in place."""
+    shows_values: bool = False
+    """Whether every value is looked at after it."""
+    shows_gradients: bool = False
+    """Whether gradients are looked at after it."""
+
+
+INSTRUCTIONS: dict[type[Instruction], Row] = {
+    Leaf: Row("leaf", "leaf", pure=True),
+    Apply: Row("apply", None, pure=True),
+    Detach: Row("detach", "detach", pure=True),
+    InPlace: Row("write", "write", writes=True, shows_values=True),
+    DetachInPlace: Row("detach_in_place", "detach_", shows_values=True),
+    SetRequiresGrad: Row("requires_grad", "requires"),
+    Backward: Row("backward", "backward", pure=True, shows_gradients=True),
+    Grad: Row("grad", "grad", shows_gradients=True),
+    RetainGrad: Row("retain_grad", "retain"),
+    Hook: Row("hook", "hook"),
+    RemoveHook: Row("remove_hook", "unhook"),
+    ZeroGrad: Row("zero_grad", "zero", pure=True, shows_gradients=True),
+    ReadGrad: Row("held", "held"),
+    AssignGrad: Row("assign_grad", "assign", shows_gradients=True),
+    Optimizer: Row("optimizer", "optimizer"),
+    Step: Row("step", "step", writes=True, shows_values=True, shows_gradients=True),
+    Clip: Row("clip", "clip_grad", shows_gradients=True),
+    Delete: Row("drop", "drop"),
+}
+"""A row for each instruction."""
+
+ACTIONS = tuple(kind for kind, row in INSTRUCTIONS.items() if row.shows_gradients)
+WRITING = tuple(kind for kind, row in INSTRUCTIONS.items() if row.writes)
+SHOWING = tuple(kind for kind, row in INSTRUCTIONS.items() if row.shows_values)
+PURE = tuple(kind for kind, row in INSTRUCTIONS.items() if row.pure)
 
 RANDOM = ("dropout_mask", "random_normal", "random_uniform")
 """Ops that draw at random: what follows from them follows from what was seen."""

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import get_args
+from typing import assert_never
 
 from autograd_conformance.programs.language import (
+    INSTRUCTIONS,
     Apply,
     AssignGrad,
     Attrs,
     Backward,
     Clip,
+    Delete,
     Detach,
     DetachInPlace,
     Grad,
     Hook,
+    InPlace,
     Instruction,
     Leaf,
     Optimizer,
     Program,
     ReadGrad,
     Ref,
+    RemoveHook,
     RetainGrad,
     SetRequiresGrad,
     Step,
@@ -30,8 +34,7 @@ from autograd_conformance.programs.language import (
 
 _ONE, _MANY = ("Ref", "Ref | None"), ("tuple[Ref, ...]", "tuple[Ref, ...] | None")
 _REFS = {
-    kind: tuple((f.name, f.type in _MANY) for f in fields(kind) if f.type in (*_ONE, *_MANY))
-    for kind in get_args(Instruction)
+    kind: tuple((f.name, f.type in _MANY) for f in fields(kind) if f.type in (*_ONE, *_MANY)) for kind in INSTRUCTIONS
 }
 
 
@@ -44,8 +47,12 @@ def results(step: Instruction) -> int:
             return step.results
         case Grad():
             return len(step.inputs)
-        case _:
+        case InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | RetainGrad() | RemoveHook() | ZeroGrad():
             return 0
+        case AssignGrad() | Optimizer() | Step() | Clip() | Delete():
+            return 0
+        case _:
+            assert_never(step)
 
 
 def operands(step: Instruction) -> tuple[Ref, ...]:
@@ -85,10 +92,14 @@ def holders(program: Program) -> frozenset[Ref]:
                 | AssignGrad(target)
             ):
                 found.add(target)
-            case Backward(inputs=tuple() as inputs):
-                found.update(inputs)
+            case Backward(inputs=inputs):
+                found.update(inputs or ())
             case ZeroGrad(leaves) | Step(leaves) | Clip(leaves) | Optimizer(leaves):
                 found.update(leaves)
+            case Apply() | Detach() | InPlace() | Grad() | Hook() | RemoveHook() | Delete():
+                pass
+            case _:
+                assert_never(step)
     return frozenset(found)
 
 

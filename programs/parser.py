@@ -6,9 +6,10 @@ import ast
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from autograd_conformance.programs.language import (
+    INSTRUCTIONS,
     Apply,
     AssignGrad,
     Attr,
@@ -25,6 +26,7 @@ from autograd_conformance.programs.language import (
     Leaf,
     Literal,
     Modes,
+    Notation,
     Optimizer,
     Program,
     ReadGrad,
@@ -42,6 +44,8 @@ _LONG = {"f32": "float32", "f64": "float64"}
 _NAMED = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _MARKED = {f"#{name}": value for name, value in _NAMED.items()}
 _FLAGS = {"None": None, "True": True, "False": False}
+
+_NOTATION: dict[str, Notation] = {row.notation: row.notation for row in INSTRUCTIONS.values() if row.notation}
 
 Known = Mapping[str, Ref]
 """The values that have a name so far."""
@@ -87,7 +91,10 @@ def _statement(text: str, known: Known) -> tuple[Instruction, list[str]]:
 
 
 def _instruction(word: str, rest: str, made: int, known: Known) -> Instruction:
-    match word:
+    match _NOTATION.get(word):
+        case None:
+            args, attrs = _read_operands(rest, known)
+            return Apply(word, args, attrs, max(1, made))
         case "leaf":
             return Leaf(_read_literal(rest.removesuffix(" const").strip()), not rest.endswith(" const"))
         case "detach":
@@ -125,9 +132,8 @@ def _instruction(word: str, rest: str, made: int, known: Known) -> Instruction:
             return ZeroGrad(_listed(rest, known), not to_zeros)
         case "drop":
             return Delete(_listed(rest, known))
-        case op:
-            args, attrs = _read_operands(rest, known)
-            return Apply(op, args, attrs, max(1, made))
+        case other:
+            assert_never(other)
 
 
 def _listed(text: str, known: Known) -> tuple[Ref, ...]:

@@ -35,8 +35,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from typing import assert_never
 
 from autograd_conformance.programs.language import (
+    INSTRUCTIONS,
     Apply,
     AssignGrad,
     Attrs,
@@ -94,45 +96,39 @@ def lines(program: Program) -> Iterator[str]:
 
 
 def _text(step: Instruction, name: Mapping[Ref, str]) -> str:
+    word = INSTRUCTIONS[type(step)].notation
     match step:
-        case Leaf(value, requires_grad):
-            return f"leaf {_literal(value)}" + ("" if requires_grad else " const")
         case Apply(op, args, attrs):
             return _called([op, *(name[r] for r in args)], attrs)
+        case Leaf(value, requires_grad):
+            return f"{word} {_literal(value)}" + ("" if requires_grad else " const")
         case InPlace(op, target, args, attrs):
-            return _called(["write", name[target], op, *(name[r] for r in args)], attrs)
-        case Detach(source):
-            return f"detach {name[source]}"
-        case DetachInPlace(target):
-            return f"detach_ {name[target]}"
+            return _called([f"{word} {name[target]}", op, *(name[r] for r in args)], attrs)
+        case Detach(ref) | DetachInPlace(ref) | ReadGrad(ref) | RetainGrad(ref) | RemoveHook(ref):
+            return f"{word} {name[ref]}"
         case SetRequiresGrad(target, on):
-            return f"requires {name[target]} {on}"
-        case ReadGrad(leaf):
-            return f"held {name[leaf]}"
+            return f"{word} {name[target]} {on}"
         case AssignGrad(leaf, given):
-            return f"assign {name[leaf]} {'none' if given is None else name[given]}"
+            return f"{word} {name[leaf]} {'none' if given is None else name[given]}"
         case Step(leaves, optimizer, settings, groups) | Optimizer(leaves, optimizer, settings, groups):
-            word = "step" if isinstance(step, Step) else "optimizer"
             grouped = (("groups", groups),) if groups else ()
             return _called([f"{word} {_listed(leaves, name)}", optimizer], (*settings, *grouped))
         case Clip(leaves, kind, bound):
-            return f"clip_grad {_listed(leaves, name)} {kind} {bound!r}"
+            return f"{word} {_listed(leaves, name)} {kind} {bound!r}"
         case Backward(roots, cotangents, _, _, inputs):
             restricted = "" if inputs is None else f" inputs {_listed(inputs, name) or 'none'}"
-            return f"backward {_listed(roots, name)}{restricted}{_with(cotangents)}{_flags(step)}"
+            return f"{word} {_listed(roots, name)}{restricted}{_with(cotangents)}{_flags(step)}"
         case Grad(roots, inputs, cotangents):
-            return f"grad {_listed(roots, name)} wrt {_listed(inputs, name)}{_with(cotangents)}{_flags(step)}"
-        case RetainGrad(target):
-            return f"retain {name[target]}"
+            return f"{word} {_listed(roots, name)} wrt {_listed(inputs, name)}{_with(cotangents)}{_flags(step)}"
         case Hook(target, effect, factor, accumulated):
             number = f" {factor!r}" if effect in ("scale", "replace") or factor != 1.0 else ""
-            return f"hook {name[target]} {effect}{number}" + (" accumulated" if accumulated else "")
-        case RemoveHook(handle):
-            return f"unhook {name[handle]}"
+            return f"{word} {name[target]} {effect}{number}" + (" accumulated" if accumulated else "")
         case ZeroGrad(leaves, set_to_none):
-            return f"zero {_listed(leaves, name)}" + ("" if set_to_none else " to zeros")
+            return f"{word} {_listed(leaves, name)}" + ("" if set_to_none else " to zeros")
         case Delete(values):
-            return f"drop {_listed(values, name)}"
+            return f"{word} {_listed(values, name)}"
+        case _:
+            assert_never(step)
 
 
 def _listed(refs: Iterable[Ref], name: Mapping[Ref, str]) -> str:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import assert_never
 
 from autograd_conformance.programs.language import (
     CLIPS,
     DTYPES,
     EFFECTS,
+    INSTRUCTIONS,
     MODES,
     Apply,
+    AssignGrad,
     Backward,
     Clip,
     Delete,
     Detach,
+    DetachInPlace,
     Grad,
     Hook,
     InPlace,
@@ -24,8 +28,11 @@ from autograd_conformance.programs.language import (
     Literal,
     Optimizer,
     Program,
+    ReadGrad,
     Ref,
     RemoveHook,
+    RetainGrad,
+    SetRequiresGrad,
     Step,
     ZeroGrad,
 )
@@ -43,8 +50,9 @@ class Vocabulary:
     ops: Collection[str]
     """Ops that programs apply, modules and random ones included."""
     writes: Collection[str]
-    """Ops that they apply in place."""
+    """Ops that programs apply in place."""
     optimizers: Collection[str]
+    """Optimizers that programs make."""
 
 
 def validate(program: Program, vocabulary: Vocabulary | None = None) -> Program:
@@ -59,7 +67,7 @@ def validate(program: Program, vocabulary: Vocabulary | None = None) -> Program:
         if unknown:
             problem = problem or f"unknown grad mode {unknown!r}; there are {', '.join(MODES)}"
         if problem:
-            raise MalformedProgram(f"instruction {at} ({type(step).__name__.lower()}): {problem}")
+            raise MalformedProgram(f"instruction {at} ({INSTRUCTIONS[type(step)].word}): {problem}")
         made.append(results(step))
         if isinstance(step, Delete):
             dropped.update(step.values)
@@ -84,34 +92,51 @@ def _problem(step: Instruction, program: Program, vocabulary: Vocabulary | None)
     match step:
         case Leaf():
             return _literal_problem(step.value)
-        case Apply() if vocabulary is not None and step.op not in vocabulary.ops:
-            return f"unknown op {step.op!r}"
-        case InPlace() if vocabulary is not None and step.op not in vocabulary.writes:
-            return f"unknown write {step.op!r}"
-        case Apply() if step.results < 1:
-            return "an op makes at least one value"
+        case Apply():
+            if vocabulary is not None and step.op not in vocabulary.ops:
+                return f"unknown op {step.op!r}"
+            return "an op makes at least one value" if step.results < 1 else None
+        case InPlace():
+            known = vocabulary is None or step.op in vocabulary.writes
+            return None if known else f"unknown write {step.op!r}"
         case Backward() | Grad():
             return _call_problem(step)
-        case ZeroGrad(leaves) | Step(leaves) | Optimizer(leaves) | Clip(leaves) if not leaves:
-            return "it needs at least one leaf"
+        case ZeroGrad():
+            return _leaves_problem(step.leaves)
         case Step() | Optimizer():
-            return _optimizer_problem(step, program, vocabulary)
-        case Clip() if step.kind not in CLIPS:
-            return f"unknown way to clip {step.kind!r}; there are {', '.join(CLIPS)}"
-        case Clip() if not step.bound > 0:
-            return "the bound of a clipped gradient is positive"
-        case Clip() if len(set(step.leaves)) < len(step.leaves):
-            return "it names a leaf twice"
-        case Hook() if step.effect not in EFFECTS:
-            return f"unknown effect {step.effect!r}; there are {', '.join(EFFECTS)}"
-        case Hook() if step.accumulated and step.effect != "observe":
-            return "a hook that is called after accumulation can only observe"
-        case Delete() if not step.values:
-            return "it needs at least one value"
-        case Delete() if len(set(step.values)) < len(step.values):
-            return "it names a value twice"
-        case _:
+            return _leaves_problem(step.leaves) or _optimizer_problem(step, program, vocabulary)
+        case Clip():
+            return _leaves_problem(step.leaves) or _clip_problem(step)
+        case Hook():
+            return _hook_problem(step)
+        case Delete(values):
+            if not values:
+                return "it needs at least one value"
+            return "it names a value twice" if len(set(values)) < len(values) else None
+        case Detach() | DetachInPlace() | SetRequiresGrad() | RetainGrad() | RemoveHook() | ReadGrad() | AssignGrad():
             return None
+        case _:
+            assert_never(step)
+
+
+def _leaves_problem(leaves: tuple[Ref, ...]) -> str | None:
+    return None if leaves else "it needs at least one leaf"
+
+
+def _clip_problem(step: Clip) -> str | None:
+    if step.kind not in CLIPS:
+        return f"unknown way to clip {step.kind!r}; there are {', '.join(CLIPS)}"
+    if not step.bound > 0:
+        return "the bound of a clipped gradient is positive"
+    return "it names a leaf twice" if len(set(step.leaves)) < len(step.leaves) else None
+
+
+def _hook_problem(step: Hook) -> str | None:
+    if step.effect not in EFFECTS:
+        return f"unknown effect {step.effect!r}; there are {', '.join(EFFECTS)}"
+    if step.accumulated and step.effect != "observe":
+        return "a hook that is called after accumulation can only observe"
+    return None
 
 
 def _optimizer_problem(step: Step | Optimizer, program: Program, vocabulary: Vocabulary | None) -> str | None:

@@ -8,13 +8,13 @@ from copy import deepcopy
 from typing import Any, get_args
 
 import pytest
-from autograd_conformance.ops.catalogue import APPLIED
+from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.codec import dumps, from_json, loads, to_json
 from autograd_conformance.programs.language import (
     CLIPS,
     EFFECTS,
+    INSTRUCTIONS,
     MODES,
     VERSION,
     Apply,
@@ -31,6 +31,7 @@ from autograd_conformance.programs.language import (
     Instruction,
     Leaf,
     Literal,
+    Notation,
     Optimizer,
     Program,
     ReadGrad,
@@ -142,8 +143,8 @@ def instructions(draw: Any, kind: Any, live: list[Ref], handles: list[Ref], leav
 @exactly
 @given(program=programs())
 def test_drawn_programs_survive_both_forms(program: Program):
-    assert repr(loads(dumps(program), frozenset(OPS))) == repr(program)
-    assert repr(parse(render(program), frozenset(OPS))) == repr(program)
+    assert repr(loads(dumps(program), VOCABULARY)) == repr(program)
+    assert repr(parse(render(program), VOCABULARY)) == repr(program)
 
 
 @exactly
@@ -207,6 +208,13 @@ EVERY = """
     step a, c adam lr=0.1 betas=(0.5, 0.75); drop p, q; no_grad: u = exp a
     no_grad: enable_grad: write a mul_ u; enable_grad: backward s
 """
+
+
+def test_every_instruction_has_a_row_and_words_of_its_own():
+    assert set(INSTRUCTIONS) == set(KINDS)
+    assert len({row.word for row in INSTRUCTIONS.values()}) == len(KINDS)
+    assert {row.notation for row in INSTRUCTIONS.values()} == {*get_args(Notation), None}
+    assert [kind for kind, row in INSTRUCTIONS.items() if row.notation is None] == [Apply]
 
 
 def test_every_instruction_survives_both_forms():
