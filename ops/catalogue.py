@@ -13,7 +13,7 @@ from autograd_conformance.ops.inplace.assignments import ASSIGNMENTS, VALUES
 from autograd_conformance.ops.inplace.methods import INPLACE, narrower
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.ops.random import CHANCE
+from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.row import Certainty, Op, table
 from autograd_conformance.ops.shapes import every, nonempty, offer, ranked, shaped
 from autograd_conformance.ops.tables import OPS
@@ -56,10 +56,10 @@ WHOLE = (
 WRITES: dict[str, Op] = {**INPLACE, **table("writes", *WHOLE, *ASSIGNMENTS)}
 
 
-ROWS: dict[str, Op] = {**OPS, **WRITES, **MODULES, **CHANCE}
+ROWS: dict[str, Op] = {**OPS, **WRITES, **MODULES, **RANDOM_OPS}
 """The rows of ops, writes, modules and random ops by name: no two have the same."""
 
-APPLIED = frozenset((*OPS, *MODULES, *CHANCE))
+APPLIED = frozenset((*OPS, *MODULES, *RANDOM_OPS))
 """The names of ops that programs apply, modules and random ones included; what they write is in `WRITES`."""
 
 

@@ -20,11 +20,14 @@ Array = np.ndarray
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A set of tensors: `holds` is its membership test with margin, `fit` a map into it that keeps the shape."""
+    """A set of tensors."""
 
     name: str
+    """Its name in messages."""
     holds: Callable[[Array], bool]
+    """Whether a tensor lies in it, with a margin."""
     fit: Callable[[Array], Array]
+    """A map into it that keeps the shape."""
 
 
 def _signs(x: Array) -> Array:

@@ -22,20 +22,22 @@ IMPLEMENTATION = ("foreach", "fused")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An optimizer: its name in programs and its class in `torch.optim`.
-
-    `defaults` are all settings that its formula has; `choices` are those that programs draw, the simplest first;
-    `variants` are the implementations that PyTorch has of it on the CPU, as settings; `overrides` are the settings that
-    a parameter group may have of its own; `sources` say for each setting whose definition the reference follows.
-    """
+    """An optimizer: all there is to say of it but its arithmetic."""
 
     name: str
+    """Its name in programs."""
     torch: str
+    """Its class in `torch.optim`."""
     defaults: Attrs
+    """All settings that its formula has, with PyTorch's defaults."""
     choices: tuple[Attrs, ...]
+    """The settings that programs draw, the simplest first."""
     variants: tuple[Attrs, ...]
+    """The implementations that PyTorch has of it on the CPU, as settings."""
     overrides: tuple[str, ...]
+    """The settings that a parameter group may have of its own."""
     sources: tuple[tuple[str, str], ...]
+    """For each setting, whose definition the reference follows."""
 
     def formula(self, settings: Mapping[str, Attr]) -> dict[str, Attr]:
         """All settings of the formula, in a fixed order: those given, and the defaults of the others.

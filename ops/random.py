@@ -1,4 +1,4 @@
-"""Ops with chance in them: what the framework's own generator draws is observed, and all the rest follows from it.
+"""Random ops: what the framework's own generator draws is observed, and all the rest follows from it.
 
 A drawing op seeds the generator and makes a value without history, which the reference takes as it was seen, if it may
 have been drawn at all. Dropout seeds it again, so that the mask is the one that the drawing op showed; the mask is an
@@ -31,8 +31,8 @@ def _unit(value: np.ndarray, seed: int) -> bool:
 
 SEEDS = (0, 1, 7, 2147483647)
 
-CHANCE = table(
-    "chance",
+RANDOM_OPS = table(
+    "random",
     Op(
         "dropout_mask", SEEDED.format("F.dropout(torch.ones_like({0}), {p})"),
         lambda j, x, p, seed: j.np.full(x.shape, 1 / (1 - p)), Certainty.NEVER,

@@ -10,7 +10,7 @@ jax.numpy.linalg.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import lru_cache
 from typing import Any
@@ -20,11 +20,14 @@ from autograd_conformance.programs.language import Attrs, Shape
 
 
 class Certainty(IntEnum):
-    """Whether something is so: surely not, an implementation's choice or unknown, or surely. `NEVER` alone is false."""
+    """Whether something is so; `NEVER` alone is false."""
 
     NEVER = 0
+    """It is not so."""
     MAYBE = 1
+    """It is unknown, or an implementation's choice."""
     ALWAYS = 2
+    """It is so."""
 
 
 RESULTS = -1
@@ -62,51 +65,55 @@ LARGEST = 24
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """A differentiable op.
-
-    `torch` is its code as PyTorch's documentation writes it: ``{0}``, ``{1}`` stand for the operands, ``{dim}`` for the
-    attribute of that name. `accepts` says which shapes the first operand may have, `fresh` which of them a leaf made
-    for it takes; `rest` gives, for a first operand's shape, the shapes that the others may have together; `choices`
-    gives, for all operands' shapes, the attributes to choose from. `domains` holds one domain per operand (the last
-    stands for all that follow); `apart` is a condition on all operands together (such as: no ties between them).
-    `unsaved` are the operands of an op that surely saves whose own derivative needs no saved value (the matrix that
-    addmm adds to): where no other operand requires grad, an implementation may save nothing. `dtype` is the results'
-    dtype where the op itself decides it. `aliases` says whether results share the first operand's memory; `multi` marks
-    the functions that return several views at once, to which PyTorch refuses recorded writes; `overlaps` those of whose
-    results several elements may lie in one place of memory, so that writing to them is undefined. `also_saves` are the
-    operands (and `RESULTS`) that PyTorch was seen to save where the derivative does not depend on them, so that writing
-    to them later is an error: for their shapes, because they serve another operand's derivative, or for points that are
-    judged nowhere.
-
-    `draws`, of an op that draws at random, says whether values may have been drawn with some attributes.
-
-    Where the code depends on the attributes in more than their values, `code` writes it from the operands' names and
-    the attributes, in the place of `torch`; `template` is what `printing.dialect.fill` takes.
-    """
+    """A differentiable op."""
 
     name: str
+    """Its name in programs."""
     torch: str
+    """Its code as PyTorch's documentation writes it: ``{0}`` and ``{1}`` stand for operands, ``{dim}`` for the
+    attribute of that name."""
     reference: Callable[..., Any]
+    """Its results: a function of the namespace `j`, the operands and, by name, the attributes."""
     saves: Certainty
+    """Whether its derivative needs saved values, where every operand requires grad."""
     accepts: Callable[[Shape], bool] = lambda shape: True
+    """Which shapes the first operand may have."""
     fresh: tuple[Shape, ...] = POOL
+    """The shapes that a leaf made for the first operand takes."""
     rest: Callable[[Shape], Sequence[tuple[Shape, ...]]] = lambda shape: ALONE
+    """For a first operand's shape, the shapes that the others may have together; always as many operands."""
     choices: Callable[..., Choices] = lambda *shapes: NO_ATTRIBUTES
+    """For all operands' shapes, the attributes to choose from."""
     domains: tuple[Domain, ...] = (ANY,)
+    """Where it is smooth: a domain per operand, the last of which stands for all that follow."""
     apart: Callable[..., bool] | None = None
+    """A condition on the values of all operands together, such as that there are no ties between them."""
     family: str = ""
+    """The table that it stands in."""
     unsaved: tuple[int, ...] = ()
+    """The operands, of an op that always saves, whose own derivative needs no saved value (the matrix that addmm adds
+    to): where no other operand requires grad, an implementation may save nothing."""
     dtype: str | None = None
+    """The results' dtype, where the op itself decides it."""
     aliases: Certainty = Certainty.NEVER
+    """Whether results share the first operand's memory."""
     multi: bool = False
+    """Whether it returns several views at once, to which PyTorch refuses recorded writes."""
     overlaps: bool = False
+    """Whether several elements of a result may lie in one place of memory, so that writing to it is undefined."""
     also_saves: tuple[int, ...] = ()
+    """The operands (and `RESULTS`) that PyTorch was seen to save where the derivative does not depend on them, so that
+    writing to them later is an error: for their shapes, because they serve another operand's derivative, or for points
+    that are judged nowhere."""
     code: Callable[[Sequence[str], Mapping[str, Any]], str] | None = None
+    """Writes its code from the operands' names and the attributes, in the place of `torch`: for ops whose code depends
+    on the attributes in more than their values."""
     draws: Callable[..., bool] | None = None
+    """Whether values may have been drawn with some attributes, of an op that draws at random."""
 
     @property
     def template(self) -> str | Callable[[Sequence[str], Mapping[str, Any]], str]:
-        """How the op is written in PyTorch."""
+        """How the op is written in PyTorch, as `printing.dialect.fill` takes it."""
         return self.code or self.torch
 
     def domain(self, operand: int) -> Domain:
@@ -129,6 +136,12 @@ def rest_of(op: Op, first: Shape) -> tuple[tuple[Shape, ...], ...]:
 
 
 @lru_cache(maxsize=None)
+def arity(op: Op) -> int:
+    """How many operands an op of the tables has; modules have more or fewer, as their settings say."""
+    return 1 + len(op.rest(op.fresh[0])[0])
+
+
+@lru_cache(maxsize=None)
 def takes(op: Op, first: Shape) -> bool:
     """Whether an op can be drawn with a first operand of this shape."""
     return op.accepts(first) and bool(rest_of(op, first))
@@ -142,6 +155,4 @@ def choices_of(op: Op, shapes: tuple[Shape, ...]) -> tuple[Attrs, ...]:
 
 def table(family: str, *rows: Op) -> dict[str, Op]:
     """The rows of one family by name, each marked with the family."""
-    from dataclasses import replace
-
     return {row.name: replace(row, family=family) for row in rows}

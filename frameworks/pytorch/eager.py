@@ -17,7 +17,7 @@ from autograd_conformance.frameworks.pytorch.errors import MESSAGES
 from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.ops.random import CHANCE
+from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.printing.dialect import fill
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Groups
@@ -79,7 +79,7 @@ class TorchEager:
     ops = APPLIED
     dtypes = ("float64", "float32")
     optimizers = {name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()}
-    modules = (*MODULES, *CHANCE)
+    modules = (*MODULES, *RANDOM_OPS)
 
     def __init__(self, device: str = "cpu") -> None:
         torch.set_num_threads(1)  # six elements need no pool, and workers share the cores

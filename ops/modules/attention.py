@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from autograd_conformance.ops.modules.module import Given, Named, Settings, Sizes, made, module, unless
+from autograd_conformance.ops.modules.module import Call, Given, Named, Settings, Size, Sizes, made, module, unless
 from autograd_conformance.programs.language import Shape
 
 
@@ -76,29 +76,29 @@ def _memory(settings: Settings, sizes: Sizes, first: Shape) -> Named:
     return (("memory", shape),) if settings["memory"] else ()
 
 
-def _masks(given: Given, settings: Settings, mask: str, padding: str, keys: str) -> list[str]:
+def _masks(given: Given, settings: Settings, mask: str, padding: str, keys: str) -> dict[str, str]:
     """The keyword arguments for masks; a causal mask has as many rows as there are queries, and columns as keys."""
-    x, along, found = given["x"], 1 if settings["batch_first"] else 0, []
+    x, along, found = given["x"], 1 if settings["batch_first"] else 0, {}
     if settings["mask"] == "causal":
-        rows = f"torch.ones({x}.shape[{along}], {keys}.shape[{along}], dtype=torch.bool, device={x}.device).triu(1)"
-        found.append(f'"{mask}": {rows}')
+        rows = f"{x}.shape[{along}], {keys}.shape[{along}]"
+        found[mask] = f"torch.ones({rows}, dtype=torch.bool, device={x}.device).triu(1)"
     elif settings["mask"] is not None:
-        found.append(f'"{mask}": torch.tensor({settings["mask"]}, device={x}.device)')
+        found[mask] = f"torch.tensor({settings['mask']}, device={x}.device)"
     if settings["padding"] is not None:
-        found.append(f'"{padding}": torch.tensor({settings["padding"]}, device={x}.device)')
+        found[padding] = f"torch.tensor({settings['padding']}, device={x}.device)"
     return found
 
 
-def _attention_code(given: Given, settings: Settings) -> str:
+def _attention_call(given: Given, settings: Settings) -> Call:
     x, keys = given["x"], given.get("memory", given["x"])
     layer = made(
-        "MultiheadAttention", f"{x}.shape[-1]", settings["heads"], bias=unless(True, settings["bias"]),
-        batch_first=unless(False, settings["batch_first"]), dtype=f"{x}.dtype",
+        "MultiheadAttention", Size("x", -1), settings["heads"], bias=unless(True, settings["bias"]),
+        batch_first=unless(False, settings["batch_first"]),
     )  # fmt: skip
     masks = _masks(given, settings, "attn_mask", "key_padding_mask", keys)
-    weights = [] if settings["need_weights"] else ['"need_weights": False']
-    call = given.call(layer, [x, keys, keys], *masks, *weights)
-    return call if settings["need_weights"] else f"{call}[0]"
+    if settings["need_weights"]:
+        return Call(layer, (x, keys, keys), masks)
+    return Call(layer, (x, keys, keys), {**masks, "need_weights": "False"}, "{call}[0]")
 
 
 # -- the encoder layer: attention, then two linear maps, each added to what it was given
@@ -143,20 +143,20 @@ def _encoder_parameters(settings: Settings, sizes: Sizes) -> Named:
     return tuple(zip(ENCODER, shapes, strict=True))
 
 
-def _encoder_code(given: Given, settings: Settings) -> str:
+def _encoder_call(given: Given, settings: Settings) -> Call:
     x = given["x"]
     layer = made(
-        "TransformerEncoderLayer", f"{x}.shape[-1]", settings["heads"], f"{given['linear1.weight']}.shape[0]",
+        "TransformerEncoderLayer", Size("x", -1), settings["heads"], Size("linear1.weight", 0),
         dropout="0.0", activation='"gelu"', batch_first=unless(False, settings["batch_first"]),
-        norm_first=unless(False, settings["norm_first"]), dtype=f"{x}.dtype",
+        norm_first=unless(False, settings["norm_first"]),
     )  # fmt: skip
-    return given.call(layer, [x], *_masks(given, settings, "src_mask", "src_key_padding_mask", x))
+    return Call(layer, (x,), _masks(given, settings, "src_mask", "src_key_padding_mask", x))
 
 
 ATTENTION = (
     module(
         "nn_attention",
-        _attention_code,
+        _attention_call,
         _attention,
         _attention_parameters,
         ("width", "keys"),
@@ -166,7 +166,7 @@ ATTENTION = (
     ),
     module(
         "nn_transformer",
-        _encoder_code,
+        _encoder_call,
         _encoder,
         _encoder_parameters,
         ("width", "feedforward"),

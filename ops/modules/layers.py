@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 from autograd_conformance.ops.domains import ANY, POSITIVE
-from autograd_conformance.ops.modules.module import Given, Module, Named, Settings, Sizes, made, module, unless
+from autograd_conformance.ops.modules.module import (
+    Call,
+    Given,
+    Module,
+    Named,
+    Settings,
+    Size,
+    Sizes,
+    made,
+    module,
+    unless,
+)
 
 EPS = 1e-5
 """What PyTorch's normalisations add to a variance."""
@@ -24,10 +36,10 @@ def _linear_parameters(settings: Settings, sizes: Sizes) -> Named:
     return (weight, ("bias", (sizes["outputs"],))) if settings["bias"] else (weight,)
 
 
-def _linear_code(given: Given, settings: Settings) -> str:
-    x, w = given["x"], given["weight"]
-    bias = unless(True, settings["bias"])
-    return given.call(made("Linear", f"{w}.shape[1]", f"{w}.shape[0]", bias=bias, dtype=f"{x}.dtype"), [x])
+def _linear_call(given: Given, settings: Settings) -> Call:
+    return Call(
+        made("Linear", Size("weight", 1), Size("weight", 0), bias=unless(True, settings["bias"])), (given["x"],)
+    )
 
 
 # -- convolution: a sum over the kernel's taps, each of which sees the padded input through a slice with strides
@@ -54,17 +66,17 @@ def _convolution(rank: int) -> Module:
         weight = ("weight", (sizes["outputs"], sizes["inputs"], *(sizes["kernel"],) * rank))
         return (weight, ("bias", (sizes["outputs"],))) if settings["bias"] else (weight,)
 
-    def code(given: Given, settings: Settings) -> str:
-        x, w = given["x"], given["weight"]
+    def call(given: Given, settings: Settings) -> Call:
         layer = made(
-            f"Conv{rank}d", f"{w}.shape[1]", f"{w}.shape[0]", f"{w}.shape[2:]", stride=unless(1, settings["stride"]),
-            padding=unless(0, settings["padding"]), bias=unless(True, settings["bias"]), dtype=f"{x}.dtype",
+            f"Conv{rank}d", Size("weight", 1), Size("weight", 0), Size("weight", 2, onwards=True),
+            stride=unless(1, settings["stride"]), padding=unless(0, settings["padding"]),
+            bias=unless(True, settings["bias"]),
         )  # fmt: skip
-        return given.call(layer, [x])
+        return Call(layer, (given["x"],))
 
     # One backward op serves input and kernel: both are kept, whichever requires grad.
     sizes = ("inputs", "outputs", "kernel")
-    return module(f"nn_conv{rank}d", code, _convolve, parameters, sizes, unsaved=(2,), also_saves=(0, 1))
+    return module(f"nn_conv{rank}d", call, _convolve, parameters, sizes, unsaved=(2,), also_saves=(0, 1))
 
 
 # -- normalisation
@@ -104,15 +116,14 @@ def _batch_norm(name: str, running: bool, reference: Callable[..., Any], **field
         held: Named = (("running_mean", shape), ("running_var", shape)) if running else ()
         return (*held, *_scales(settings, shape))
 
-    def code(given: Given, settings: Settings) -> str:
-        x = given["x"]
+    def call(given: Given, settings: Settings) -> Call:
         layer = made(
-            f"BatchNorm{settings['dimensions']}d", f"{x}.shape[1]", affine=unless(True, settings["affine"]),
-            track_running_stats=None if running else "False", dtype=f"{x}.dtype",
+            f"BatchNorm{settings['dimensions']}d", Size("x", 1), affine=unless(True, settings["affine"]),
+            track_running_stats=None if running else "False",
         )  # fmt: skip
-        return given.call(f"{layer}.eval()" if running else layer, [x])
+        return Call(replace(layer, evaluates=running), (given["x"],))
 
-    return module(name, code, reference, parameters, ("features",), **fields)
+    return module(name, call, reference, parameters, ("features",), **fields)
 
 
 def _layer(j, x, *scales, normalized_shape, affine):
@@ -129,14 +140,13 @@ def _rows_spread(x: np.ndarray, *scales: np.ndarray) -> bool:
     return x.size > 0 and bool(np.var(x, axis=-1).min() >= 0.01)
 
 
-def _layer_code(given: Given, settings: Settings) -> str:
-    x, affine = given["x"], unless(True, settings["affine"])
-    layer = made("LayerNorm", settings["normalized_shape"], elementwise_affine=affine, dtype=f"{x}.dtype")
-    return given.call(layer, [x])
+def _layer_call(given: Given, settings: Settings) -> Call:
+    affine = unless(True, settings["affine"])
+    return Call(made("LayerNorm", settings["normalized_shape"], elementwise_affine=affine), (given["x"],))
 
 
 LAYERS = (
-    module("nn_linear", _linear_code, _linear, _linear_parameters, ("inputs", "outputs"), unsaved=(2,)),
+    module("nn_linear", _linear_call, _linear, _linear_parameters, ("inputs", "outputs"), unsaved=(2,)),
     _convolution(1),
     _convolution(2),
     _batch_norm("nn_batch_norm", False, _batch, apart=_spreads, unsaved=(2,), also_saves=(0, 1)),
@@ -150,7 +160,7 @@ LAYERS = (
     ),
     module(
         "nn_layer_norm",
-        _layer_code,
+        _layer_call,
         _layer,
         _layer_parameters,
         (),

@@ -1,65 +1,160 @@
 """What a row of the modules' table is made from, and how a call of a module is written.
 
-A module of PyTorch is called with parameters that are given, through `torch.func.functional_call`: the module is made
-for its settings alone, and what its parameters hold is the program's.
+There are two ways to write a call. A drawn program gives the parameters to the call, through
+`torch.func.functional_call`: the module is made for its settings alone, and what its parameters hold is the program's.
+A person makes a module that has its parameters, and calls it by its name. Both are written from one `Call`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autograd_conformance.ops.row import Certainty, Op
-from autograd_conformance.programs.language import Shape
+from autograd_conformance.programs.language import Literal, Shape
 
 Settings = Mapping[str, Any]
 Sizes = Mapping[str, int]
 Named = tuple[tuple[str, Shape], ...]
 """Operands by their names, with their shapes."""
 
+Given = Mapping[str, str]
+"""The operands of a call in code, by their names: `given["x"]`, `given["weight_ih_l0"]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A size that a module is made for: the one that an operand has in a dimension."""
+
+    operand: str
+    """The operand's name."""
+    dim: int
+    """The dimension, which may count from the end."""
+    onwards: bool = False
+    """Whether the sizes of all further dimensions are meant, too."""
+
+    def code(self, given: Given) -> str:
+        """The size as it is read from the operand."""
+        return f"{given[self.operand]}.shape[{self.dim}{':' * self.onwards}]"
+
+    def of(self, shape: Shape) -> object:
+        """The size for an operand of this shape."""
+        return shape[self.dim :] if self.onwards else shape[self.dim]
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """The making of a module; its dtype is that of the input."""
+
+    kind: str
+    """The module's class in `torch.nn`."""
+    sizes: tuple[object, ...]
+    """The positional arguments: each a `Size`, or a value."""
+    settings: Mapping[str, str]
+    """The arguments by name, as code."""
+    evaluates: bool = False
+    """Whether the module is put into evaluation mode."""
+
+    def code(self, given: Given) -> str:
+        """The making for operands of any shape and dtype."""
+        sizes = [size.code(given) if isinstance(size, Size) else str(size) for size in self.sizes]
+        return self._code(sizes, f"{given['x']}.dtype")
+
+    def code_for(self, known: Mapping[str, Literal], dtype: str) -> str | None:
+        """The making for operands that are known, by name; None where it needs the size of another."""
+        if any(isinstance(size, Size) and size.operand not in known for size in self.sizes):
+            return None
+        sizes = [
+            str(size.of(known[size.operand].shape)) if isinstance(size, Size) else str(size) for size in self.sizes
+        ]
+        return self._code(sizes, f"torch.{dtype}")
+
+    def _code(self, sizes: Sequence[str], dtype: str) -> str:
+        settings = (f"{name}={value}" for name, value in {**self.settings, "dtype": dtype}.items())
+        return f"torch.nn.{self.kind}({', '.join((*sizes, *settings))}){'.eval()' * self.evaluates}"
+
+
+def made(kind: str, *sizes: object, **settings: object) -> Making:
+    """The making of a module; settings that are None are left to their defaults."""
+    return Making(kind, sizes, {name: str(value) for name, value in settings.items() if value is not None})
+
+
+def unless(default: object, value: object) -> object:
+    """A setting as code, or None where it has its default."""
+    return None if value == default else repr(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a module, in code, for operands that have names."""
+
+    made: Making
+    """The module that is called."""
+    inputs: tuple[str, ...]
+    """The positional arguments."""
+    keywords: Mapping[str, str] = field(default_factory=dict)
+    """The arguments by name."""
+    result: str = "{call}"
+    """The results, made from what the call gives."""
+    nested: bool = False
+    """Whether the call gives the output and a pair of states, which are three results."""
+
+    def by_name(self, module: str) -> str:
+        """The call of a module that has its parameters."""
+        arguments = (*self.inputs, *(f"{name}={value}" for name, value in self.keywords.items()))
+        return self.result.format(call=f"{module}({', '.join(arguments)})")
+
+    def functional(self, given: Given, parameters: Sequence[str]) -> str:
+        """The call of a module with the parameters that are given; it gives all results one after the other."""
+        held = ", ".join(f'"{name}": {given[name]}' for name in parameters)
+        positional = f"{self.inputs[0]}," if len(self.inputs) == 1 else ", ".join(self.inputs)
+        keywords = ", ".join(f'"{name}": {value}' for name, value in self.keywords.items())
+        further = f", {{{keywords}}}" if keywords else ""
+        call = f"torch.func.functional_call({self.made.code(given)}, {{{held}}}, ({positional}){further})"
+        return f"(lambda y, s: (y, *s))(*{call})" if self.nested else self.result.format(call=call)
+
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module: its row, and what its settings decide.
-
-    `parameters` gives, for settings and sizes, the names and shapes of its parameters and buffers, in the order of the
-    operands and named as in `state_dict`; `further` those of the operands between the input, whose shape it is told,
-    and the parameters; `results` how many results there are. `sizes` are the names of the sizes that these read.
-    """
+    """A module: its row, and what its settings decide."""
 
     row: Op
     parameters: Callable[[Settings, Sizes], Named]
+    """The names and shapes of its parameters and buffers, in the order of the operands, named as in `state_dict`."""
     further: Callable[[Settings, Sizes, Shape], Named]
+    """The names and shapes of the operands between the input, whose shape it is told, and the parameters."""
     results: Callable[[Settings], int]
+    """How many results there are."""
     sizes: tuple[str, ...]
+    """The names of the sizes that `parameters` and `further` read."""
+    call: Callable[[Given, Settings], Call]
+    """The call, for operands that have these names in code."""
 
     @property
     def name(self) -> str:
         """The op's name."""
         return self.row.name
 
-
-class Given(dict[str, str]):
-    """The operands of a call in code, by their names: `given["x"]`, `given["weight_ih_l0"]`."""
-
-    def call(self, made: str, inputs: Sequence[str], *arguments: str) -> str:
-        """The call of a module that the code `made` makes, with `inputs` and further `arguments`."""
-        held = ", ".join(f'"{name}": {code}' for name, code in self.items() if name not in self.inputs)
-        positional = "".join(f"{code}, " for code in inputs).rstrip() if len(inputs) == 1 else ", ".join(inputs)
-        keywords = f", {{{', '.join(arguments)}}}" if arguments else ""
-        return f"torch.func.functional_call({made}, {{{held}}}, ({positional}){keywords})"
-
-    inputs: tuple[str, ...] = ()
+    def operands(self, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the inputs, and those of the parameters, in the order of the operands."""
+        return _operands(self.parameters, self.further, settings)
 
 
-Code = Callable[[Given, Settings], str]
+def _operands(
+    parameters: Callable[[Settings, Sizes], Named],
+    further: Callable[[Settings, Sizes, Shape], Named],
+    settings: Settings,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    any_size: Sizes = defaultdict(lambda: 1)
+    inputs = ("x", *(name for name, _ in further(settings, any_size, (1, 1, 1))))
+    return inputs, tuple(name for name, _ in parameters(settings, any_size))
 
 
 def module(
     name: str,
-    code: Code,
+    call: Callable[[Given, Settings], Call],
     reference: Callable[..., Any],
     parameters: Callable[[Settings, Sizes], Named],
     sizes: tuple[str, ...],
@@ -67,29 +162,14 @@ def module(
     results: Callable[[Settings], int] = lambda settings: 1,
     **fields: Any,
 ) -> Module:
-    """A module whose code is written from the names of its operands."""
+    """A module whose row is written in code as a functional call."""
 
-    def written(operands: Sequence[str], settings: Settings) -> str:
-        sizes: Sizes = defaultdict(lambda: 1)
-        before = ("x", *(name for name, _ in further(settings, sizes, (1, 1, 1))))
-        names = (*before, *(name for name, _ in parameters(settings, sizes)))
-        given = Given(zip(names, operands, strict=True))
-        given.inputs = before
-        return code(given, settings)
+    def functional(operands: Sequence[str], settings: Settings) -> str:
+        inputs, own = _operands(parameters, further, settings)
+        given = dict(zip((*inputs, *own), operands, strict=True))
+        return call(given, settings).functional(given, own)
 
     row = Op(
-        name, "", reference, Certainty.ALWAYS, accepts=lambda shape: False, fresh=(), family="modules", code=written
+        name, "", reference, Certainty.ALWAYS, accepts=lambda shape: False, fresh=(), family="modules", code=functional
     )
-    return Module(replace(row, **fields), parameters, further, results, sizes)
-
-
-def made(kind: str, *sizes: object, **settings: object) -> str:
-    """The code that makes a module; settings that are None are left to their defaults."""
-    given = [str(size) for size in sizes]
-    given += [f"{name}={value}" for name, value in settings.items() if value is not None]
-    return f"torch.nn.{kind}({', '.join(given)})"
-
-
-def unless(default: object, value: object) -> object:
-    """A setting as code, or None where it has its default."""
-    return None if value == default else repr(value)
+    return Module(replace(row, **fields), parameters, further, results, sizes, call)

@@ -14,7 +14,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from autograd_conformance.ops.modules.module import Given, Module, Named, Settings, Sizes, made, module, unless
+from autograd_conformance.ops.modules.module import (
+    Call,
+    Given,
+    Module,
+    Named,
+    Settings,
+    Size,
+    Sizes,
+    made,
+    module,
+    unless,
+)
 from autograd_conformance.programs.language import Shape
 
 
@@ -113,36 +124,36 @@ def _states(names: tuple[str, ...]) -> Callable[[Settings, Sizes, Shape], Named]
     return states
 
 
-def _code(kind: str, states: Sequence[str]) -> Callable[[Given, Settings], str]:
-    def code(given: Given, settings: Settings) -> str:
+def _call(kind: str, states: Sequence[str]) -> Callable[[Given, Settings], Call]:
+    pair = len(states) > 1
+
+    def call(given: Given, settings: Settings) -> Call:
         x, batch_first = given["x"], settings["batch_first"]
         layers = made(
-            kind, f"{x}.shape[-1]", f"{given['weight_hh_l0']}.shape[1]",
+            kind, Size("x", -1), Size("weight_hh_l0", 1),
             num_layers=unless(1, settings["layers"]), bias=unless(True, settings["bias"]),
             batch_first=unless(False, batch_first), bidirectional=unless(1, settings["directions"]) and "True",
-            dtype=f"{x}.dtype",
         )  # fmt: skip
         begin = [given[s] for s in states] if settings["state"] else []
-        inputs = [x, *([f"({', '.join(begin)})" if len(begin) > 1 else begin[0]] if begin else [])]
+        begin = [f"({', '.join(begin)})"] if pair and begin else begin
+        if settings["lengths"] is None:
+            return Call(layers, (x, *begin), nested=pair)
         first = ", batch_first=True" if batch_first else ""
-        if settings["lengths"] is not None:
-            packed = f"{x}, {list(settings['lengths'])}{first}, enforce_sorted=False"
-            inputs[0] = f"torch.nn.utils.rnn.pack_padded_sequence({packed})"
-        call = given.call(layers, inputs)
-        last = "s" if len(states) == 1 else "*s"
-        if settings["lengths"] is not None:
-            total = f"total_length={x}.shape[{int(batch_first)}]"
-            padded = f"torch.nn.utils.rnn.pad_packed_sequence(y{first}, {total})[0]"
-            return f"(lambda y, s: ({padded}, {last}))(*{call})"
-        return call if len(states) == 1 else f"(lambda y, s: (y, {last}))(*{call})"
+        packed = f"{x}, {list(settings['lengths'])}{first}, enforce_sorted=False"
+        padded = f"pad_packed_sequence(y{first}, total_length={x}.shape[{int(batch_first)}])[0]"
+        return Call(
+            layers,
+            (f"torch.nn.utils.rnn.pack_padded_sequence({packed})", *begin),
+            result=f"(lambda y, s: (torch.nn.utils.rnn.{padded}, {'*s' if pair else 's'}))(*{{call}})",
+        )
 
-    return code
+    return call
 
 
 def _module(name: str, kind: str, cell: Callable[..., Any], gates: int, states: tuple[str, ...]) -> Module:
     return module(
         name,
-        _code(kind, states),
+        _call(kind, states),
         _recurrent(cell, len(states)),
         _parameters(gates),
         ("inputs", "hidden"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.random import CHANCE
+from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import (
     Apply,
@@ -38,7 +38,7 @@ class Making(Holdings):
 
     def _made(self, at: int, step: Leaf | Apply | Detach | ReadGrad, values: Values) -> Violation | None:
         rule = "detach/values" if isinstance(step, Detach) else "gradients/forward"
-        rule = "networks/random" if isinstance(step, Apply) and step.op in CHANCE else rule
+        rule = "networks/random" if isinstance(step, Apply) and step.op in RANDOM_OPS else rule
         for k, tensor in enumerate(values):
             ref = Ref(at, k)
             want = self.reference.values.get(ref)

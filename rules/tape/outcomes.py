@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
-from autograd_conformance.ops.random import CHANCE
+from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import (
     Apply,
@@ -85,7 +85,7 @@ def allowed(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
 
 def _applied(tape: TapeState, step: Apply, modes: Modes) -> tuple[str, ...]:
     rules = ["gradients/forward", "gradients/requires-grad", LEGAL]
-    if step.op in CHANCE:
+    if step.op in RANDOM_OPS:
         rules.append("networks/random")
     requires = any(tape.reference.requires_grad.get(r, False) for r in step.args)
     if modes and requires:

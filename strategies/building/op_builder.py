@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from autograd_conformance.ops.domains import ANY
-from autograd_conformance.ops.row import LARGEST, POOL, choices_of, rest_of, takes
+from autograd_conformance.ops.row import LARGEST, POOL, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Apply, Attrs, Ref, Shape
 from autograd_conformance.programs.operands import operands
@@ -120,8 +120,7 @@ class Builder(Draft):
     def nonlinear(self, value: Ref, name: str | None = None) -> Ref:
         """The result of an op on `value` that surely saves."""
         name = name or self.pick(self._products())
-        unary = "{1}" not in OPS[name].torch
-        return self.apply(name, (value,) if unary else (value, value))[0]
+        return self.apply(name, (value,) * arity(OPS[name]))[0]
 
     def _products(self) -> tuple[str, ...]:
         named = tuple(n for n in ("multiply", "sin", "square", "sigmoid", "tanh") if n in self.alphabet.ops)

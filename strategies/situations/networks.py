@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from autograd_conformance.ops.random import CHANCE
+from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.row import choices_of
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref
@@ -95,13 +95,13 @@ NOISES = ("random_normal", "random_uniform")
 def _claims(b: Actor) -> None:
     """Give up unless the framework has random ops."""
     b.claims(Capability.RANDOM)
-    missing = [name for name in CHANCE if name not in b.alphabet.modules]
+    missing = [name for name in RANDOM_OPS if name not in b.alphabet.modules]
     if missing:
         raise Undrawable(f"the framework does not have: {', '.join(missing)}")
 
 
 def _attributes(b: Actor, name: str, value: Ref) -> Attrs:
-    return b.pick(choices_of(CHANCE[name], (b.shape(value),)))
+    return b.pick(choices_of(RANDOM_OPS[name], (b.shape(value),)))
 
 
 @history

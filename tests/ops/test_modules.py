@@ -11,7 +11,7 @@ import torch
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.modules import MODULES, TABLE, parameters, results
-from autograd_conformance.ops.random import CHANCE
+from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import RANDOM
 from autograd_conformance.programs.observations import Kind
@@ -36,8 +36,8 @@ def all_near(got: Any, want: Any, bound: float = 1e-11) -> bool:
 def test_the_table():
     assert MODULES.keys() == {c.op for c in CASES}
     assert not MODULES.keys() & (OPS.keys() | WRITES.keys())
-    assert APPLIED == OPS.keys() | MODULES.keys() | CHANCE.keys() == TORCH.ops
-    assert set(RANDOM) == {name for name, row in CHANCE.items() if row.draws}
+    assert APPLIED == OPS.keys() | MODULES.keys() | RANDOM_OPS.keys() == TORCH.ops
+    assert set(RANDOM) == {name for name, row in RANDOM_OPS.items() if row.draws}
     assert all(row.family == "modules" and row.name == name for name, row in MODULES.items())
 
 

@@ -5,6 +5,7 @@ A bounded, fixed sample of each row's shapes, attributes and values is run by bo
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator
 from functools import cache
@@ -16,8 +17,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from autograd_conformance.ops.row import LARGEST, POOL, Certainty, choices_of, rest_of
+from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.row import LARGEST, POOL, Certainty, arity, choices_of, rest_of
 from autograd_conformance.ops.tables import FAMILIES, OPS, VIEWS, Op
+from autograd_conformance.printing.dialect import fill
 from autograd_conformance.programs.language import Attrs, Shape
 from autograd_conformance.reference.staging.namespace import J
 
@@ -61,6 +64,14 @@ def fitted(op: Op, shapes: tuple[Shape, ...], dtype: str, seed: int) -> Arrays:
         if op.apart is None or op.apart(*values):
             return values
     raise AssertionError(f"{op.name}: no operands of {shapes} are apart")
+
+
+@pytest.mark.parametrize("op", [*OPS.values(), *WRITES.values()], ids=lambda op: op.name)
+def test_an_op_has_as_many_operands_as_its_code_names(op: Op):
+    found = list(cases(op))
+    assert {len(shapes) for shapes, _ in found} == {arity(op)}
+    code = fill(op.template, [f"<{k}>" for k in range(9)], found[0][1])
+    assert {int(k) for k in re.findall(r"<(\d)>", code)} == set(range(arity(op)))
 
 
 def spelled(op: Op, attrs: Attrs) -> str:
