@@ -109,7 +109,8 @@ def test_steps_of_one_optimizer():
     assert lines[0].startswith("a is       tensor([")
 
 
-# -- scripts of frameworks whose fault is source code --------------------------------------------------------------------
+# -- scripts of frameworks whose fault is source code
+# --------------------------------------------------------------------
 
 
 class Unnoticed(Torch):

@@ -111,4 +111,3 @@ def test_baselines_are_counted_by_sort() -> None:
     assert score.generated.found == score.generated.could == 1
     assert score.by_hand.mutants == 0
     assert score.generated.each == 2.0
-

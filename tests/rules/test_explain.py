@@ -1,7 +1,7 @@
 """What a failure shows: the remarks, the nearest variation that passes, the votes, and a script that shows it alone.
 
-The faults of the frameworks here are source code (`tests.mutants.printed`): so the script of a failure can be run in a process of
-its own, and has to show what the suite saw.
+The faults of the frameworks here are source code (`tests.mutants.printed`): so the script of a failure can be run in
+a process of its own, and has to show what the suite saw.
 """
 
 from __future__ import annotations
