@@ -1,0 +1,31 @@
+"""A file of known differences that names rules by their old slugs is about the rules of today."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from autograd_conformance.harness.known import known
+
+FOLDER = Path(__file__).with_name("known")
+
+
+@pytest.mark.parametrize(
+    ("number", "rule"),
+    [
+        (0, "errors/atomic"),
+        (1, "errors/recovers"),
+        (2, "lifetime/traversed-only"),
+        (3, "modes/toggle-refused"),
+        (4, "gradients/op"),
+    ],
+)
+def test_an_entry_is_about_todays_rule(number: int, rule: str) -> None:
+    assert known("old", FOLDER)[number].rule == rule
+
+
+def test_an_entrys_limits_are_read() -> None:
+    *_, entry = known("old", FOLDER)
+    assert (entry.op, entry.relative, entry.absolute, entry.elements, entry.zero) == ("sin", 1e-3, 1e-9, 1, 0)
+    assert (entry.nan, entry.views, entry.raised, entry.message) == (True, True, "unknown", "not implemented")
+    assert (entry.after, entry.step) == ("cos", "sgd lr=0.1")
