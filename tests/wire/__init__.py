@@ -1,1 +1,1 @@
-"""Files as users have them: replay files, record files and known differences of an earlier version, read as they were."""
+"""Files as users have them: replays, records and known differences of an earlier version, read as they were."""
