@@ -20,7 +20,7 @@ from autograd_conformance.programs.language import Apply, BackwardCall, Detach, 
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate, exact_vjp, pull
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.reference.state import is_internal
+from autograd_conformance.reference.value_types import InternalValue
 
 SAMPLES = 12
 STEP = 1e-7  # relative size of a perturbation: far above float64's rounding, far below where curvature counts
@@ -45,7 +45,7 @@ def close(got: Array, want: Array, dtype: str) -> bool:
 def _perturbed(
     reference: Reference, seed: int
 ) -> tuple[list[TapeEntry], dict[GradientEdge, Array], Callable[..., tuple[Array, ...]], int]:
-    """Records and values with every rounding perturbed, a VJP that perturbs, and how many roundings there were."""
+    """Tape entries and values with every rounding perturbed, a VJP that perturbs, and how many roundings there were."""
     random = np.random.default_rng(seed)
     count = 0
 
@@ -66,31 +66,31 @@ def _perturbed(
 
     values = dict(reference.values)
     moved: dict[GradientEdge, Array] = {}
-    records: list[TapeEntry] = []
-    for record in reference.entries:
-        exact = [(x, moved.get(origin(edge))) for edge, x in zip(record.args, record.operands, strict=True)]
+    entries: list[TapeEntry] = []
+    for entry in reference.entries:
+        exact = [(x, moved.get(origin(edge))) for edge, x in zip(entry.args, entry.operands, strict=True)]
         operands = tuple([jitter(x if by is None else x + by) for x, by in exact])
-        made = evaluate(record.op, record.attrs, operands)
-        for edge, y in zip(record.outs, made, strict=True):
+        made = evaluate(entry.op, entry.attrs, operands)
+        for edge, y in zip(entry.outs, made, strict=True):
             values[edge] = jitter(y, list(operands))
-            if not reference.observing or is_internal(edge):  # what was seen carries no error into what follows
+            if isinstance(edge, InternalValue) or not reference.observing:  # what was seen carries no error further
                 moved[edge] = values[edge] - reference.values[edge]
-        records.append(replace(record, operands=operands))
+        entries.append(replace(entry, operands=operands))
     values.update({ref: values[origin(ref)] for ref in detached if origin(ref) in moved})
 
-    def vjp(record: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+    def vjp(entry: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         cts = [jitter(c) for c in cotangents]
-        return tuple(jitter(g, cts) for g in exact_vjp(record, [jitter(x) for x in operands], cts))
+        return tuple(jitter(g, cts) for g in exact_vjp(entry, [jitter(x) for x in operands], cts))
 
-    return records, values, vjp, count
+    return entries, values, vjp, count
 
 
 def _spread(reference: Reference, measure: Callable[..., Array], exact: Array) -> Array:
     squares = np.zeros(np.shape(exact))
     count = 1
     for seed in range(SAMPLES):
-        records, values, vjp, forward = _perturbed(reference, seed)
-        shaken = measure(records, values, vjp)
+        entries, values, vjp, forward = _perturbed(reference, seed)
+        shaken = measure(entries, values, vjp)
         squares = squares + (shaken - exact) ** 2
         count = max(count, 2 * forward)
     return np.sqrt(squares / SAMPLES) / STEP * np.sqrt(count)
@@ -104,23 +104,23 @@ def _scale(spread: Array, exact: Array, dtype: str) -> Array:
 def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Array:
     """The largest error, element by element, that rounding explains in a value of a program."""
     exact = reference.values[ref]
-    return _scale(_spread(reference, lambda records, values, vjp: values[ref], exact), exact, dtype)
+    return _scale(_spread(reference, lambda entries, values, vjp: values[ref], exact), exact, dtype)
 
 
 def gradient_bound(
     reference: Reference, call: BackwardCall, edge: GradientEdge, dtype: str, until: Ref | None = None
 ) -> Array:
-    """The same for what a call contributes to a slot; or for what the hook `until` on it is called with."""
+    """The same for what a call contributes to an edge; or for what the hook `until` on it is called with."""
     contributed = reference.pullback(call).get(edge)
-    exact = contributed if until is None else dict(reference.firings(call)).get(until)
+    exact = contributed if until is None else dict(reference.hook_calls(call)).get(until)
     if exact is None:
         return np.zeros(())
 
     def measure(
-        records: list[TapeEntry], values: dict[GradientEdge, Array], vjp: Callable[..., tuple[Array, ...]]
+        entries: list[TapeEntry], values: dict[GradientEdge, Array], vjp: Callable[..., tuple[Array, ...]]
     ) -> Array:
         fired: list[tuple[Ref, Array]] = []
-        pulled = pull(records, values, reference.roots(call), vjp, hooked=reference.hooked(fired))
+        pulled = pull(entries, values, reference.roots(call), vjp, hooked=reference.hooked(fired))
         return pulled[edge] if until is None else dict(fired)[until]
 
     return _scale(_spread(reference, measure, exact), exact, dtype)

@@ -1,71 +1,119 @@
-"""Gradients as values: what is held, in whose memory, and with what history; gradients of gradients."""
+"""Gradients as values: what values hold, in whose memory, and with what history."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from autograd_conformance.programs.language import AssignGrad, Backward, BackwardCall, Grad, Instruction, Ref, ZeroGrad
 from autograd_conformance.programs.observations import Gradient, Returned, StepObservation
-from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry, evaluate, transposed
-from autograd_conformance.reference.staging.derivatives import VJP, Array
-from autograd_conformance.reference.state import State
+from autograd_conformance.reference.pullback import Pullback
+from autograd_conformance.reference.recorded_backward import RecordedBackward
+from autograd_conformance.reference.reverse import GradientEdge
+from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.reference.storage import Derived
+from autograd_conformance.reference.value_types import HeldGradient
 
 
-class Holding(State):
-    """The part of the reference that knows of gradients as values."""
+class HeldGradients(Pullback):
+    """The gradients that values hold, as they were observed or as they follow from the calls so far."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.observing = False
+        """Whether observations are handed in: then `grads` follows them, else what is held follows from the calls."""
+        self.grads: dict[Ref, Ref | None] = {}
+        """The gradient that each value holds: a `HeldGradient`, or the value of the program that was assigned."""
         self.identities: dict[Ref, int | None] = {}
-        self.stale: set[Ref] = set()
-        self._due: dict[int, dict[Ref, Array]] = {}
+        """The identity of the object that each value was last seen to hold; None where it is not known."""
+        self.histories: dict[Ref, GradientEdge] = {}
+        """For each value that holds a differentiable gradient, that gradient's edge."""
+        self.outdated: set[Ref] = set()
+        """Held gradients whose history may be that of what they were before, or a part of what it should be."""
+        self.retained: set[Ref] = set()
+        """Values that are no leaves and retain their gradients."""
+        self.captured_inputs: set[Ref] = set()
+        """Values that are no leaves and were inputs of a call: an implementation may go on to fill their gradients."""
+        self.made_by_call: dict[int, list[Ref]] = {}
+        """The gradients that each call made."""
+        self._contributions: dict[int, dict[Ref, Array]] = {}  # of calls after which more than leaves hold gradients
+        self._totals: dict[Ref, tuple[int, Array | None]] = {}  # what follows after so many instructions
+
+    def grad(self, leaf: Ref) -> Array | None:
+        """The gradient that a leaf holds: as it was seen, or as it follows if every call so far was legal."""
+        if self.observing:
+            held = self.grads.get(leaf)
+            return None if held is None else self.values[held]
+        since, total = self._totals.get(leaf, (0, None))
+        for at in range(since, len(self.steps)):
+            if at not in self.skipped:
+                total = self._after(at, self.steps[at], leaf, total)
+        self._totals[leaf] = len(self.steps), total
+        return total
+
+    def _after(self, at: int, step: Instruction, leaf: Ref, total: Array | None) -> Array | None:
+        """What a leaf holds after an instruction, if it held `total` before."""
+        due: Array | None = None
+        match step:
+            case Backward() if at in self._contributions:
+                due = self._contributions[at].get(leaf)
+            case Backward() if self.requires_grad[leaf] and self._is_legal(step):
+                due = self.pullback(step).get(self.edge(leaf))
+            case ZeroGrad(leaves, to_none) if leaf in leaves:
+                return None if to_none or total is None else np.zeros_like(total)
+            case AssignGrad(target, given) if target == leaf:
+                return None if given is None else self.values[given]
+        return total if due is None else due if total is None else total + due
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
     def _call(self, at: int, call: BackwardCall) -> tuple[Array, ...]:
+        """Take a backward call; the values that it returns."""
         if not self.observing and not self._is_legal(call):
             return () if isinstance(call, Backward) else self._results(at, call, {}, {})
-        created = self.created(at, call) if call.create_graph else {}
-        special = self.edges or call.inputs is not None or self.retained
-        if isinstance(call, Backward) and not (created or special or self.histories or self.observing):
-            return ()
-        due = self.pullback(call)  # type: ignore[attr-defined]
+        created = RecordedBackward(self, at).run(call) if call.create_graph else {}
         if isinstance(call, Grad):
-            return self._results(at, call, due, created)
-        reached = self.receivers(call, due)
-        if not self.observing and special:
-            self._due[at] = {ref: due[self.edge(ref)] for ref in reached}
-        for ref in reached:
-            held = self.grads.get(ref)
-            if held is not None and not call.create_graph:
-                self.storages.versions[self.storages.storage(held)] = at
-            old = self.histories.get(ref)
-            if call.create_graph:
-                self.unspecified = (
-                    self.unspecified or self.grads.get(ref) in self.stale
-                )  # its history goes on in the new gradient
-                new = created[self.edge(ref)]
-                self.histories[ref] = new if old is None else self.shadow(at, "add", (), (old, new))[0]
-            elif old is not None:
-                del self.histories[ref]
-                if held is not None:
-                    self.stale.add(held)
+            return self._results(at, call, self.pullback(call), created)
+        beyond_leaves = self.edges or call.inputs is not None or self.retained
+        if created or beyond_leaves or self.histories or self.observing:
+            contributed = self.pullback(call)
+            receivers = self.receivers(call, contributed)
+            if not self.observing and beyond_leaves:
+                self._contributions[at] = {ref: contributed[self.edge(ref)] for ref in receivers}
+            for ref in receivers:
+                self._accumulate_history(at, call, ref, created)
         return ()
 
-    def receivers(self, call: Backward, due: dict[GradientEdge, Array]) -> list[Ref]:
-        """The values that a call's contributions are added to, as far as it reaches them."""
+    def _accumulate_history(self, at: int, call: Backward, ref: Ref, created: dict[GradientEdge, GradientEdge]) -> None:
+        """A call adds to the gradient of a value: its history and its version are others from now on."""
+        held, old = self.grads.get(ref), self.histories.get(ref)
+        if call.create_graph:
+            if held in self.outdated:
+                self.unspecified = True  # its history goes on in the new gradient
+            new = created[self.edge(ref)]
+            self.histories[ref] = new if old is None else self.apply_internal(at, "add", (), (old, new))[0]
+            return
+        if held is not None:
+            self.storages.versions[self.storages.storage(held)] = at
+        if old is not None:
+            del self.histories[ref]
+            if held is not None:
+                self.outdated.add(held)
+
+    def receivers(self, call: Backward, due: Mapping[GradientEdge, Array]) -> list[Ref]:
+        """The values whose gradients a call adds to; `due` is what it contributes."""
         if call.inputs is not None:
-            into = [*dict.fromkeys(call.inputs), *(r for r in self.retained if r not in call.inputs)]
+            candidates = [*dict.fromkeys(call.inputs), *(r for r in self.retained if r not in call.inputs)]
         else:
-            into = [r for r in due if r not in self.producer and self.requires_grad[r] and self.edge(r) == r]
-            into += self.retained
-        return [r for r in into if self.edge(r) in due]
+            candidates = [r for r in due if r not in self.producer and self.requires_grad[r] and self.edge(r) == r]
+            candidates += self.retained
+        return [r for r in candidates if self.edge(r) in due]
 
     def _gets_new(self, step: Instruction, holder: Ref) -> bool:
         """Whether an instruction is a call that makes a value hold a new gradient."""
         if not isinstance(step, Backward) or not step.create_graph:
             return False
-        return holder in self.receivers(step, self.pullback(step))  # type: ignore[attr-defined]
+        return holder in self.receivers(step, self.pullback(step))
 
     def _is_legal(self, call: BackwardCall) -> bool:
         """Whether a call can be computed at all: an implementation refuses it otherwise."""
@@ -76,7 +124,7 @@ class Holding(State):
         )
 
     def _results(
-        self, at: int, call: Grad, due: dict[GradientEdge, Array], created: dict[GradientEdge, GradientEdge]
+        self, at: int, call: Grad, due: Mapping[GradientEdge, Array], created: dict[GradientEdge, GradientEdge]
     ) -> tuple[Array, ...]:
         made = []
         for k, ref in enumerate(call.inputs):
@@ -90,137 +138,94 @@ class Holding(State):
             self.made_by_call.setdefault(at, []).append(out)
         return tuple(made)
 
-    def created(self, at: int, call: BackwardCall) -> dict[GradientEdge, GradientEdge]:
-        """The backward pass of a call, recorded op by op: for each slot that it reaches, that of its gradient."""
-        cotangents: dict[GradientEdge, GradientEdge] = {}
+    # -- reading, clearing, assigning ---------------------------------------------------------------------------------
 
-        def add(edge: GradientEdge, ct: GradientEdge) -> None:
-            cotangents[edge] = self.shadow(at, "add", (), (cotangents[edge], ct))[0] if edge in cotangents else ct
-
-        def complete(edge: GradientEdge) -> None:
-            for _, hook in self.hooks.get(edge, ()):
-                value = self.values[cotangents[edge]]
-                if hook.effect == "replace":
-                    cotangents[edge] = self.constant(at, np.full_like(value, hook.factor))
-                elif hook.effect == "scale":
-                    factor = self.constant(at, np.full_like(value, hook.factor))
-                    (cotangents[edge],) = self.shadow(at, "multiply", (), (cotangents[edge], factor))
-
-        for edge, ct in self.roots(call):  # type: ignore[attr-defined]
-            add(edge, self.constant(at, ct))
-        inner: set[GradientEdge] = set()
-        for record in list(reversed(self.entries)):
-            if not any(r in cotangents for r in record.outs) or not any(record.needs_input_grad):
-                continue
-            for edge in record.outs:
-                inner.add(edge)
-                if edge in cotangents:
-                    complete(edge)
-            cts = tuple(
-                cotangents[r] if r in cotangents else self.constant(at, np.zeros_like(self.values[r]))
-                for r in record.outs
-            )
-            if record.op == MOVE:
-                shapes = [x.shape for x in record.operands]
-                made = tuple(
-                    self.shadow(at, MOVE, transposed(record.attrs, k, shape), cts)[0] for k, shape in enumerate(shapes)
-                )
-            else:
-                made = self._derivative(at, record, cts)
-            for edge, ct, needs_input_grad in zip(record.args, made, record.needs_input_grad, strict=True):
-                if needs_input_grad:
-                    add(edge, ct)
-        for edge in list(cotangents):
-            if edge not in inner:
-                complete(edge)
-        return cotangents
-
-    def _derivative(self, at: int, record: TapeEntry, cts: tuple[GradientEdge, ...]) -> tuple[GradientEdge, ...]:
-        """The derivative of one record, as a record; its operands are those of the record, as they were then."""
-        op = f"{VJP}{len(record.args)} {record.op}"
-        operands = (*record.operands, *(self.values[c] for c in cts))
-        needs_input_grad = (*record.needs_input_grad, *(self.requires_grad[c] for c in cts))
-        made = evaluate(op, record.attrs, operands)
-        return self._shadow(
-            at,
-            made,
-            op,
-            record.attrs,
-            record.args + cts,
-            operands,
-            needs_input_grad,
-            record.operand_storages,
-            via=record.outs,
-        )
-
-    # -- what is held -------------------------------------------------------------------------------------------------
-
-    def _held(self, at: int, leaf: Ref) -> tuple[Array, ...]:
+    def _read(self, at: int, leaf: Ref) -> tuple[Array, ...]:
+        """The gradient that a leaf holds becomes a value of the program."""
         held = self.grads.get(leaf) if self.observing else None
         if held is None:
-            value = self.held(leaf)  # type: ignore[attr-defined]
-            held = self.unnamed(np.zeros_like(self.values[leaf]) if value is None else value)
-            self._remember(leaf, held)
+            value = self.grad(leaf)
+            held = self.held_gradient(np.zeros_like(self.values[leaf]) if value is None else value)
+            self._set_history(leaf, held)
         ref = Ref(at)
         self.storages.views(ref, Derived(held), restricted=False)
         self.values[ref], self.requires_grad[ref] = self.values[held], self.requires_grad[held]
-        self.same[ref] = self.same.get(held, held)
-        if held in self.stale:
+        self.same_object[ref] = self.same_object.get(held, held)
+        if held in self.outdated:
             self.unspecified = True
         return (self.values[ref],)
 
-    def _remember(self, holder: Ref, held: Ref) -> None:
+    def _set_history(self, holder: Ref, held: Ref) -> None:
+        """A new gradient has the history of what its holder holds."""
         history = self.histories.get(holder)
         if history is not None:
             self.edges[held] = history
             self.requires_grad[held] = self.requires_grad[history]
 
-    def _changed(self, step: Instruction) -> None:
-        """Gradients cleared or assigned."""
-        match step:
-            case ZeroGrad(leaves):
-                for leaf in leaves:
-                    self.histories.pop(leaf, None)
-                    held = None if step.set_to_none else self.grads.get(leaf)
-                    if held is not None:
-                        self.storages.versions[self.storages.storage(held)] = (
-                            len(self.steps) - 1
-                        )  # zeros before, or not
-                        if self.requires_grad[held]:
-                            self.stale.add(held)
-                            users = self.same_objects([held, *self.storages.aliases(held)])
-                            self.storages.unspecified.update(r for r in users if r.at >= 0)
-            case AssignGrad(leaf, given):
-                self.histories.pop(leaf, None)
-                held = self.grads.get(leaf)
-                if held is not None and held.at < 0:
-                    self.storages.forget([held])  # nobody holds it any more: its memory may be used again
-                if given is not None and self.requires_grad[given]:
-                    self.histories[leaf] = self.edge(given)
-                self.grads[leaf] = given
-                self.identities[leaf] = None
+    def _renew_histories(self, changed: Iterable[Ref]) -> None:
+        """Values that hold one of the changed ones as their gradient hold its history as it is now."""
+        changed = self.same_objects(changed)
+        for holder, held in self.grads.items():
+            if held in changed:
+                if self.requires_grad[held]:
+                    self.histories[holder] = self.edge(held)
+                else:
+                    self.histories.pop(holder, None)
+
+    def _clear(self, step: ZeroGrad) -> None:
+        """Gradients are cleared: to None, or to zeros in place, which makes their histories outdated."""
+        for leaf in step.leaves:
+            self.histories.pop(leaf, None)
+            held = None if step.set_to_none else self.grads.get(leaf)
+            if held is None:
+                continue
+            self.storages.versions[self.storages.storage(held)] = len(self.steps) - 1  # even if it was zeros before
+            if self.requires_grad[held]:
+                self.outdated.add(held)
+                self._leave_unspecified(self.same_objects([held, *self.storages.aliases(held)]))
+
+    def _assign(self, leaf: Ref, given: Ref | None) -> None:
+        """A gradient is replaced by a value, or by none."""
+        self.histories.pop(leaf, None)
+        self._release(self.grads.get(leaf))
+        if given is not None and self.requires_grad[given]:
+            self.histories[leaf] = self.edge(given)
+        self.grads[leaf] = given
+        self.identities[leaf] = None
+
+    def _release(self, held: Ref | None) -> None:
+        """A gradient is no longer held: where the program has no name for it, its memory may be used again."""
+        if isinstance(held, HeldGradient):
+            self.storages.forget([held])
+
+    def _leave_unspecified(self, refs: Iterable[Ref]) -> None:
+        """What these values are is unspecified, as far as the program has names for them."""
+        self.storages.unspecified.update(r for r in refs if not isinstance(r, HeldGradient))
+
+    # -- what was observed --------------------------------------------------------------------------------------------
 
     def observe(self, at: int, step: Instruction, seen: StepObservation) -> None:
-        """Follow what was seen of the gradients that are held."""
-        torn = isinstance(step, Backward) and step.create_graph and not isinstance(seen.outcome, Returned)
+        """Take over the gradients that were observed after an instruction."""
+        recording = isinstance(step, Backward) and step.create_graph
+        not_atomic = recording and not isinstance(seen.outcome, Returned)
         for holder, gradient in seen.gradients.items():
             held = self.grads.get(holder)
             assigned = isinstance(step, AssignGrad) and step.leaf == holder
             if gradient is None:
-                if held is not None and held.at < 0:
-                    self.storages.forget([held])
+                self._release(held)
                 self.grads[holder] = None
             elif held is not None and not (gradient.value.size or assigned or self._gets_new(step, holder)):
                 continue  # empty objects cannot be told apart: it is taken for the one that was held
             elif assigned and held is not None:
                 self.identities[holder] = gradient.identity
             else:
-                asked = (
-                    isinstance(step, Backward) and step.create_graph and holder in self.captured_inputs - self.retained
-                )
-                self._follow(at, holder, gradient, torn or asked)
+                captured = recording and holder in self.captured_inputs - self.retained
+                self._observe_grad(at, holder, gradient, not_atomic or captured)
 
-    def _follow(self, at: int, holder: Ref, gradient: Gradient, torn: bool) -> None:
+    def _observe_grad(self, at: int, holder: Ref, gradient: Gradient, outdated: bool) -> None:
+        """Take over the gradient that a value holds: the object that it held, or a new one, whose history is `outdated`
+        where the call may have left a part of it, or all.
+        """
         held, value = self.grads.get(holder), gradient.value.astype(np.float64)
         known = gradient.identity is not None and value.size > 0
         if held is not None and known and self.identities.get(holder) == gradient.identity:
@@ -228,15 +233,14 @@ class Holding(State):
                 self.overwrite(at, held, value)
             return
         if held is not None and not known and value.size:
-            self.storages.unspecified.update(r for r in self.storages.aliases(held) if r.at >= 0)
-        made = self.grads[holder] = self.unnamed(value)
+            self._leave_unspecified(self.storages.aliases(held))
+        made = self.grads[holder] = self.held_gradient(value)
         self.storages.laid_out(made, value.shape, gradient.strides)
         self.made_by_call.setdefault(at, []).append(made)
         self.identities[holder] = gradient.identity
-        if held is not None and held.at < 0:
-            self.storages.forget([held])
+        self._release(held)
         if gradient.memory is not None:
             self.storages.seen_at(made, gradient.memory)
-        self._remember(holder, made)
-        if torn:
-            self.stale.add(made)  # a call may have left a part of its history, or all of it
+        self._set_history(holder, made)
+        if outdated:
+            self.outdated.add(made)

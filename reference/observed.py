@@ -1,4 +1,4 @@
-"""Letting the reference follow what was seen, where what is right depends on what the framework chose to do."""
+"""Observations handed to the reference, where what is right depends on what the framework chose to do."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _unite(reference: Reference, at: int, step: Grad, outcome: Returned) -> None
         if tensor.memory is None or tensor.memory != other.memory:
             continue
         reference.storages.views(Ref(at, k), Derived(Ref(at, j)), restricted=False)
-        reference.same[Ref(at, k)] = Ref(at, j)
+        reference.same_object[Ref(at, k)] = Ref(at, j)
 
 
 def in_domain(reference: Reference, step: Instruction) -> bool:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.programs.language import Attr, Attrs, Shape
+from autograd_conformance.programs.language import Attr, Attrs, Clip, Ref, Shape
 from autograd_conformance.reference.staging import namespace  # noqa: F401 (JAX in float64)
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.reference.staging.derivatives import Array
@@ -69,6 +69,22 @@ def slack(optimizer: str, settings: Mapping[str, Attr], state: LeafState, dtype:
     with np.errstate(invalid="ignore"):
         off = np.maximum(bounds.high - state.moved, state.moved - bounds.low)
     return np.where(np.isnan(off), np.inf, off)
+
+
+# -- clipping ----------------------------------------------------------------------------------------------------------
+
+
+CLIPPING_EPSILON = 1e-6
+"""What is added to the norm before the bound is divided by it."""
+
+
+def clipped(step: Clip, gradients: Mapping[Ref, Array]) -> dict[Ref, Array]:
+    """What leaves hold after their gradients were clipped."""
+    if step.kind == "value":
+        return {leaf: np.clip(gradient, -step.bound, step.bound) for leaf, gradient in gradients.items()}
+    total = np.sqrt(sum(float((gradient**2).sum()) for gradient in gradients.values()))
+    factor = min(1.0, step.bound / (total + CLIPPING_EPSILON))
+    return {leaf: gradient * factor for leaf, gradient in gradients.items()}
 
 
 # -- the formulas ------------------------------------------------------------------------------------------------------

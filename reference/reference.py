@@ -7,7 +7,7 @@ answer as far as a float32 framework is concerned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from typing import assert_never
 
 import numpy as np
 from autograd_conformance.ops.catalogue import row_of
@@ -19,7 +19,6 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Attrs,
     Backward,
-    BackwardCall,
     Clip,
     Delete,
     Detach,
@@ -29,8 +28,8 @@ from autograd_conformance.programs.language import (
     InPlace,
     Instruction,
     Leaf,
-    Literal,
     Modes,
+    Optimizer,
     Program,
     ReadGrad,
     Ref,
@@ -42,27 +41,22 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.programs.observations import Returned, StepObservation
-from autograd_conformance.reference.clipping import clipped
-from autograd_conformance.reference.held_gradients import Holding
-from autograd_conformance.reference.inplace import Writing
-from autograd_conformance.reference.reverse import GradientEdge, Hooked, evaluate, pull
+from autograd_conformance.reference.inplace import Writes
+from autograd_conformance.reference.reverse import evaluate
 from autograd_conformance.reference.staging.derivatives import Array, array, reaching
 from autograd_conformance.reference.storage import Derived
 
 
-class Reference(Writing, Holding):
+class Reference(Writes):
     """The exact values of a program so far; `add` takes its next instruction.
 
-    A write changes what a value, and all that shares its memory, is from then on; what was recorded before keeps the
-    operands that it was recorded with. Where what was seen is handed in, the reference follows it in all that the rules
-    leave open: which results are views, whether a gradient was replaced or changed in place.
+    A write changes what a value, and all that shares its storage, is from then on; what was recorded before keeps the
+    operands that it was recorded with. Where observations are handed in, the reference takes them over in all that the
+    rules leave open: which results are views, whether a gradient was replaced or changed in place.
     """
 
     def __init__(self, program: Program | None = None) -> None:
         super().__init__()
-        self.skipped: set[int] = set()
-        self._totals: dict[Ref, tuple[int, Array | None]] = {}
-        self._pullbacks: dict[object, tuple[dict[GradientEdge, Array], list[tuple[Ref, Array]]]] = {}
         for at, step in enumerate(program or ()):
             self.add(step, program.mode(at) if program else ())
 
@@ -79,35 +73,36 @@ class Reference(Writing, Holding):
             case Apply():
                 return self._apply(at, step, is_recorded(modes), seen)
             case ReadGrad(leaf):
-                return self._held(at, leaf)
+                return self._read(at, leaf)
             case Backward() | Grad():
                 return self._call(at, step)
-            case ZeroGrad() | AssignGrad():
-                self._changed(step)
+            case ZeroGrad():
+                self._clear(step)
+            case AssignGrad(leaf, given):
+                self._assign(leaf, given)
             case SetRequiresGrad(target, on):
-                self.held(target)  # what it holds by now it got under the flag that it had
-                self._switch(target, on)
+                self._set_requires_grad(target, on)
             case RetainGrad(target):
                 if not self.is_leaf(target):
                     self.retained.add(target)
-            case Hook(target):
-                place = self.after if step.accumulated else self.hooks
-                place.setdefault(self.edge(target), []).append((Ref(at), step))
-                self._pullbacks.clear()
+            case Hook():
+                self.add_hook(Ref(at), step)
             case RemoveHook(handle):
-                for hooked in (*self.hooks.values(), *self.after.values()):
-                    hooked[:] = [entry for entry in hooked if entry[0] != handle]
-                self._pullbacks.clear()
+                self.remove_hook(handle)
             case InPlace():
                 self._write(at, step, is_recorded(modes))
             case DetachInPlace(target):
-                self._cut(at, target)
+                self._detach_in_place(at, target)
+            case Optimizer():
+                pass  # it is made with its first step
             case Step():
                 self._step(at, step)
             case Clip():
                 self._clip(at, step)
-            case Delete(gone):
-                self.storages.forget(gone)
+            case Delete(deleted):
+                self.storages.forget(deleted)
+            case _:
+                assert_never(step)
         return ()
 
     def skip(self, step: Instruction) -> None:
@@ -140,7 +135,7 @@ class Reference(Writing, Holding):
         return made
 
     def _share(self, step: Apply, outs: tuple[Ref, ...], recording: bool, seen: StepObservation | None) -> None:
-        """Say whose memory the results use: as documented, or as was seen, or (before it is seen) as is usual."""
+        """Note whose storage the results use: as documented, or as was seen, or (before it is seen) as is usual."""
         documented = row_of(step.op).aliases is Certainty.ALWAYS
         for k, out in enumerate(outs):
             source: Ref | None = step.args[0] if len(step.args) == 1 or documented else step.args[k % len(step.args)]
@@ -162,110 +157,6 @@ class Reference(Writing, Holding):
             self.values[Ref(at, k)] = value
             self.requires_grad[Ref(at, k)] = requires_grad
         return made
-
-    # -- gradients ----------------------------------------------------------------------------------------------------
-
-    def roots(self, call: BackwardCall) -> list[tuple[GradientEdge, Array]]:
-        """Where a call begins, and with what."""
-        return [
-            (self.edge(root), np.ones_like(self.values[root]) if given is None else array(given))
-            for root, given in zip(call.roots, call.cotangents, strict=True)
-            if self.requires_grad[root]
-        ]
-
-    def pullback(self, call: BackwardCall) -> Mapping[GradientEdge, Array]:
-        """What a call contributes to every slot that its roots depend on (leaves and others)."""
-        return self._pulled(call)[0]
-
-    def firings(self, call: BackwardCall) -> list[tuple[Ref, Array]]:
-        """The hooks that a call comes by, with what each of them is called with, in the order of reverse
-        accumulation.
-        """
-        return self._pulled(call)[1]
-
-    def is_zero(self, call: BackwardCall, ref: Ref) -> bool:
-        """Whether a call has nothing to give to a value, or zeros throughout: a framework may leave it undefined, and
-        then no hook makes anything of it.
-        """
-        pulled = [self.pullback(call)]
-        if self.hooks:
-            pulled.append(self._pulled(call, hooked=False)[0])
-        edge = self.edge(ref)
-        return any(edge not in due or not due[edge].any() for due in pulled)
-
-    def _pulled(
-        self, call: BackwardCall, hooked: bool = True
-    ) -> tuple[dict[GradientEdge, Array], list[tuple[Ref, Array]]]:
-        key = (tuple([self.edge(r) for r in call.roots]), call.cotangents, hooked)
-        if key not in self._pullbacks:
-            fired: list[tuple[Ref, Array]] = []
-            changes = self.hooked(fired) if hooked else {}
-            pulled = pull(self.entries, self.values, self.roots(call), hooked=changes)
-            self._pullbacks[key] = (pulled, fired)
-        return self._pullbacks[key]
-
-    def hooked(self, fired: list[tuple[Ref, Array]] | None = None) -> Hooked:
-        """What hooks make of gradients; `fired` takes down what they are called with."""
-        into = [] if fired is None else fired
-        return {edge: [_calling(handle, hook, into) for handle, hook in on] for edge, on in self.hooks.items()}
-
-    def held(self, leaf: Ref) -> Array | None:
-        """The gradient that a leaf holds: as it was seen, or as it follows if every call so far was legal."""
-        if self.observing:
-            held = self.grads.get(leaf)
-            return None if held is None else self.values[held]
-        since, total = self._totals.get(leaf, (0, None))
-        for at in range(since, len(self.steps)):
-            if at not in self.skipped:
-                total = self._after(at, self.steps[at], leaf, total)
-        self._totals[leaf] = len(self.steps), total
-        return total
-
-    def _after(self, at: int, step: Instruction, leaf: Ref, total: Array | None) -> Array | None:
-        """What a leaf holds after an instruction, if it held `total` before."""
-        due: Array | None = None
-        match step:
-            case Backward() if at in self._due:
-                due = self._due[at].get(leaf)
-            case Backward() if self.requires_grad[leaf] and self._is_legal(step):
-                due = self.pullback(step).get(self.edge(leaf))
-            case ZeroGrad(leaves, to_none) if leaf in leaves:
-                return None if to_none or total is None else np.zeros_like(total)
-            case AssignGrad(target, given) if target == leaf:
-                return None if given is None else self.values[given]
-        return total if due is None else due if total is None else total + due
-
-    def _clip(self, at: int, step: Clip) -> None:
-        held = {leaf: gradient for leaf in step.leaves if (gradient := self.held(leaf)) is not None}
-        made = clipped(step, held)
-        self._totals.update({leaf: (at + 1, gradient) for leaf, gradient in made.items()})
-        if self.observing:
-            objects = {leaf: self.grads[leaf] for leaf in held}
-            owners = {self.storages.storage(place) for place in objects.values() if place}
-            self.unspecified = self.unspecified or len(owners) < len(
-                objects
-            )  # one memory, clipped as often as leaves hold it
-            for leaf, gradient in made.items():
-                self.overwrite(at, objects[leaf], gradient)  # type: ignore[arg-type]
-
-    def depends(self, gradient: Ref) -> bool:
-        """Whether a gradient that has a history depends on some leaf at all, as far as its own derivative shows."""
-        ones = Literal((1.0,) * self.values[gradient].size, self.values[gradient].shape)
-        reached = pull(self.entries, self.values, self.roots(Backward((gradient,), (ones,))))
-        return any(value.any() for ref, value in reached.items() if ref not in self.producer)
-
-
-def _calling(handle: Ref, hook: Hook, fired: list[tuple[Ref, Array]]) -> Callable[[Array], Array]:
-    def call(cotangent: Array) -> Array:
-        fired.append((handle, cotangent))
-        match hook.effect:
-            case "scale":
-                return cotangent * hook.factor
-            case "replace":
-                return np.full_like(cotangent, hook.factor)
-        return cotangent
-
-    return call
 
 
 _latest: tuple[Program, Reference] | None = None

@@ -1,8 +1,8 @@
-"""What was recorded, and reverse accumulation over it: each op's vector-Jacobian product, newest first.
+"""The tape, and reverse accumulation over it: each op's vector-Jacobian product, newest first.
 
-Operands and results are named by slots. A value's slot is the value itself until something is written to it in place
-and recorded; from then on it is the result of that write. What was recorded before keeps the slots, and the operands'
-values, that it was recorded with: that is what "the computation as it was recorded" means.
+Operands and results are named by gradient edges. A value's edge is the value itself until something is written to it in
+place and recorded; from then on it is the result of that write. What was recorded before keeps the edges, and the
+operands' values, that it was recorded with: that is what "the computation as it was recorded" means.
 """
 
 from __future__ import annotations
@@ -14,43 +14,52 @@ from typing import Any
 import numpy as np
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.reference.staging.derivatives import Array, forward_of, vjp_of
+from autograd_conformance.reference.staging.vjp import RecordedOp
 
 GradientEdge = Ref
-"""What a cotangent belongs to."""
+"""Which gradient a value receives now: that of a value as it was made, or of an internal value."""
 
 MOVE = "move"
-"""The record of elements that change places: into a view of what was written, and back into its base."""
+"""The op of elements that change places: into a view of what was written, and back into its base."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """For each operand of a move, which of its elements go where in the result, both counted in row-major order."""
+    """Which elements go where in a `MOVE`, counted in row-major order."""
 
     ways: tuple[tuple[Array, Array], ...]
+    """For each operand, the places of elements in it, and their places in the result."""
     shape: Shape
+    """The shape of the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class TapeEntry:
-    """An op as it was recorded by instruction `at`: the slots that it made, and its operands with the values that
-    they had then. `needs_input_grad` says which operands pass a gradient on; `cells` whose memory operands and
-    results were in. A derivative may be computed from what the op itself made, the slots `via`, in the place of its
-    operands.
-    """
+    """An op as it was recorded."""
 
     at: int
+    """The instruction that recorded it."""
     outs: tuple[GradientEdge, ...]
-    op: str
+    """The edges of its results."""
+    op: RecordedOp
+    """An op of the catalogue, a derivative of one, or `MOVE`."""
     attrs: Any
+    """The op's keywords (`Attrs`); of a `MOVE`, its `Moves`."""
     args: tuple[GradientEdge, ...]
+    """The edges that its operands had then."""
     operands: tuple[Array, ...]
+    """The values that its operands had then."""
     needs_input_grad: tuple[bool, ...]
+    """For each operand, whether a gradient is passed on to it."""
     operand_storages: tuple[Ref | None, ...] = ()
+    """For each operand, the storage that it was in; None for intermediate cotangents."""
     result_storages: tuple[Ref | None, ...] = ()
+    """The same for each result."""
     via: tuple[GradientEdge, ...] = ()
+    """Of a derivative, the results of the op itself: it may be computed from them in the place of the operands."""
 
 
-def evaluate(op: str, attrs: Any, operands: Sequence[Array]) -> tuple[Array, ...]:
+def evaluate(op: RecordedOp, attrs: Any, operands: Sequence[Array]) -> tuple[Array, ...]:
     """The results of a recorded op for some operands."""
     if op != MOVE:
         return forward_of(op, attrs, tuple([x.shape for x in operands]))(*operands)
@@ -61,40 +70,39 @@ def evaluate(op: str, attrs: Any, operands: Sequence[Array]) -> tuple[Array, ...
 
 
 def transposed(moves: Moves, operand: int, shape: Shape) -> Moves:
-    """The way back of a move: from its result to one of its operands, which has a shape."""
+    """The way back of a move, from its result to one of its operands, whose shape is given."""
     source, target = moves.ways[operand]
     return Moves(((target, source),), shape)
 
 
-Vjp = Callable[[TapeEntry, list[Array], list[Array]], tuple[Array, ...]]
+VjpRule = Callable[[TapeEntry, list[Array], list[Array]], tuple[Array, ...]]
+"""From an entry, its operands and its results' cotangents to its operands' cotangents."""
 
 
-def exact_vjp(record: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+def exact_vjp(entry: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
     """One op's vector-Jacobian product in float64."""
-    if record.op == MOVE:
-        return tuple(
-            evaluate(MOVE, transposed(record.attrs, k, x.shape), cotangents)[0] for k, x in enumerate(operands)
-        )
-    return vjp_of(record.op, record.attrs, tuple([x.shape for x in operands]))(*operands, *cotangents)
+    if entry.op == MOVE:
+        return tuple(evaluate(MOVE, transposed(entry.attrs, k, x.shape), cotangents)[0] for k, x in enumerate(operands))
+    return vjp_of(entry.op, entry.attrs, tuple([x.shape for x in operands]))(*operands, *cotangents)
 
 
 Hooked = Mapping[GradientEdge, Sequence[Callable[[Array], Array]]]
-"""What changes a slot's cotangent once it is complete, in order."""
+"""For each edge, the functions that change its cotangent once it is complete, in order."""
 
 
 def pull(
-    records: Sequence[TapeEntry],
+    entries: Sequence[TapeEntry],
     values: Mapping[GradientEdge, Array],
     roots: Iterable[tuple[GradientEdge, Array]],
-    vjp: Vjp = exact_vjp,
+    vjp: VjpRule = exact_vjp,
     combine: Callable[[Array, Array], Array] = np.add,
     joined: bool = True,
     hooked: Hooked = {},  # noqa: B006 - never changed
 ) -> dict[GradientEdge, Array]:
-    """Reverse accumulation over what was recorded, newest first.
+    """The cotangents of all edges that `roots` depend on, by reverse accumulation over the tape, newest entry first.
 
-    `combine` joins the contributions to a slot; where it is not a sum, `joined` says whether what one op contributes to
-    a slot that it takes in several places counts as one contribution.
+    `combine` joins the contributions to an edge; where it is not a sum, `joined` says whether what one op contributes
+    to an edge that it takes in several places counts as one contribution.
     """
     cotangents: dict[GradientEdge, Array] = {}
 
@@ -109,17 +117,17 @@ def pull(
     for edge, ct in roots:
         add(edge, ct)
     inner: set[GradientEdge] = set()
-    for record in reversed(records):
-        if not any(r in cotangents for r in record.outs):
+    for entry in reversed(entries):
+        if not any(r in cotangents for r in entry.outs):
             continue
         if hooked:
-            complete(record.outs)
-            inner.update(record.outs)
-        cts = [cotangents[r] if r in cotangents else np.zeros_like(values[r]) for r in record.outs]
-        contributions = vjp(record, list(record.operands), cts)
+            complete(entry.outs)
+            inner.update(entry.outs)
+        cts = [cotangents[r] if r in cotangents else np.zeros_like(values[r]) for r in entry.outs]
+        contributions = vjp(entry, list(entry.operands), cts)
         passed = [
             (edge, ct)
-            for edge, ct, needs_input_grad in zip(record.args, contributions, record.needs_input_grad, strict=True)
+            for edge, ct, needs_input_grad in zip(entry.args, contributions, entry.needs_input_grad, strict=True)
             if needs_input_grad
         ]
         if combine is np.add or not joined:

@@ -8,11 +8,12 @@ from typing import NamedTuple
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.row import RESULTS, Certainty
 from autograd_conformance.programs.language import Attrs, Shape
-from autograd_conformance.reference.staging.derivatives import VJP, vjp_source
+from autograd_conformance.reference.staging.derivatives import vjp_source
+from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp, base_op
 
 
 @lru_cache(maxsize=None)
-def needs(op: str, attrs: Attrs, shapes: tuple[Shape, ...], requires: tuple[bool, ...]) -> frozenset[int]:
+def needs(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: tuple[bool, ...]) -> frozenset[int]:
     """The operands whose values the vector-Jacobian product with respect to those that require grad depends on.
 
     An implementation that saves a result in their place, as it may, depends on that result instead; where nothing is
@@ -31,19 +32,19 @@ class Saved(NamedTuple):
 
 
 @lru_cache(maxsize=None)
-def may_save(op: str, attrs: Attrs, shapes: tuple[Shape, ...], requires: tuple[bool, ...]) -> Saved:
+def may_save(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: tuple[bool, ...]) -> Saved:
     """What a framework may have saved: what is needed, and what the op's row says besides.
 
     Writing to it later may be refused; where it is not, the gradient is that of the recorded values all the same.
     """
     if not any(requires):
         return Saved(frozenset(), False)
-    row = row_of(op.rpartition(" ")[2])
+    row = row_of(base_op(op))
     everything = Saved(frozenset(range(len(shapes))), True)
     if row.saves is not Certainty.NEVER:
         if any(0 in shape for shape in shapes):
             return everything  # no value depends on what has no elements; frameworks save it like any other
-        if op.startswith(VJP):
+        if isinstance(op, Vjp):
             return everything  # what its backward pass saves is not in an op's row
     operands = needs(op, attrs, shapes, requires)
     also = frozenset(k for k in row.also_saves if 0 <= k < len(shapes))

@@ -1,4 +1,4 @@
-"""What the reference keeps of a program, and how it records."""
+"""What the reference knows of a program, and how it records ops and overwrites storages."""
 
 from __future__ import annotations
 
@@ -6,86 +6,90 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from autograd_conformance.programs.language import Apply, Grad, Hook, Instruction, Ref
+from autograd_conformance.programs.language import Apply, Grad, Instruction, Ref
 from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate
 from autograd_conformance.reference.staging.derivatives import Array
+from autograd_conformance.reference.staging.vjp import RecordedOp
 from autograd_conformance.reference.storage import Storages
-
-INTERNAL = 1000
-"""From this number on, results of an instruction are slots beside the values that it makes."""
-
-
-def is_internal(edge: GradientEdge) -> bool:
-    """Whether a slot is no value of the program."""
-    return edge.output >= INTERNAL
+from autograd_conformance.reference.value_types import FIRST_INTERNAL, HeldGradient, InternalValue
 
 
 class State:
-    """Values, slots and records; those that share a slot with nothing that was written are their own slots.
+    """The values of a program so far, their gradient edges, the tape, and the storages.
 
-    `requires_grad` is each value's flag as it is now. `objects` are the gradients that are held, as values without an
-    instruction; `histories` the slots of those that are differentiable. `asked` are values that are no leaves and
-    were inputs of a call: an implementation may go on to fill their gradients. `toggled` are leaves whose flag was
-    changed. `rebased` are the slots of views whose memory was written to: whether gradients that flow through them
-    from before are found there is open. `same` are values that are one object with another, `made_by_call` the
-    gradients that each call made. `lost` says that the program went on with something of which the rules leave open
-    what it is: from then on nothing can be said.
+    The first of five: `State`, `Pullback` (what a call contributes), `HeldGradients` (what values hold), `InPlace`
+    (what writes do), `Reference` (all of it, an instruction at a time). Each uses the ones before it.
     """
 
     def __init__(self) -> None:
         self.steps: list[Instruction] = []
+        """The instructions so far."""
+        self.skipped: set[int] = set()
+        """The numbers of the instructions that did nothing, because they were refused."""
         self.values: dict[Ref, Array] = {}
+        """What each value of the program, held gradient and internal value is now, in float64."""
         self.requires_grad: dict[Ref, bool] = {}
+        """Each value's flag as it is now."""
         self.edges: dict[Ref, GradientEdge] = {}
+        """The gradient edges of values that are not their own: those that a recorded write or a call changed."""
         self.entries: list[TapeEntry] = []
+        """The tape: every op as it was recorded, oldest first; with those that record nothing but their results."""
         self.producer: dict[GradientEdge, int] = {}
+        """For each edge with a history, the number of the entry that made it."""
         self.storages = Storages(self.values)
-        self.hooks: dict[GradientEdge, list[tuple[Ref, Hook]]] = {}
-        self.after: dict[GradientEdge, list[tuple[Ref, Hook]]] = {}
-        self.retained: set[Ref] = set()
-        self.captured_inputs: set[Ref] = set()
-        self.toggled: set[Ref] = set()
-        self.grads: dict[Ref, Ref | None] = {}
-        self.histories: dict[Ref, GradientEdge] = {}
-        self.observing = False
+        """Who shares memory with whom."""
         self.rebased: set[GradientEdge] = set()
-        self.same: dict[Ref, Ref] = {}
-        self.made_by_call: dict[int, list[Ref]] = {}
+        """Edges of views that were written to, or that share what was written to: an implementation makes their
+        history anew, and whether a gradient that flows through the old one is found there is unspecified."""
+        self.same_object: dict[Ref, Ref] = {}
+        """Values that are one object with an earlier one, and that one: a gradient that was read, an input listed
+        twice."""
         self.unspecified = False
-        self._extra: dict[int, int] = {}
-        self._nameless = 0
+        """Whether the program went on with something of which the rules do not say what it is: from then on nothing
+        can be said."""
+        self._internal_counts: dict[int, int] = {}
+        self._held_gradients = 0
 
-    # -- slots --------------------------------------------------------------------------------------------------------
+    # -- values -------------------------------------------------------------------------------------------------------
 
     def edge(self, ref: Ref) -> GradientEdge:
-        """What a value's cotangent belongs to now."""
-        ref = self.same.get(ref, ref)
+        """The edge that a value's gradient flows into now."""
+        ref = self.same_object.get(ref, ref)
         return self.edges.get(ref, ref)
 
     def same_objects(self, refs: Iterable[Ref]) -> set[Ref]:
-        """Some values and all that are one object with them."""
+        """The given values and all that are one object with one of them."""
         found = set(refs)
-        if not self.same:
+        if not self.same_object:
             return found
-        objects = {self.same.get(r, r) for r in found}
-        return found | objects | {r for r, other in self.same.items() if other in objects}
+        objects = {self.same_object.get(r, r) for r in found}
+        return found | objects | {r for r, other in self.same_object.items() if other in objects}
 
     def is_leaf(self, ref: Ref) -> bool:
         """Whether a value requires grad without a history of its own, or requires none."""
         return not self.requires_grad[ref] or self.edge(ref) not in self.producer
 
-    def unnamed(self, value: Array, requires_grad: bool = False) -> Ref:
-        """A value that no instruction makes: a gradient."""
-        self._nameless -= 1
-        ref = Ref(self._nameless)
-        self.values[ref], self.requires_grad[ref] = value, requires_grad
+    def is_gradient(self, ref: Ref) -> bool:
+        """Whether a value was made by a backward call: a gradient that is held, or that `Grad` returned."""
+        return isinstance(ref, HeldGradient) or isinstance(self.steps[ref.at], Grad)
+
+    def _may_be_view(self, ref: Ref) -> bool:
+        """Whether a value is a gradient, or what an op returned: it may be a view of a tensor that nobody sees."""
+        ref = self.same_object.get(ref, ref)
+        return self.is_gradient(ref) or isinstance(self.steps[ref.at], Apply)
+
+    def held_gradient(self, value: Array) -> HeldGradient:
+        """A new gradient for values to hold, without a history."""
+        self._held_gradients += 1
+        ref = HeldGradient(-self._held_gradients)
+        self.values[ref], self.requires_grad[ref] = value, False
         return ref
 
-    def constant(self, at: int, value: Array) -> GradientEdge:
-        """A slot without history among those that instruction `at` records."""
-        number = self._extra.get(at, INTERNAL)
-        self._extra[at] = number + 1
-        edge = Ref(at, number)
+    def constant(self, at: int, value: Array) -> InternalValue:
+        """A new internal value of instruction `at`, without a history."""
+        number = self._internal_counts.get(at, FIRST_INTERNAL)
+        self._internal_counts[at] = number + 1
+        edge = InternalValue(at, number)
         self.values[edge], self.requires_grad[edge] = value, False
         return edge
 
@@ -95,72 +99,70 @@ class State:
         self,
         at: int,
         outs: tuple[GradientEdge, ...],
-        op: str,
+        op: RecordedOp,
         attrs: Any,
         args: tuple[Ref, ...],
         operands: tuple[Array, ...],
         needs_input_grad: tuple[bool, ...],
     ) -> None:
-        """Remember an op on values; `outs` are values of the program."""
-        owner = self.storages.storage
-        named = args if not self.edges and not self.same else tuple([self.edge(r) for r in args])
-        operand_storages, made = tuple([owner(r) for r in args]), tuple([owner(r) for r in outs])
-        self._keep(TapeEntry(at, outs, op, attrs, named, operands, needs_input_grad, operand_storages, made))
+        """Record an op on values; `outs` are values of the program."""
+        storage = self.storages.storage
+        edges = args if not self.edges and not self.same_object else tuple([self.edge(r) for r in args])
+        operand_storages, result_storages = tuple([storage(r) for r in args]), tuple([storage(r) for r in outs])
+        self._append(
+            TapeEntry(at, outs, op, attrs, edges, operands, needs_input_grad, operand_storages, result_storages)
+        )
 
-    def _keep(self, record: TapeEntry) -> None:
-        if any(record.needs_input_grad):
-            for edge in record.outs:
+    def _append(self, entry: TapeEntry) -> None:
+        if any(entry.needs_input_grad):
+            for edge in entry.outs:
                 self.producer[edge] = len(self.entries)
-        self.entries.append(record)
+        self.entries.append(entry)
 
-    def shadow(self, at: int, op: str, attrs: Any, args: tuple[GradientEdge, ...]) -> tuple[GradientEdge, ...]:
-        """An op on slots, recorded by instruction `at` beside the values of the program; the slots that it makes."""
+    def apply_internal(self, at: int, op: str, attrs: Any, args: tuple[GradientEdge, ...]) -> tuple[InternalValue, ...]:
+        """The results of an op on edges, computed and recorded by instruction `at` as internal values."""
         operands = tuple([self.values[r] for r in args])
         made = evaluate(op, attrs, operands)
-        needs_input_grad = tuple([self.requires_grad[r] for r in args])
-        return self._shadow(at, made, op, attrs, args, operands, needs_input_grad)
+        return self.record_internal(at, made, op, attrs, args, operands, tuple([self.requires_grad[r] for r in args]))
 
-    def _shadow(
+    def record_internal(
         self,
         at: int,
         made: tuple[Array, ...],
-        op: str,
+        op: RecordedOp,
         attrs: Any,
         args: tuple[GradientEdge, ...],
         operands: tuple[Array, ...],
         needs_input_grad: tuple[bool, ...],
         operand_storages: tuple[Ref | None, ...] = (),
-        of: Ref | None = None,
+        result_storage: Ref | None = None,
         via: tuple[GradientEdge, ...] = (),
-    ) -> tuple[GradientEdge, ...]:
+    ) -> tuple[InternalValue, ...]:
+        """Record an op that was computed, with its results as internal values."""
         outs = tuple([self.constant(at, value) for value in made])
         for edge in outs:
             self.requires_grad[edge] = any(needs_input_grad)
         operand_storages = operand_storages + (None,) * (len(args) - len(operand_storages))
-        self._keep(
-            TapeEntry(at, outs, op, attrs, args, operands, needs_input_grad, operand_storages, (of,) * len(outs), via)
+        result_storages = (result_storage,) * len(outs)
+        self._append(
+            TapeEntry(at, outs, op, attrs, args, operands, needs_input_grad, operand_storages, result_storages, via)
         )
         return outs
 
-    # -- memory -------------------------------------------------------------------------------------------------------
-
-    def _may_be_view(self, ref: Ref) -> bool:
-        """Whether a value is a view, or what an op or a call returned, which may be a view of something unseen."""
-        at = self.same.get(ref, ref).at
-        return at < 0 or isinstance(self.steps[at], (Apply, Grad))
+    # -- storages -----------------------------------------------------------------------------------------------------
 
     def overwrite(self, at: int, ref: Ref, value: Array) -> None:
-        """A value, and all that shares its memory, is another from instruction `at` on."""
-        storages, owner = self.storages, self.storages.storage(ref)
-        storages.versions[owner] = at
-        for other in storages.overlapping.get(owner, ()):
+        """Instruction `at` gives a value, and so all that share its storage, new contents."""
+        storages, storage = self.storages, self.storages.storage(ref)
+        storages.versions[storage] = at
+        for other in storages.overlapping.get(storage, ()):
             storages.unspecified.update(storages.aliases(other))
-        users = storages.aliases(ref)
-        self.rebased.update(self.edge(user) for user in users if self._may_be_view(user))
-        if len(users) == 1:
+        aliases = storages.aliases(ref)
+        self.rebased.update(self.edge(alias) for alias in aliases if self._may_be_view(alias))
+        if len(aliases) == 1:
             self.values[ref] = value
             return
-        content = np.array(self.values[owner], dtype=np.float64).ravel()
+        content = np.array(self.values[storage], dtype=np.float64).ravel()
         content[storages.offsets(ref).ravel()] = np.ravel(value)
-        for user in users:
-            self.values[user] = content[storages.offsets(user)]
+        for alias in aliases:
+            self.values[alias] = content[storages.offsets(alias)]

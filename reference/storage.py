@@ -1,8 +1,9 @@
-"""Who shares memory with whom, and what was written: the part of the model that knows of in-place changes.
+"""Who shares memory with whom, and what was written: the part of the reference that knows of in-place changes.
 
-A value that has memory of its own is an storage; views and detached values use an storage's. Which ops give views
+A storage is named by the value that was made with it; views and detached values are its aliases. Which ops give views
 follows the catalogue, and where that is the implementation's choice, what was observed. Views that an implementation
-tracks form families with a base: what is written to one of them, and recorded, becomes part of the history of all.
+tracks form a view family with their base: what is written to one of them, and recorded, becomes part of the history of
+all.
 """
 
 from __future__ import annotations
@@ -21,51 +22,72 @@ READING = (Apply, Detach, Grad, Delete)
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """How a value was made from the one whose memory it uses: by a view op, or (None) as it is."""
+    """How a value was made from the one whose storage it uses."""
 
     source: Ref
+    """The value whose storage it uses."""
     op: str | None = None
+    """The view op that made it; None where it has the source's elements as they are."""
     attrs: Attrs = ()
+    """The op's keywords."""
     args: tuple[Ref, ...] = ()
+    """The op's operands, the source among them."""
     output: int = 0
+    """Which of the op's results it is."""
 
 
 class Storages:
-    """What is known of memory so far; `values` holds the current value of everything."""
+    """What is known of memory so far."""
 
     def __init__(self, values: Mapping[Ref, Array]) -> None:
         self.values = values
+        """What every value is now."""
         self.derived: dict[Ref, Derived] = {}
+        """How each value that has no storage of its own was made."""
         self.storage_of_view: dict[Ref, Ref] = {}
+        """The storage of each value that has none of its own."""
         self.alias_lists: dict[Ref, list[Ref]] = {}
+        """For each storage that several values use, all of them, the one that it is named by first."""
         self.versions: dict[Ref, int] = {}
+        """For each storage that was written to, the last instruction that wrote to it."""
         self.bases: dict[Ref, Ref] = {}
+        """The base of each view."""
         self.views_of: dict[Ref, list[Ref]] = {}
+        """The views of each base, oldest first."""
         self.restricted: set[Ref] = set()
+        """Restricted views: made under no_grad, or by an op with several results, or of such a view. A recorded write
+        to one may be refused, and so may its use after its storage was written to."""
         self.views_of_toggled: set[Ref] = set()
+        """Views whose base's flag or history was changed by itself: nothing says what becomes of them."""
         self.deleted: set[Ref] = set()
+        """Values that the program has deleted, and gradients that are no longer held."""
         self.unspecified: set[Ref] = set()
+        """Values of which the rules do not say what they are, or which memory they use."""
         self.overlapping: dict[Ref, set[Ref]] = {}
+        """Storages that were seen to use the same memory, against what the catalogue says."""
         self.ids: dict[Ref, int] = {}
+        """The number by which each storage's memory was observed, as long as some value uses it."""
         self.laid_out_as_seen: set[Ref] = set()
+        """Storages whose strides were observed."""
         self.internal_overlap: set[Ref] = set()
+        """Those of them in which two elements of one value may be in one place."""
         self._offsets: dict[Ref, Array] = {}
 
     # -- sharing ------------------------------------------------------------------------------------------------------
 
     def storage(self, ref: Ref) -> Ref:
-        """The value that owns the memory that another uses."""
+        """The storage that a value uses."""
         return self.storage_of_view.get(ref, ref)
 
     def shares(self, ref: Ref, derived: Derived) -> None:
-        """A new value uses the memory of the one that it is derived from."""
+        """A new value uses the storage of the one that it is derived from."""
         storage = self.storage(derived.source)
         self.derived[ref] = derived
         self.storage_of_view[ref] = storage
         self.alias_lists.setdefault(storage, [storage]).append(ref)
 
     def views(self, ref: Ref, derived: Derived, restricted: bool) -> None:
-        """A new value is a view that belongs to the family of its source."""
+        """A new value is a view, and belongs to the view family of its source."""
         self.shares(ref, derived)
         base = self.base(derived.source)
         self.bases[ref] = base
@@ -76,21 +98,21 @@ class Storages:
             self.views_of_toggled.add(ref)
 
     def base(self, ref: Ref) -> Ref:
-        """The base of a value's family: the value itself unless it is a view."""
+        """The base of a value's view family: the value itself unless it is a view."""
         return self.bases.get(ref, ref)
 
     def view_family(self, ref: Ref) -> list[Ref]:
-        """The base of a value's family and all its views, the value itself included."""
+        """A value's view family: the base and all its views, the value itself included."""
         base = self.base(ref)
         return [base, *self.views_of.get(base, ())]
 
     def aliases(self, ref: Ref) -> list[Ref]:
-        """All values that use the same memory, the value itself included."""
+        """All values that use the same storage, the value itself included."""
         storage = self.storage(ref)
         return self.alias_lists.get(storage, [storage])
 
     def seen_at(self, ref: Ref, number: int) -> None:
-        """Note whose memory a new value was seen to use; where it is that of others, they are tangled."""
+        """Note the memory, by number, that a new value was seen to use; storages with one number are overlapping."""
         storage = self.storage(ref)
         for other, known in self.ids.items():
             if known == number and other != storage:
@@ -99,26 +121,24 @@ class Storages:
         self.ids[storage] = number
 
     def laid_out(self, ref: Ref, shape: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
-        """Note how a new value that owns its memory was seen to lie in it: spread where two elements may be in one
-        place.
-        """
+        """Note the strides that a new value with a storage of its own was seen to have."""
         if strides is None or ref in self.storage_of_view:
             return
         self.laid_out_as_seen.add(ref)
-        if _are_one(shape, strides):
+        if _has_internal_overlap(shape, strides):
             self.internal_overlap.add(ref)
 
     def forget(self, refs: Iterable[Ref]) -> None:
-        """These values are gone: what memory they used may be used again."""
+        """These values are deleted: memory that no other value uses may be used again."""
         self.deleted.update(refs)
         for storage in {self.storage(ref) for ref in refs}:
             if self.deleted.issuperset(self.alias_lists.get(storage, [storage])):
                 self.ids.pop(storage, None)
 
-    # -- places -------------------------------------------------------------------------------------------------------
+    # -- offsets -----------------------------------------------------------------------------------------------------
 
     def offsets(self, ref: Ref) -> Array:
-        """Where the elements of a value are in its storage's memory: an array of its shape."""
+        """Where the elements of a value are in its storage: an array of its shape."""
         if ref not in self._offsets:
             derived = self.derived.get(ref)
             if derived is None:
@@ -141,39 +161,40 @@ class Storages:
         return made[derived.output].astype(int)
 
     def offsets_in(self, ref: Ref, base: Ref) -> Array:
-        """Where the elements of a value are among those of its base, counted in row-major order: an array of its
+        """Where the elements of a view are among those of its base, counted in row-major order: an array of the view's
         shape.
         """
-        places, wanted = self.offsets(base).ravel(), self.offsets(ref)
-        order = np.argsort(places, kind="stable")
-        return order[np.searchsorted(places, wanted.ravel(), sorter=order)].reshape(wanted.shape)
+        there, wanted = self.offsets(base).ravel(), self.offsets(ref)
+        order = np.argsort(there, kind="stable")
+        return order[np.searchsorted(there, wanted.ravel(), sorter=order)].reshape(wanted.shape)
 
     def overlaps_itself(self, ref: Ref) -> bool:
-        """Whether two elements of a value are one in memory."""
+        """Whether two elements of a value are in one place: its internal overlap."""
         if self.storage(ref) in self.internal_overlap:
             return True
         return ref in self.derived and len(np.unique(self.offsets(ref))) < self.offsets(ref).size
 
     def overlaps_partly(self, ref: Ref, other: Ref) -> bool:
-        """Whether two values share some memory, but not the same element in each place."""
+        """Whether two values have elements in common, but not each at the same index."""
         if self.storage(ref) != self.storage(other):
             return False
         one, two = self.offsets(ref), self.offsets(other)
         return bool(np.intersect1d(one, two).size) and not np.array_equal(one, two)
 
     def uses_unspecified(self, step: Instruction) -> bool:
-        """Whether an instruction uses a value of which it is not known what it is, or changes one that may be one
-        object with another.
+        """Whether an instruction uses a value of which the rules do not say what it is, or changes one whose storage
+        is seen to overlap another.
         """
         if self.overlapping and not isinstance(step, READING):
             changed = step.inputs or () if isinstance(step, Backward) else operands(step)
             if any(self.storage(r) in self.overlapping for r in changed):
                 return True
-        rebased = self.unspecified or self.views_of_toggled
-        return bool(rebased) and any(r in self.unspecified or r in self.views_of_toggled for r in operands(step))
+        if not self.unspecified and not self.views_of_toggled:
+            return False
+        return any(r in self.unspecified or r in self.views_of_toggled for r in operands(step))
 
 
-def _are_one(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+def _has_internal_overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether strides may put two elements in one place."""
     reach = 1
     for stride, n in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):

@@ -47,7 +47,7 @@ def gradients(program: Program, call: Backward) -> dict[Ref, np.ndarray]:
 
 
 def recorded(reference: Reference, call: BackwardCall, edge: GradientEdge) -> np.ndarray | None:
-    """What a call contributes to a slot, by `jax.vjp` over all that was recorded, as one function of that slot.
+    """What a call contributes to an edge, by `jax.vjp` over the whole tape, as one function of that edge.
 
     A value that was written to without being recorded is taken as it was when it was used; only its derivative comes
     from its history. None where hooks change gradients on the way: that is no function's derivative.
@@ -58,9 +58,9 @@ def recorded(reference: Reference, call: BackwardCall, edge: GradientEdge) -> np
 
     def values(given: jax.Array) -> tuple[jax.Array, ...]:
         known: dict[GradientEdge, jax.Array] = {edge: given}
-        for record in reference.entries:
-            if any(record.needs_input_grad) and any(s in known for s in record.args):
-                known.update(zip(record.outs, _again(record, known), strict=True))
+        for entry in reference.entries:
+            if any(entry.needs_input_grad) and any(s in known for s in entry.args):
+                known.update(zip(entry.outs, _again(entry, known), strict=True))
                 known[edge] = given
         return tuple(known.get(root, J.np.asarray(reference.values[root])) for root, _ in roots)
 
@@ -68,15 +68,15 @@ def recorded(reference: Reference, call: BackwardCall, edge: GradientEdge) -> np
     return np.asarray(pull(tuple(J.np.asarray(ct) for _, ct in roots))[0])
 
 
-def _again(record: TapeEntry, known: dict[GradientEdge, jax.Array]) -> tuple[jax.Array, ...]:
-    """What a record made, with the derivatives of what is known."""
+def _again(entry: TapeEntry, known: dict[GradientEdge, jax.Array]) -> tuple[jax.Array, ...]:
+    """An entry's results again, as functions of the edges that are known."""
     operands = []
-    for s, value, needs_input_grad in zip(record.args, record.operands, record.needs_input_grad, strict=True):
+    for s, value, needs_input_grad in zip(entry.args, entry.operands, entry.needs_input_grad, strict=True):
         moving = known[s] - jax.lax.stop_gradient(known[s]) if needs_input_grad and s in known else 0.0
         operands.append(J.np.asarray(value) + moving)
-    if record.op != MOVE:
-        return definition(record.op, record.attrs)(*operands)
-    out = J.np.zeros(int(np.prod(record.attrs.shape)))
-    for x, (source, target) in zip(operands, record.attrs.ways, strict=True):
+    if entry.op != MOVE:
+        return definition(entry.op, entry.attrs)(*operands)
+    out = J.np.zeros(int(np.prod(entry.attrs.shape)))
+    for x, (source, target) in zip(operands, entry.attrs.ways, strict=True):
         out = out.at[target].add(x.ravel()[source])
-    return (out.reshape(record.attrs.shape),)
+    return (out.reshape(entry.attrs.shape),)

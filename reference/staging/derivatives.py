@@ -12,15 +12,16 @@ from autograd_conformance.programs.language import Attrs, Literal, Shape
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.reference.staging.namespace import J
 from autograd_conformance.reference.staging.numpy_source import Source, Staged, stage
+from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp
 
 Array = np.ndarray
 
 np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infinities, NumPy need not warn of them
 
 
-def definition(op: str, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
-    """An op of the catalogue, or a write, as a JAX function that returns a tuple."""
-    if op.startswith(VJP):
+def definition(op: RecordedOp, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
+    """An op of the catalogue, a write, or a derivative, as a JAX function that returns a tuple."""
+    if isinstance(op, Vjp):
         return _differentiated(op, attrs)
     reference, keywords = row_of(op).reference, dict(attrs)
 
@@ -31,41 +32,35 @@ def definition(op: str, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
     return defined
 
 
-VJP = "vjp "
-"""Before an op's name: its vector-Jacobian product as an op, of its operands and its results' cotangents."""
-
-
-def _differentiated(op: str, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
-    """The vector-Jacobian product of an op as a function: what a backward call with create_graph records."""
-    arity, _, inner = op.removeprefix(VJP).partition(" ")
-    function, count = definition(inner, attrs), int(arity)
+def _differentiated(op: Vjp, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
+    function, count = definition(op.op, attrs), op.arity
     return lambda *inputs: jax.vjp(function, *inputs[:count])[1](tuple(inputs[count:]))
 
 
 @lru_cache(maxsize=None)
-def forward_of(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
+def forward_of(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
     """The results of an op as a NumPy function of its operands."""
     return _forward_source(op, attrs, shapes).function()
 
 
-def reaching(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> tuple[frozenset[int], ...]:
+def reaching(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> tuple[frozenset[int], ...]:
     """For each result of an op, the operands that it is computed from."""
     return _forward_source(op, attrs, shapes).reads
 
 
 @lru_cache(maxsize=None)
-def _forward_source(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
+def _forward_source(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
     return store().source(("forward", op, attrs, shapes), lambda: stage(definition(op, attrs), *shapes))
 
 
 @lru_cache(maxsize=None)
-def vjp_of(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
+def vjp_of(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
     """The vector-Jacobian product of an op as a NumPy function of its operands and its results' cotangents."""
     return vjp_source(op, attrs, shapes).function()
 
 
 @lru_cache(maxsize=None)
-def vjp_source(op: str, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
+def vjp_source(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
     """The source of an op's vector-Jacobian product: what it computes, and which arguments that depends on."""
     function = definition(op, attrs)
 

@@ -22,7 +22,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import MOVE, GradientEdge, Hooked, TapeEntry, Vjp, exact_vjp, pull
+from autograd_conformance.reference.reverse import MOVE, GradientEdge, Hooked, TapeEntry, VjpRule, exact_vjp, pull
 from autograd_conformance.reference.staging.derivatives import Array
 
 Contributions = dict[Ref, Array]
@@ -46,7 +46,7 @@ def slips(reference: Reference, call: BackwardCall) -> Iterator[Mistake]:
     """The mistakes that are possible in a call for what went before it."""
 
     def walk(
-        records: Sequence[TapeEntry] = reference.entries, vjp: Vjp = exact_vjp, hooked: Hooked | None = None
+        records: Sequence[TapeEntry] = reference.entries, vjp: VjpRule = exact_vjp, hooked: Hooked | None = None
     ) -> Contributions:
         changes = reference.hooked() if hooked is None else hooked
         return pull(records, reference.values, reference.roots(call), vjp, hooked=changes)
@@ -119,7 +119,7 @@ def _writes(reference: Reference, walk: Walk) -> Iterator[Mistake]:
 Changed = Callable[[TapeEntry, list[Array], tuple[Array, ...]], tuple[Array, ...]]
 
 
-def _at(at: int, changed: Changed) -> Vjp:
+def _at(at: int, changed: Changed) -> VjpRule:
     """The vector-Jacobian products with those of one instruction changed."""
 
     def vjp(record: TapeEntry, given: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
@@ -200,7 +200,7 @@ def _hooks(reference: Reference, call: BackwardCall, walk: Walk) -> Iterator[Mis
             ignored = {**all_of_them, edge: changes[:k] + changes[k + 1 :]}
             yield "hooks/result", f"What the hook of line {line} returned was ignored.", walk(hooked=ignored)
             if isinstance(call, Backward) and hook.effect == "scale" and edge not in reference.producer:
-                raw, held = walk(hooked=ignored), reference.held(hook.target)
+                raw, held = walk(hooked=ignored), reference.grad(hook.target)
                 if held is not None and edge in raw:
                     raw[edge] = hook.factor * (held + raw[edge]) - held
                     text = (

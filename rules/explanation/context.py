@@ -18,6 +18,7 @@ from autograd_conformance.reference.observed import take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE
 from autograd_conformance.reference.saved_tensors import needs
+from autograd_conformance.reference.staging.vjp import base_op
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.prose import joined
 from autograd_conformance.rules.tape.graph import Expectation, Node
@@ -158,7 +159,7 @@ def retraced(
 
 def op_name(node: Node) -> str:
     """What a node is called: its op, or what it was recorded as."""
-    base = node.op.rpartition(" ")[2]
+    base = base_op(node.op)
     if node.derivative:
         return f"the derivative of {base}"
     return "the view" if base == MOVE else base if base in APPLIED else f"the write {base}"

@@ -30,8 +30,8 @@ from autograd_conformance.programs.observations import Returned, Skipped
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.rules.explanation.context import Scene, op_name
 from autograd_conformance.rules.prose import joined, lines, shown
+from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY
 from autograd_conformance.rules.tape.graph import Node
-from autograd_conformance.rules.tape.model import ON_THE_WAY
 
 
 def remark(scene: Scene, at: int) -> str | None:
@@ -220,7 +220,7 @@ def _called(scene: Scene, at: int, call: Backward | Grad) -> str | None:
     """An earlier call: what it freed, kept, made or added."""
     raised = scene.raised(at)
     if raised is not None:
-        if raised.kind not in ON_THE_WAY:
+        if raised.kind not in RAISED_MIDWAY:
             return (
                 "is refused, and leaves the graph and the gradients as they were."
                 if scene.lifetime

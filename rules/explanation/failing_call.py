@@ -238,7 +238,7 @@ def _must_return(scene: Scene) -> str:
     nodes = scene.expectation.traversal.nodes
     if not nodes:
         return "is legal: it must return."
-    again = any(n.walks for n in nodes)
+    again = any(n.traversals for n in nodes)
     state = "every call so far retained it" if again else "no call walked it before"
     text = f"walks {lines(n.at for n in nodes)}; {state}, so nothing that it needs is freed"
     touched = {w for writes in scene.written.values() for w in writes}

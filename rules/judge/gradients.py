@@ -145,7 +145,7 @@ class Holdings:
         if (np.abs(got.value - want) <= bound).all():
             return None
         alone = expectation.traversal.alone
-        rule, op = ("gradients/op", expectation.traversal.nodes[0].op) if alone else ("gradients/graph", None)
+        rule, op = ("gradients/op", str(expectation.traversal.nodes[0].op)) if alone else ("gradients/graph", None)
         rule = self._blamed(expectation, rule)
         gradients = values_of(self.tape.grads), values_of(seen.gradients)
         diagnosis = diagnose(self.reference, call, leaf, *gradients, alone)
@@ -266,7 +266,7 @@ def _meeting(traversal: Traversal, one: Ref, other: Ref) -> str | None:
         met = {leaf for edge in node.args for leaf in reach.get(edge, {edge})} & {one, other}
         reach.update(dict.fromkeys(node.entry.outs, met))
         if len(met) == 2:
-            return node.op
+            return str(node.op)
     return None
 
 

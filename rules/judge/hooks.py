@@ -17,16 +17,20 @@ class Watching(Holdings):
     def _hooks(self, at: int, call: BackwardCall, expectation: Expectation, seen: StepObservation) -> Violation | None:
         """What the hooks saw of a call that returned."""
         reference, traversal = self.reference, expectation.traversal
-        if not reference.hooks and not reference.after and not seen.fired:
+        if not reference.hooks and not reference.accumulated_hooks and not seen.fired:
             return None
-        due = dict(reference.firings(call))
+        due = dict(reference.hook_calls(call))
         surely = {handle for handle, _ in self.tape.hooks_on(traversal.must_fire - reference.rebased)}
         maybe = {handle for handle, _ in self.tape.hooks_on(traversal.may_fire | traversal.must_fire)}
         after: set[Ref] = set()
         if isinstance(call, Backward):
             reached = traversal.must_reach | traversal.may_fire
-            maybe |= {handle for edge in reached for handle, _ in reference.after.get(edge, ())}
-            after = {handle for leaf in traversal.leaves for handle, _ in reference.after.get(reference.edge(leaf), ())}
+            maybe |= {handle for edge in reached for handle, _ in reference.accumulated_hooks.get(edge, ())}
+            after = {
+                handle
+                for leaf in traversal.leaves
+                for handle, _ in reference.accumulated_hooks.get(reference.edge(leaf), ())
+            }
         counts: dict[Ref, int] = {}
         for fired in seen.fired:
             counts[fired.hook] = counts.get(fired.hook, 0) + 1
@@ -53,7 +57,7 @@ class Watching(Holdings):
         return bool(value.any()) and bool(np.abs(value).max() > 1e-12)
 
     def _is_removed(self, handle: Ref) -> bool:
-        on = (*self.reference.hooks.values(), *self.reference.after.values())
+        on = (*self.reference.hooks.values(), *self.reference.accumulated_hooks.values())
         return all(handle != other for entries in on for other, _ in entries)
 
     def _what_they_saw(

@@ -19,8 +19,9 @@ from autograd_conformance.programs.operands import made_for
 from autograd_conformance.reference.bounds import close
 from autograd_conformance.rules.judge.gradients import Holdings, unchanged
 from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY
 from autograd_conformance.rules.tape.graph import Expectation
-from autograd_conformance.rules.tape.model import ON_THE_WAY
+from autograd_conformance.rules.tape.unspecified import is_unspecified
 
 
 class Staying(Holdings):
@@ -87,7 +88,7 @@ class Staying(Holdings):
             return self._kept(at, step, seen)
         if not isinstance(step, (Backward, Grad)):
             return None
-        walked = raised.kind in ON_THE_WAY
+        walked = raised.kind in RAISED_MIDWAY
         rule = "errors/atomic" if walked else "errors/refusal-keeps-gradients"
         for leaf, got in seen.gradients.items():
             held = self.tape.grads.get(leaf)
@@ -97,7 +98,7 @@ class Staying(Holdings):
                 self.reference.edge(leaf) in expectation.traversal.may_reach or self._is_anothers(leaf, step)
             ):
                 continue
-            if walked and self.tape.is_unspecified(step, expectation.traversal):
+            if walked and is_unspecified(self.tape, step, expectation.traversal):
                 self.lost = True  # what it would have given is open, too
                 return None
             due = "its old gradient or the complete new one" if walked else "its old gradient"

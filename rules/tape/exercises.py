@@ -18,8 +18,8 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.reference.reverse import MOVE, GradientEdge
-from autograd_conformance.reference.staging.derivatives import VJP
-from autograd_conformance.reference.state import is_internal
+from autograd_conformance.reference.staging.vjp import base_op, derivative_order
+from autograd_conformance.reference.value_types import InternalValue
 from autograd_conformance.rules.tape.graph import Node, Traversal
 from autograd_conformance.rules.tape.recurrence import detaches_state, through_modules
 from autograd_conformance.rules.tape.state import TapeState
@@ -55,11 +55,11 @@ def exercised(tape: TapeState, call: BackwardCall, traversal: Traversal, modes: 
 
 
 def _stepped(tape: TapeState, traversal: Traversal) -> bool:
-    """Whether a call walks what was recorded of a leaf after a step had moved it."""
-    written, owner, steps = tape.reference.storages.versions, tape.reference.storages.storage, tape.reference.steps
+    """Whether a call goes through what was recorded of a leaf after a step had moved it."""
+    versions, storage, steps = tape.reference.storages.versions, tape.reference.storages.storage, tape.reference.steps
     if not tape.moved:
         return False
-    moved = {leaf: at for leaf in traversal.leaves if isinstance(steps[at := written.get(owner(leaf), 0)], Step)}
+    moved = {leaf: at for leaf in traversal.leaves if isinstance(steps[at := versions.get(storage(leaf), 0)], Step)}
     return bool(moved) and any(
         node.at > moved.get(edge, node.at) for node in traversal.nodes for edge in node.entry.args
     )
@@ -73,20 +73,20 @@ def derived_op(traversal: Traversal) -> str | None:
     """The op whose derivative by itself, but for weights, a call goes through."""
     if not any(node.derivative for node in traversal.nodes):
         return None
-    nodes = (node for node in (*traversal.nodes, *traversal.maybe_nodes) if not _joins(node))
-    ops = dict.fromkeys(node.op.rpartition(" ")[2] for node in nodes)
+    nodes = (node for node in traversal.all_nodes if not _joins(node))
+    ops = dict.fromkeys(base_op(node.op) for node in nodes)
     found = [op for op in ops if op != WEIGHTS] or [WEIGHTS]
     return found[0] if len(found) == 1 else None
 
 
 def _joins(node: Node) -> bool:
-    """Whether a node is the sum that a call made of what came to one place from several."""
-    return node.op == "add" and is_internal(node.entry.outs[0])
+    """Whether a node is the sum that a call made of several contributions to one edge."""
+    return node.op == "add" and isinstance(node.entry.outs[0], InternalValue)
 
 
 def order(traversal: Traversal) -> int:
     """How many times an op is differentiated by a call that goes through derivatives of derivatives."""
-    return 1 + max(node.op.count(VJP) for node in (*traversal.nodes, *traversal.maybe_nodes))
+    return 1 + max(derivative_order(node.op) for node in traversal.all_nodes)
 
 
 def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
@@ -135,14 +135,14 @@ def _graph(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[st
     """What the graph looks like."""
     rules = ["gradients/fan-out"] if any(n > 1 for n in traversal.uses.values()) else []
     for node in traversal.nodes:
-        record = node.entry
-        if len(set(record.args)) < len(record.args):
+        entry = node.entry
+        if len(set(entry.args)) < len(entry.args):
             rules.append("gradients/same-argument")
-        if len(record.outs) > 1:
+        if len(entry.outs) > 1:
             rules.append("gradients/several-results")
-        if all(record.needs_input_grad):
+        if all(entry.needs_input_grad):
             continue
-        for edge, needs_input_grad in zip(record.args, record.needs_input_grad, strict=True):
+        for edge, needs_input_grad in zip(entry.args, entry.needs_input_grad, strict=True):
             if not needs_input_grad and edge in tape.leaves:
                 rules.append("accumulation/constant")
             elif not needs_input_grad and edge in tape.detached:
@@ -154,23 +154,23 @@ def _graph(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[st
 
 def _written(tape: TapeState, traversal: Traversal) -> list[str]:
     rules = []
-    nodes = (*traversal.nodes, *traversal.maybe_nodes)
+    nodes = traversal.all_nodes
     if any(node.op in WRITES for node in traversal.nodes):
         rules.append("writes/recorded")
     if any(node.op == MOVE for node in traversal.nodes):
         rules.append("views/history")
     if tape.reference.storages.versions:
-        touched = [node for node in nodes if tape.written_since(node)]
-        if any(tape.version_mismatch(node) for node in touched):
+        written = [node for node in nodes if tape.written_since(node)]
+        if any(tape.version_mismatch(node) for node in written):
             rules.append("writes/error-or-recorded")
-        elif touched:
+        elif written:
             rules.append("writes/unsaved-works")
     return rules
 
 
 def _hooked(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
     reference = tape.reference
-    if not reference.hooks and not reference.after:
+    if not reference.hooks and not reference.accumulated_hooks:
         return []
     hooks = tape.hooks_on(traversal.must_fire)
     rules = ["hooks/called"] if hooks else []
@@ -181,14 +181,14 @@ def _hooked(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[s
     removed = [reference.steps[s.handle.at] for s in reference.steps if isinstance(s, RemoveHook)]
     if any(isinstance(s, Hook) and reference.edge(s.target) in traversal.must_fire for s in removed):
         rules.append("hooks/removed")
-    if any(reference.after.get(leaf) for leaf in traversal.leaves) and isinstance(call, Backward):
+    if any(reference.accumulated_hooks.get(leaf) for leaf in traversal.leaves) and isinstance(call, Backward):
         rules.append("hooks/accumulated")
     return rules
 
 
 def _lifetime(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
     rules = []
-    if any(node.walks and not node.freed and node.saves is Certainty.ALWAYS for node in traversal.nodes):
+    if any(node.traversals and not node.freed and node.saves is Certainty.ALWAYS for node in traversal.nodes):
         rules.append("lifetime/retained-works")
     if any(node.freed for node in traversal.nodes):
         return ["lifetime/nothing-saved", *rules]
@@ -206,29 +206,29 @@ def _lifetime(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list
 
 
 def _signature(tape: TapeState, edge: GradientEdge) -> int:
-    """A number that two slots share if they were computed by the same ops from the same leaves."""
+    """A number that two edges share if they were computed by the same ops from the same leaves."""
     if edge not in tape.signatures:
         number = tape.reference.producer.get(edge)
         key: object = edge
         if number is not None:
-            record = tape.reference.entries[number]
-            attrs = record.attrs if record.op != MOVE else number
-            key = (record.op, attrs, record.outs.index(edge), *(_signature(tape, s) for s in record.args))
+            entry = tape.reference.entries[number]
+            attrs = entry.attrs if entry.op != MOVE else number
+            key = (entry.op, attrs, entry.outs.index(edge), *(_signature(tape, s) for s in entry.args))
         tape.signatures[edge] = tape.kinds.setdefault(key, len(tape.kinds))
     return tape.signatures[edge]
 
 
 def _joined(tape: TapeState, traversal: Traversal, freed: Sequence[Node]) -> bool:
-    """Whether some node depends both on what is walked and on what was freed: the two are parts of one graph."""
-    walked = {out for n in traversal.nodes for out in n.entry.outs}
-    gone = {out for n in freed for out in n.entry.outs}
+    """Whether some node depends both on what a call goes through and on what was freed: they are parts of one graph."""
+    traversed = {out for n in traversal.nodes for out in n.entry.outs}
+    of_freed = {out for n in freed for out in n.entry.outs}
     reach: dict[Ref, int] = {}
-    for record in tape.reference.entries:
+    for entry in tape.reference.entries:
         mask = 0
-        for s in record.args:
+        for s in entry.args:
             mask |= reach.get(s, 0)
-        for out in record.outs:
-            reach[out] = mask | (1 if out in walked else 0) | (2 if out in gone else 0)
+        for out in entry.outs:
+            reach[out] = mask | (1 if out in traversed else 0) | (2 if out in of_freed else 0)
             if reach[out] == 3:
                 return True
     return False

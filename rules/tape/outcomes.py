@@ -1,6 +1,8 @@
-"""What instructions other than calls may do, and for what reasons a call is refused before it begins."""
+"""What each instruction may do, and which rules it exercises."""
 
 from __future__ import annotations
+
+from typing import assert_never
 
 import numpy as np
 from autograd_conformance.ops.catalogue import row_of
@@ -11,8 +13,8 @@ from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
     Backward,
-    BackwardCall,
     Clip,
+    Delete,
     Detach,
     DetachInPlace,
     Grad,
@@ -24,6 +26,7 @@ from autograd_conformance.programs.language import (
     Optimizer,
     ReadGrad,
     Ref,
+    RemoveHook,
     RetainGrad,
     SetRequiresGrad,
     Step,
@@ -33,6 +36,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import made_for, operands
 from autograd_conformance.reference.storage import Storages
+from autograd_conformance.rules.tape.backward_calls import expected_of_call
 from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.state import TapeState
 
@@ -42,8 +46,10 @@ ELEMENTWISE = ("add_", "sub_", "mul_", "div_", "copy_")
 LEGAL = "errors/legal-returns"
 
 
-def allowed(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
-    """The outcomes that the rules allow for an instruction that is no call."""
+def expected(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
+    """The outcomes that the rules allow for an instruction."""
+    if isinstance(step, (Backward, Grad)):
+        return expected_of_call(tape, step, modes)
     invalidated = {Kind.VIEW_WRITTEN: "views/restricted"} if any(map(tape.invalidated, operands(step))) else {}
     match step:
         case Apply():
@@ -55,10 +61,9 @@ def allowed(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
             by_optimizer = ("optimizers/clears",) if made_for(step, tape.reference.steps) else ()
             return Expectation(exercises=(rule, *by_optimizer) if tape.holds_any(leaves) else ())
         case ReadGrad(leaf):
-            free = {} if tape.grads.get(leaf) is not None else {Kind.UNKNOWN: LEGAL}
-            return Expectation(
-                raises=free, unspecified=tape.reference.grads.get(leaf) in tape.reference.storages.views_of_toggled
-            )
+            none_held = {} if tape.grads.get(leaf) is not None else {Kind.UNKNOWN: LEGAL}
+            held = tape.reference.grads.get(leaf)
+            return Expectation(raises=none_held, unspecified=held in tape.reference.storages.views_of_toggled)
         case AssignGrad():
             return _assigning(tape, step)
         case Step() | Optimizer():
@@ -68,7 +73,7 @@ def allowed(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
         case InPlace():
             return _writing(tape, step, modes)
         case DetachInPlace(target):
-            return _cutting(tape, target)
+            return _detaching(tape, target)
         case SetRequiresGrad(target, on):
             if not on and not tape.reference.is_leaf(target):
                 return Expectation(None, {Kind.NOT_A_LEAF: "modes/toggle-refused"}, ("modes/toggle-refused",))
@@ -79,8 +84,10 @@ def allowed(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
             return Expectation(raises=invalidated, exercises=(LEGAL,))
         case Hook():
             return _hooking(tape, step, invalidated)
-        case _:
+        case Leaf() | RemoveHook() | Delete():
             return Expectation()
+        case _:
+            assert_never(step)
 
 
 def _applied(tape: TapeState, step: Apply, modes: Modes) -> tuple[str, ...]:
@@ -100,8 +107,9 @@ def _applied(tape: TapeState, step: Apply, modes: Modes) -> tuple[str, ...]:
 
 def _optimizing(tape: TapeState, step: Step | Optimizer) -> Expectation:
     reference, leaves = tape.reference, step.leaves
-    made = not all(map(reference.is_leaf, leaves))  # by a recorded write: whether it is refused depends on when
-    raises = {Kind.NOT_A_LEAF: LEGAL} if made else {}
+    raises: dict[Kind, str] = {}
+    if not all(map(reference.is_leaf, leaves)):  # by a recorded write: whether it is refused depends on when
+        raises[Kind.NOT_A_LEAF] = LEGAL
     if isinstance(step, Optimizer) or not tape.holds_any(leaves):
         return Expectation(raises=raises, exercises=(LEGAL,))
     rules = ["optimizers/formula", "optimizers/keeps-gradients", "writes/nothing-else"]
@@ -114,10 +122,10 @@ def _optimizing(tape: TapeState, step: Step | Optimizer) -> Expectation:
         rules.append("optimizers/variants")
     if any(any(tape.moved.get((step, leaf), ())) for leaf in holding):
         rules.append("optimizers/remembers")
-    spread = any(map(reference.storages.overlaps_itself, leaves))
-    if spread:
+    overlap = any(map(reference.storages.overlaps_itself, leaves))
+    if overlap:
         raises[Kind.OVERLAP] = "writes/overlap"
-    return Expectation(raises=raises, exercises=tuple(rules), unspecified=spread)
+    return Expectation(raises=raises, exercises=tuple(rules), unspecified=overlap)
 
 
 def _assigning(tape: TapeState, step: AssignGrad) -> Expectation:
@@ -135,36 +143,24 @@ def _assigning(tape: TapeState, step: AssignGrad) -> Expectation:
 
 
 def _writing(tape: TapeState, step: InPlace, modes: Modes) -> Expectation:
-    reference, target = tape.reference, step.target
-    storages = reference.storages
+    reference, storages, target = tape.reference, tape.reference.storages, step.target
     recorded = is_recorded(modes) and any(reference.requires_grad[r] for r in (target, *step.args))
-    base = storages.base(target)
-    raises: dict[Kind, str] = {}
-    unclear = False
-    if storages.overlaps_itself(target) or any(_reads_itself(storages, step, r) for r in step.args):
-        raises[Kind.OVERLAP] = "writes/overlap"
-        unclear = True
-    unclear = unclear or storages.storage(target) in storages.overlapping
-    owner = storages.storage(target)
-    if owner.at < 0 or isinstance(reference.steps[owner.at], Grad):
-        raises[Kind.VIEW_WRITTEN] = "views/restricted"  # a gradient may be a view that was made without recording,
-        if recorded and owner in storages.versions:
-            raises[Kind.LEAF_WRITTEN] = "views/restricted"  # whose history PyTorch forgets to make anew,
-        if owner not in storages.laid_out_as_seen:
-            raises[Kind.OVERLAP] = "writes/overlap"  # or one element spread over many places
-            unclear = unclear or reference.observing
+    overlap = storages.overlaps_itself(target) or any(_reads_itself(storages, step, r) for r in step.args)
+    raises = {Kind.OVERLAP: "writes/overlap"} if overlap else {}
+    unspecified = overlap or storages.storage(target) in storages.overlapping
+    if reference.is_gradient(storages.storage(target)):
+        raises |= _writing_gradient(tape, target, recorded)
+        unspecified = unspecified or (Kind.OVERLAP in raises and reference.observing)
+    family = storages.view_family(target)
     if any(map(tape.invalidated, (target, *step.args))):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"
-    if recorded and (
-        target in storages.restricted or any(r in storages.restricted for r in storages.view_family(target))
-    ):
+    if recorded and any(r in storages.restricted for r in (target, *family)):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"
-        unclear = True
-    if recorded and any(r in tape.unrecorded for r in storages.view_family(target)):
+        unspecified = True
+    if recorded and any(r in tape.unrecorded for r in family):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"  # what an op returned may be a view of something unseen
-    is_leaf = reference.requires_grad[base] and reference.is_leaf(base)
-    if recorded and (is_leaf or (reference.requires_grad[target] and reference.is_leaf(target))):
-        raises = {**raises, Kind.LEAF_WRITTEN: "writes/leaf-raises"}
+    if recorded and any(reference.requires_grad[r] and reference.is_leaf(r) for r in (storages.base(target), target)):
+        raises[Kind.LEAF_WRITTEN] = "writes/leaf-raises"
         return Expectation(None, raises, ("writes/leaf-raises", "writes/refused-keeps-values"))
     exercises = ["writes/value", "writes/nothing-else"]
     if len(storages.aliases(target)) > 1:
@@ -173,7 +169,18 @@ def _writing(tape: TapeState, step: InPlace, modes: Modes) -> Expectation:
         exercises.append("writes/requires-grad")
     elif not is_recorded(modes) and reference.requires_grad[target]:
         exercises.append("modes/unrecorded-write")
-    return Expectation(LEGAL, raises, tuple(exercises), unspecified=unclear)
+    return Expectation(LEGAL, raises, tuple(exercises), unspecified=unspecified)
+
+
+def _writing_gradient(tape: TapeState, target: Ref, recorded: bool) -> dict[Kind, str]:
+    """The errors that a write may raise because its target is a gradient that a call made."""
+    storages, storage = tape.reference.storages, tape.reference.storages.storage(target)
+    raises = {Kind.VIEW_WRITTEN: "views/restricted"}  # it may be a view that was made without recording,
+    if recorded and storage in storages.versions:
+        raises[Kind.LEAF_WRITTEN] = "views/restricted"  # whose history PyTorch forgets to make anew,
+    if storage not in storages.laid_out_as_seen:
+        raises[Kind.OVERLAP] = "writes/overlap"  # or have internal overlap
+    return raises
 
 
 def _reads_itself(storages: Storages, step: InPlace, source: Ref) -> bool:
@@ -183,7 +190,7 @@ def _reads_itself(storages: Storages, step: InPlace, source: Ref) -> bool:
     return step.op not in ELEMENTWISE or storages.overlaps_partly(source, step.target)
 
 
-def _cutting(tape: TapeState, target: Ref) -> Expectation:
+def _detaching(tape: TapeState, target: Ref) -> Expectation:
     storages = tape.reference.storages
     if target in storages.bases:
         rule = "detach/view-raises"
@@ -195,7 +202,7 @@ def _cutting(tape: TapeState, target: Ref) -> Expectation:
 
 
 def _is_plain(tape: TapeState, target: Ref) -> bool:
-    """Whether a value surely is no view: what an op returns may be a view of something that nobody sees."""
+    """Whether a value is never a view: what an op returns may be a view of a tensor that nobody sees."""
     return isinstance(tape.reference.steps[target.at], (Leaf, Detach))
 
 
@@ -206,39 +213,3 @@ def _hooking(tape: TapeState, step: Hook, invalidated: dict[Kind, str]) -> Expec
     if step.accumulated and not reference.is_leaf(step.target):
         return Expectation(None, {Kind.NOT_A_LEAF: rule, Kind.HOOK_NO_GRAD: rule}, (rule,))
     return Expectation(raises=invalidated, exercises=(LEGAL,))
-
-
-# -- calls ------------------------------------------------------------------------------------------------------------
-
-
-def refusals(tape: TapeState, call: BackwardCall) -> dict[Kind, str]:
-    """The reasons to refuse a call for its arguments alone. Which of several is named first is not specified."""
-    reference, found = tape.reference, {}
-    for root, ct in zip(call.roots, call.cotangents, strict=True):
-        value = reference.values[root]
-        if not reference.requires_grad[root]:
-            found[Kind.NO_GRAD] = _rootless(tape, root)
-        if ct is None and value.size != 1:
-            found[Kind.NON_SCALAR_ROOT] = "errors/non-scalar-root"
-        if ct is not None and ct.shape != np.shape(value):
-            found[Kind.COTANGENT_SHAPE] = "errors/cotangent-shape"
-    match call:
-        case Backward(inputs=()):
-            found[Kind.NO_INPUTS] = "functional/no-inputs"
-        case Backward(inputs=tuple() as inputs) if not all(reference.requires_grad[r] for r in inputs):
-            found[Kind.INPUT_NO_GRAD] = found[Kind.RETAIN_NO_GRAD] = "functional/input-no-grad"
-        case Grad():
-            if not all(reference.requires_grad[r] for r in call.inputs):
-                found[Kind.INPUT_NO_GRAD] = "functional/input-no-grad"
-            if call.materialize_grads and call.allow_unused is False:
-                found[Kind.OPTIONS] = "functional/options"
-    return found
-
-
-def _rootless(tape: TapeState, root: Ref) -> str:
-    if root in tape.detached:
-        return "detach/root-raises"
-    made = tape.reference.steps[root.at]
-    if isinstance(made, (ReadGrad, Grad)):
-        return "higher/plain-raises"
-    return "modes/constant-root" if root in tape.unrecorded else "errors/no-grad-root"

@@ -11,18 +11,19 @@ from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.modules.recurrent import RECURRENT
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.reference.reverse import GradientEdge
+from autograd_conformance.reference.staging.vjp import RecordedOp, base_op
 from autograd_conformance.rules.tape.graph import Node, Traversal
 from autograd_conformance.rules.tape.state import TapeState
 
 CELLS = frozenset(module.name for module in RECURRENT)
 
-Used = tuple[str, Ref]
+Used = tuple[RecordedOp, Ref]
 """An op, and a leaf that it was applied to."""
 
 
 def through_modules(nodes: Iterable[Node]) -> list[str]:
     """The rules about the gradients of the modules that a call goes through."""
-    found = {node.op.rpartition(" ")[2] for node in nodes} & MODULES.keys()
+    found = {base_op(node.op) for node in nodes} & MODULES.keys()
     rules = ["recurrent/gradient"] if found & CELLS else []
     return [*rules, *(["networks/gradient"] if found - CELLS else [])]
 
@@ -36,22 +37,22 @@ def _uses(tape: TapeState, node: Node) -> set[Used]:
     }
 
 
-def carries_state(tape: TapeState, traversal: Traversal, gone: Sequence[Node]) -> bool:
-    """Whether a call leads from steps that were not walked yet into such of the same kind whose graph was freed."""
+def carries_state(tape: TapeState, traversal: Traversal, freed: Sequence[Node]) -> bool:
+    """Whether a call leads from steps that no call went through yet into steps of the same kind that are freed."""
     made: dict[GradientEdge, set[Used]] = {}
-    lost = set(map(id, gone))
+    freed_ids = set(map(id, freed))
     for node in reversed(traversal.nodes):
         before = set[Used]().union(*(made.get(edge, ()) for edge in node.args))
         uses = _uses(tape, node)
-        if not node.walks and uses & before:
+        if not node.traversals and uses & before:
             return True
-        before |= uses if id(node) in lost else set()
+        before |= uses if id(node) in freed_ids else set()
         made.update(dict.fromkeys(node.entry.outs, before))
     return False
 
 
 def detaches_state(tape: TapeState, traversal: Traversal) -> bool:
-    """Whether a call ends at a detached value that steps of the same kind made, which were walked by themselves."""
+    """Whether a call ends at a detached value that steps of the same kind made, which another call went through."""
     if not tape.detached:
         return False
     made: dict[GradientEdge, set[Used]] = {}
@@ -61,7 +62,7 @@ def detaches_state(tape: TapeState, traversal: Traversal) -> bool:
         for edge in node.args:
             before |= made.get(edge, set())
             for source in ends.get(edge, ()) if edge not in made else ():
-                before |= _walked_behind(tape, source)
+                before |= _traversed_behind(tape, source)
         if before & _uses(tape, node):
             return True
         made.update(dict.fromkeys(node.entry.outs, before))
@@ -71,15 +72,15 @@ def detaches_state(tape: TapeState, traversal: Traversal) -> bool:
 def _detached(tape: TapeState) -> dict[GradientEdge, set[Ref]]:
     """Detached values, and what was computed from nothing but constants and them: what each was detached from."""
     found = {edge: {source} for edge, source in tape.detached.items()}
-    for record in tape.reference.entries:
-        if not any(record.needs_input_grad):
-            sources = set[Ref]().union(*(found.get(edge, ()) for edge in record.args))
-            found.update(dict.fromkeys(record.outs, sources) if sources else {})
+    for entry in tape.reference.entries:
+        if not any(entry.needs_input_grad):
+            sources = set[Ref]().union(*(found.get(edge, ()) for edge in entry.args))
+            found.update(dict.fromkeys(entry.outs, sources) if sources else {})
     return found
 
 
-def _walked_behind(tape: TapeState, source: Ref) -> set[Used]:
-    """What was used behind a value, of what was walked already."""
+def _traversed_behind(tape: TapeState, source: Ref) -> set[Used]:
+    """What was used behind a value, in nodes that a call went through already."""
     producer = tape.reference.producer
     found: set[Used] = set()
     pending, seen = [tape.reference.edge(source)], set[int]()
@@ -92,7 +93,7 @@ def _walked_behind(tape: TapeState, source: Ref) -> set[Used]:
             continue
         seen.add(number)
         node = tape.nodes.get(number)
-        if node is not None and node.walks:
+        if node is not None and node.traversals:
             found |= _uses(tape, node)
         pending += tape.reference.entries[number].args
     return found

@@ -1,8 +1,9 @@
-"""Walking the recorded graph: what a call goes through, what it reaches, and what of it was written to since."""
+"""Traversing the recorded graph: what a call goes through, what it reaches, and what of it was written to since."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 from autograd_conformance.ops.catalogue import ROWS, WRITES
@@ -11,80 +12,107 @@ from autograd_conformance.programs.language import Backward, BackwardCall, Hook,
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry
 from autograd_conformance.reference.saved_tensors import may_save
-from autograd_conformance.reference.staging.derivatives import VJP
+from autograd_conformance.reference.staging.vjp import Vjp
 from autograd_conformance.rules.tape.graph import Node, Traversal
+
+ZERO = 1e-12
+"""A gradient whose elements are all below this may be one of zeros, but for rounding."""
+
+
+@dataclass(slots=True)
+class Ancestry:
+    """All that lies behind the roots of a call, whatever its inputs."""
+
+    nodes: list[Node] = field(default_factory=list)
+    """The nodes that the roots depend on, newest first."""
+    maybe_nodes: list[Node] = field(default_factory=list)
+    """Those that they may depend on, through a derivative."""
+    visited: list[Node] = field(default_factory=list)
+    """Both."""
+    uses: dict[GradientEdge, int] = field(default_factory=dict)
+    """How many operands of nodes each edge is."""
+    must_reach: set[GradientEdge] = field(default_factory=set)
+    """The edges that get a cotangent."""
+    may_reach: set[GradientEdge] = field(default_factory=set)
+    """The edges that may get one, through a derivative."""
+    via: set[GradientEdge] = field(default_factory=set)
+    """The edges that a derivative may have been computed from, in the place of its operands."""
 
 
 class RecordedGraph:
-    """The nodes of a reference's records, made when a call first comes by them."""
+    """The nodes of a reference's tape, made when a call first goes through them."""
 
     def __init__(self, reference: Reference) -> None:
         self.reference = reference
+        """The values and the tape."""
         self.nodes: dict[int, Node] = {}
+        """The nodes made so far, by the number of their tape entry."""
 
     def node(self, number: int) -> Node:
-        """The node of a record."""
+        """The node of a tape entry."""
         if number not in self.nodes:
-            record = self.reference.entries[number]
-            self.nodes[number] = Node(record, self._saves(record), self._is_derivative(record))
+            entry = self.reference.entries[number]
+            self.nodes[number] = Node(entry, self._saves(entry))
         return self.nodes[number]
 
-    def _is_derivative(self, record: TapeEntry) -> bool:
-        return record.op.startswith(VJP)
-
-    def _saves(self, record: TapeEntry) -> Certainty:
-        if record.op == MOVE:
+    def _saves(self, entry: TapeEntry) -> Certainty:
+        if entry.op == MOVE:
             return Certainty.NEVER
-        if record.op not in ROWS:
+        if isinstance(entry.op, Vjp):
             return Certainty.MAYBE
-        saves = ROWS[record.op].saving(record.needs_input_grad)
-        if saves is Certainty.ALWAYS and not any(self.reference.values[out].size for out in record.outs):
+        saves = ROWS[entry.op].saving(entry.needs_input_grad)
+        if saves is Certainty.ALWAYS and not any(self.reference.values[out].size for out in entry.outs):
             return Certainty.MAYBE  # a derivative without elements needs nothing, whatever is kept
         return saves
 
-    # -- walking ------------------------------------------------------------------------------------------------------
+    # -- traversals ---------------------------------------------------------------------------------------------------
 
     def traverse(self, call: BackwardCall) -> Traversal:
         """Everything that a call goes through."""
+        found = self._behind(call)
+        siblings = {out for node in found.visited for out in node.entry.outs}
+        maybe = (found.may_reach | found.via | siblings) - found.must_reach
+        if call.inputs is not None:
+            ends = self._producers(call, found.nodes) + self._towards(call.inputs, found.visited, loosely=True)
+            found.nodes = self._towards(self._always_reached(call, found), found.nodes)
+            known = {*map(id, found.nodes), *map(id, found.maybe_nodes)}
+            for node in ends:
+                if id(node) not in known:
+                    found.maybe_nodes.append(node)
+        return self._traversal(call, found, maybe)
+
+    def _behind(self, call: BackwardCall) -> Ancestry:
+        """All that lies behind the roots of a call."""
         reference, producer = self.reference, self.reference.producer
         starts = [reference.edge(r) for r in call.roots if reference.requires_grad.get(r)]
-        uses: dict[GradientEdge, int] = {}
-        reached, maybe, ambiguous = set(starts), set[GradientEdge](), set[GradientEdge]()
-        nodes: list[Node] = []
-        perhaps: list[Node] = []
-        visited: list[Node] = []
-        pending = {producer[s] for s in starts if s in producer}
-        certain = set(pending)
+        found = Ancestry(must_reach=set(starts))
+        pending = {producer[edge] for edge in starts if edge in producer}
+        always = set(pending)
         while pending:
             number = max(pending)
             pending.discard(number)
-            node = self.node(number)
-            surely = number in certain
-            (nodes if surely else perhaps).append(node)
-            visited.append(node)
-            for edge, needs_input_grad in zip(node.entry.args, node.entry.needs_input_grad, strict=True):
+            node, entry = self.node(number), self.reference.entries[number]
+            (found.nodes if number in always else found.maybe_nodes).append(node)
+            found.visited.append(node)
+            passes_always = number in always and not isinstance(entry.op, Vjp)
+            reached = found.must_reach if passes_always else found.may_reach
+            for edge, needs_input_grad in zip(entry.args, entry.needs_input_grad, strict=True):
                 if not needs_input_grad:
                     continue
-                uses[edge] = uses.get(edge, 0) + 1
-                (reached if surely and not node.derivative else maybe).add(edge)
+                found.uses[edge] = found.uses.get(edge, 0) + 1
+                reached.add(edge)
                 if edge in producer:
                     pending.add(producer[edge])
-                    if surely and not node.derivative:
-                        certain.add(producer[edge])
-            for edge in node.entry.via:
-                ambiguous.add(edge)
+                    if passes_always:
+                        always.add(producer[edge])
+            for edge in entry.via:
+                found.via.add(edge)
                 if edge in producer:
                     pending.add(producer[edge])
-        maybe = (maybe | ambiguous) - reached
-        siblings = {out for node in (*nodes, *perhaps) for out in node.entry.outs} - reached
-        if call.inputs is not None:
-            ends = self._producers(call, nodes) + self._towards(call.inputs, visited, loosely=True)
-            nodes = self._towards(self._surely(call, nodes, reached), nodes)
-            perhaps += [node for node in ends if node not in nodes and node not in perhaps]
-        return self._traversal(call, nodes, perhaps, uses, reached, maybe | siblings, ambiguous)
+        return found
 
-    def _partly(self, call: BackwardCall, nodes: list[Node]) -> tuple[Node, ...]:
-        """Those of some nodes that are on the way to an input by some of their operands only."""
+    def _partial(self, call: BackwardCall, nodes: list[Node]) -> tuple[Node, ...]:
+        """The nodes of which only some operands are on the way to an input."""
         if call.inputs is None:
             return ()
         ends = {self.reference.edge(r) for r in call.inputs}.union(*(node.entry.outs for node in nodes))
@@ -92,8 +120,8 @@ class RecordedGraph:
             node
             for node in nodes
             if any(
-                needs_input_grad and s not in ends
-                for s, needs_input_grad in zip(node.entry.args, node.entry.needs_input_grad, strict=True)
+                needs_input_grad and edge not in ends
+                for edge, needs_input_grad in zip(node.entry.args, node.entry.needs_input_grad, strict=True)
             )
         )
 
@@ -108,19 +136,19 @@ class RecordedGraph:
         moved = {node.at for node in made if node.entry.op == MOVE}
         return [node for node in nodes if node in made or node.at in moved]
 
-    def _surely(self, call: BackwardCall, nodes: list[Node], reached: set[GradientEdge]) -> Iterable[Ref]:
-        """The inputs that a call surely comes to: not those that a derivative may have been computed without."""
+    def _always_reached(self, call: BackwardCall, found: Ancestry) -> Iterable[Ref]:
+        """The inputs that a call always reaches: not those that a derivative may have been computed without."""
         reference, inputs = self.reference, call.inputs or ()
-        if not any(node.derivative for node in nodes):
+        if not any(node.derivative for node in found.nodes):
             return inputs
         roots = zip(call.roots, call.cotangents, strict=True)
         if any(ct is not None and ct.shape != np.shape(reference.values[root]) for root, ct in roots):
             return inputs  # such a call is refused
-        return [r for r in inputs if reference.edge(r) in reached or not reference.is_zero(call, r)]
+        return [r for r in inputs if reference.edge(r) in found.must_reach or not reference.is_zero(call, r)]
 
     def _towards(self, inputs: Iterable[Ref], nodes: list[Node], loosely: bool = False) -> list[Node]:
-        """Those of some nodes on the way to inputs; `loosely` also those on the way to what was made together with
-        them, and those of which it depends on how a derivative was computed.
+        """The nodes on the way to inputs; `loosely` also those on the way to what was made together with the inputs,
+        and those that are on it or not, depending on how a derivative was computed.
         """
         targets = {self.reference.edge(r) for r in inputs}
         if loosely:
@@ -129,48 +157,45 @@ class RecordedGraph:
         kept = []
         for node in reversed(nodes):
             used = zip(node.entry.args, node.entry.needs_input_grad, strict=True)
-            passed = [edge for edge, needs_input_grad in used if needs_input_grad] + (
-                list(node.entry.via) if loosely else []
-            )
-            if targets.intersection(passed):
+            passed = [edge for edge, needs_input_grad in used if needs_input_grad]
+            if targets.intersection(passed) or (loosely and targets.intersection(node.entry.via)):
                 kept.append(node)
                 targets.update(node.entry.outs)
         return kept[::-1]
 
-    def _traversal(
-        self,
-        call: BackwardCall,
-        nodes: list[Node],
-        perhaps: list[Node],
-        uses: dict[GradientEdge, int],
-        reached: set[GradientEdge],
-        maybe: set[GradientEdge],
-        ambiguous: set[GradientEdge],
-    ) -> Traversal:
-        reference, edge = self.reference, self.reference.edge
-        ends = {s for s in reached | maybe if s not in reference.producer}
-        leaves = frozenset(s for s in ends if reference.requires_grad.get(s) and edge(s) == s)
-        executed = {out for node in nodes for out in node.entry.outs}
+    def _traversal(self, call: BackwardCall, found: Ancestry, maybe: set[GradientEdge]) -> Traversal:
+        """What a call goes through, from the nodes on its way; `maybe` are edges that it may reach."""
+        reference, edge, reached = self.reference, self.reference.edge, found.must_reach
+        executed = {out for node in found.nodes for out in node.entry.outs}
         if call.inputs is None:
-            into, called = set(leaves), (executed | leaves) & reached
-            leaves_here = leaves
+            ends = {e for e in reached | maybe if e not in reference.producer}
+            leaves = frozenset(e for e in ends if reference.requires_grad.get(e) and edge(e) == e)
+            must_add, fired = set(leaves), (executed | leaves) & reached
         else:
-            targets = {edge(r) for r in call.inputs}
-            into = {r for r in call.inputs if edge(r) in reached | maybe} if isinstance(call, Backward) else set()
-            called = (executed | targets) & reached
-            leaves_here = frozenset(r for r in into if reference.is_leaf(r))
-        unsure = set()
+            fired = (executed | {edge(r) for r in call.inputs}) & reached
+            adds = isinstance(call, Backward)
+            must_add = {r for r in call.inputs if edge(r) in reached | maybe} if adds else set()
+            leaves = frozenset(r for r in must_add if reference.is_leaf(r))
+        may_add = set()
         for ref in (*reference.retained, *reference.captured_inputs):
-            if edge(ref) in called and ref in reference.retained:
-                into.add(ref)
-            elif edge(ref) in called or edge(ref) in maybe or edge(ref) in reached:
-                unsure.add(ref)
-        into, unsure = reference.same_objects(into), reference.same_objects(unsure)
+            if edge(ref) in fired and ref in reference.retained:
+                must_add.add(ref)
+            elif edge(ref) in fired or edge(ref) in maybe or edge(ref) in reached:
+                may_add.add(ref)
+        must_add, may_add = reference.same_objects(must_add), reference.same_objects(may_add)
         return Traversal(
-            tuple(nodes), leaves_here, uses, tuple(perhaps), frozenset(into), frozenset(unsure - into),
-            frozenset(reached), frozenset(called - ambiguous), frozenset(reached | maybe) - called | ambiguous,
-            frozenset(ambiguous), self._partly(call, nodes),
-        )  # fmt: skip
+            nodes=tuple(found.nodes),
+            leaves=leaves,
+            uses=found.uses,
+            maybe_nodes=tuple(found.maybe_nodes),
+            must_accumulate=frozenset(must_add),
+            may_accumulate=frozenset(may_add - must_add),
+            must_reach=frozenset(reached),
+            must_fire=frozenset(fired - found.via),
+            may_fire=frozenset(reached | maybe) - fired | found.via,
+            may_reach=frozenset(found.via),
+            partial_nodes=self._partial(call, found.nodes),
+        )
 
     # -- what was written ---------------------------------------------------------------------------------------------
 
@@ -186,41 +211,48 @@ class RecordedGraph:
 
     def written_since(self, node: Node) -> bool:
         """Whether any operand or result of a node was written to after it was recorded."""
-        written, record = self.reference.storages.versions, node.entry
+        versions, entry = self.reference.storages.versions, node.entry
         return any(
-            storage is not None and written.get(storage, -1) > node.at
-            for storage in (*record.operand_storages, *record.result_storages)
+            storage is not None and versions.get(storage, -1) > node.at
+            for storage in (*entry.operand_storages, *entry.result_storages)
         )
 
     def kept(self, node: Node) -> Iterator[Ref]:
-        """Whose memory a node may have kept something in."""
-        record = node.entry
-        operands: Iterable[int] = range(len(record.operand_storages))
+        """The storages in which a node may have saved something."""
+        entry = node.entry
+        operands: Iterable[int] = range(len(entry.operand_storages))
         results = True
-        if record.op in ROWS:
-            shapes = tuple([np.shape(x) for x in record.operands])
-            saved = may_save(record.op, record.attrs, shapes, record.needs_input_grad)
+        if entry.op != MOVE and not isinstance(entry.op, Vjp):
+            shapes = tuple([np.shape(x) for x in entry.operands])
+            saved = may_save(entry.op, entry.attrs, shapes, entry.needs_input_grad)
             operands, results = saved.operands, bool(saved.results)
-        operand_storages = [record.operand_storages[k] for k in operands] + (
-            list(record.result_storages) if results else []
+        operand_storages = [entry.operand_storages[k] for k in operands] + (
+            list(entry.result_storages) if results else []
         )
         yield from (storage for storage in operand_storages if storage is not None)
 
     def _hit_itself(self, node: Node) -> bool:
         """Whether a write changed an operand of its own that its derivative may need (``y.mul_(y)``)."""
-        record = node.entry
-        if record.op not in WRITES:
+        entry = node.entry
+        if entry.op not in WRITES:
             return False
-        return any(storage is not None and storage in record.result_storages for storage in record.operand_storages[1:])
+        return any(storage is not None and storage in entry.result_storages for storage in entry.operand_storages[1:])
 
     def invalidated(self, ref: Ref) -> bool:
-        """Whether a view of a restricted kind may refuse to be used, because its memory was written to."""
+        """Whether a value is a restricted view that may refuse to be used, because its storage was written to."""
         storages = self.reference.storages
         return ref in storages.restricted and storages.versions.get(storages.storage(ref), -1) > ref.at
 
     # -- hooks --------------------------------------------------------------------------------------------------------
 
     def hooks_on(self, edges: Iterable[GradientEdge]) -> list[tuple[Ref, Hook]]:
-        """The hooks on some slots."""
+        """The hooks on the given edges, with their handles."""
         hooks = self.reference.hooks
         return [entry for edge in edges for entry in hooks.get(edge, ())] if hooks else []
+
+    def may_miss(self, call: BackwardCall, hooks: list[tuple[Ref, Hook]]) -> set[Ref]:
+        """The handles of those hooks that a call may not call: a gradient of zeros may stay undefined."""
+        if not hooks:
+            return set()
+        given = dict(self.reference.hook_calls(call))
+        return {handle for handle, _ in hooks if handle not in given or np.abs(given[handle]).max(initial=0) < ZERO}

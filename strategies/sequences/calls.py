@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Backward, Grad, InPlace, Literal, Ref, Step, ZeroGrad
+from autograd_conformance.programs.language import Backward, InPlace, Literal, Ref, Step, ZeroGrad
 from autograd_conformance.strategies.sequences.table import Sequence, turn
 
 FACTORS = (2.0, 0.5, -1.0)
@@ -155,10 +155,10 @@ def _may_be_stale(s: Sequence, target: Ref) -> bool:
     written = (step.leaves if isinstance(step, Step) else (step.target,) for step in since if isinstance(step, WRITES))
     if any(owner in map(memory.storage, targets) for targets in written):
         return True
-    if owner.at < 0 or isinstance(reference.steps[owner.at], Grad):
+    if reference.is_gradient(owner):
         return any(isinstance(step, CHANGING) for step in since)
     held = {memory.storage(held) for held in reference.grads.values() if held is not None}
-    return owner in held and owner != target and target not in reference.same
+    return owner in held and owner != target and target not in reference.same_object
 
 
 @turn(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from autograd_conformance.programs.language import Ref, Shape
+from autograd_conformance.reference.staging.vjp import base_op
 from autograd_conformance.strategies.building.action_builder import Actor
 from autograd_conformance.strategies.building.draft import Draw
 from hypothesis import strategies as st
@@ -75,7 +76,7 @@ class Sequence:
         left_out = self.b.alphabet.once
         if any(n.derivative for n in nodes):
             left_out = left_out | self.b.alphabet.twice_only
-        return not any(n.op.rpartition(" ")[2].rstrip("_") in left_out for n in nodes)
+        return not any(base_op(n.op).rstrip("_") in left_out for n in nodes)
 
     def retain(self) -> bool | None:
         """Whether a call keeps the graph."""

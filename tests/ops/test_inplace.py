@@ -13,6 +13,7 @@ from autograd_conformance.ops.row import POOL, Certainty, choices_of, rest_of
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.reference.staging.derivatives import forward_of, vjp_of
+from autograd_conformance.reference.staging.vjp import Vjp
 
 from tests.ops.test_ops import (
     BACKWARD,
@@ -92,7 +93,7 @@ def test_writes_are_staged_like_ops(row):
     for found, wanted in zip(vjp_of(row.name, attrs, shapes)(*operands, cotangent), gradients, strict=True):
         assert_close(np.asarray(found), wanted, 1e-10, row.name)
     every = (*shapes, shapes[0])
-    again = forward_of(f"vjp {len(shapes)} {row.name}", attrs, every)(*operands, cotangent)
+    again = forward_of(Vjp(row.name, len(shapes)), attrs, every)(*operands, cotangent)
     for found, wanted in zip(again, gradients, strict=True):
         assert_close(np.asarray(found), wanted, 1e-10, row.name)
 

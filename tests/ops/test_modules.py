@@ -17,6 +17,7 @@ from autograd_conformance.programs.language import RANDOM
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.reference.staging.derivatives import definition, forward_of, vjp_of, vjp_source
 from autograd_conformance.reference.staging.numpy_source import stage
+from autograd_conformance.reference.staging.vjp import Vjp
 
 from tests.ops.module_cases import CASES, FEW, Arrays, Case, cotangents, each, recurrent, tensors
 
@@ -93,7 +94,7 @@ SECOND = tuple(c for c in CASES if c.op in ("nn_rnn", "nn_gru", "nn_lstm") and c
 def test_second_derivatives(case: Case):
     values, requires = case.operands(), case.requires()
     given = cotangents(forward_of(case.op, case.attrs, case.shapes)(*values))
-    op, operands = f"vjp {len(values)} {case.op}", [*values, *given]
+    op, operands = Vjp(case.op, len(values)), [*values, *given]
     shapes = tuple(x.shape for x in operands)
     first = forward_of(op, case.attrs, shapes)(*operands)
     weights = cotangents(first, seed=1)

@@ -10,6 +10,7 @@ import pytest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.audit.programs import sample
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Program, Ref
 from autograd_conformance.programs.observations import Returned
@@ -86,7 +87,7 @@ WELL_CONDITIONED = [
 @pytest.mark.parametrize("text", WELL_CONDITIONED)
 def test_a_small_error_is_outside_where_the_computation_is_well_conditioned(text: str):
     for dtype, relative in (("float64", 1e-6), ("float64", 1e-12), ("float32", 1e-3)):
-        program = retyped(parse(text, frozenset(OPS)), dtype)
+        program = retyped(parse(text, VOCABULARY), dtype)
         reference, call = Reference(program), program[-1]
         assert isinstance(call, Backward)
         want = reference.pullback(call)[Ref(0)]
@@ -134,7 +135,7 @@ ILL_CONDITIONED = [
 @pytest.mark.parametrize("text", ILL_CONDITIONED)
 def test_what_cancellation_loses_is_inside(text: str):
     """Where a fixed relative tolerance would cry wolf."""
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     wolves = 0
     for got, want, bound in errors(program):
         wolves += not np.allclose(got, want, rtol=1e-4, atol=0)
@@ -145,7 +146,7 @@ def test_what_cancellation_loses_is_inside(text: str):
 
 @pytest.mark.parametrize(("text", "likely", "absurd"), [(0, 1.0, 1e4), (1, 1e2, 1e6), (2, 1e-8, 1e-4)])
 def test_a_large_error_is_outside_even_there(text: int, likely: float, absurd: float):
-    program = parse(ILL_CONDITIONED[text], frozenset(OPS))
+    program = parse(ILL_CONDITIONED[text], VOCABULARY)
     reference, call = Reference(program), program[-1]
     assert isinstance(call, Backward)
     bound = gradient_bound(reference, call, Ref(0), working_dtype(program))

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pytest
 from autograd_conformance.harness.audit.programs import sample
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Program, Ref
 from autograd_conformance.programs.text import parse
@@ -138,7 +139,7 @@ BY_HAND = [
 
 @pytest.mark.parametrize(("text", "gradients"), BY_HAND)
 def test_gradients_known_by_hand(text: str, gradients: dict[int, object]):
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     call = program[-1]
     assert isinstance(call, Backward)
     due = Reference(program).pullback(call)

@@ -19,6 +19,7 @@ from autograd_conformance.ops.row import RESULTS, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Attrs, Shape
 from autograd_conformance.reference.saved_tensors import Saved, may_save, needs
+from autograd_conformance.reference.staging.vjp import Vjp
 
 from tests.ops.test_inplace import write
 from tests.ops.test_ops import Arrays, code, draws, fitted, sampled, tupled
@@ -189,10 +190,10 @@ def test_what_derivatives_need(op, attrs, requires, expected):
 
 
 def test_derivatives_of_derivatives_need_cotangents_too():
-    assert needs("vjp 1 exp", (), (A, A), (True, True)) == {0, 1}
-    assert needs("vjp 1 exp", (), (A, A), (False, True)) == {0}
-    assert needs("vjp 2 add", (), (A, A, A), (True, True, True)) == set()
-    assert needs("vjp 1 square", (), (A, A), (True, False)) == {1}
+    assert needs(Vjp("exp", 1), (), (A, A), (True, True)) == {0, 1}
+    assert needs(Vjp("exp", 1), (), (A, A), (False, True)) == {0}
+    assert needs(Vjp("add", 2), (), (A, A, A), (True, True, True)) == set()
+    assert needs(Vjp("square", 1), (), (A, A), (True, False)) == {1}
 
 
 def test_what_may_be_saved_besides():
@@ -202,4 +203,4 @@ def test_what_may_be_saved_besides():
     assert may_save("relu", (), ((0,),), (True,)) == ({0}, True)
     assert may_save("relu", (), ((0,),), (False,)) == (set(), False)
     assert may_save("add", (), ((0,), (0,)), (True, True)) == (set(), False)
-    assert may_save("vjp 1 take", (("dim", 0), ("index", (2, 0))), (A, (2,)), (True, True)) == ({0, 1}, True)
+    assert may_save(Vjp("take", 1), (("dim", 0), ("index", (2, 0))), (A, (2,)), (True, True)) == ({0, 1}, True)
