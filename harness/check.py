@@ -17,6 +17,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.reference.reference import Reference, reference_of
+from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
@@ -39,7 +40,7 @@ class Broken(AssertionError):
         framework: Framework | None = None,
         related: Related | None = None,
     ) -> None:
-        super().__init__(f"{violation.rule}: {violation.observed}")
+        super().__init__(f"{violation.rule}: {observed_text(violation)}")
         self.program, self.observation, self.violation = program, observation, violation
         self.framework, self.related = framework, related
 

@@ -14,12 +14,15 @@ import numpy as np
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import Apply, Instruction, Leaf, Program, Step
+from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import grouped
 from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reports.renamed import current
 from autograd_conformance.rules.catalogue import RULES
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.judge.due import Returns
+from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError
+from autograd_conformance.rules.judge.violation import Allowed, Violation
 
 FOLDER = Path(__file__).parents[1] / "frameworks" / "known"
 
@@ -30,33 +33,38 @@ class MalformedExpectations(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One known difference: a rule, the op it is about (None: the rule as such), why, and where it is discussed.
-
-    `witness` is a program that shows it: each run tries it, and an entry whose witness no longer does is stale.
-
-    `relative` limits the entry to values that are off by no more than this part of the largest, and `absolute` more,
-    `elements` to leaves of that many elements, `nan` to values that are no numbers, `zero` to ops of which that operand
-    may hold a zero: a leaf that does, or something computed, `views` to ops that make views, and, where it is about no
-    op, to programs with such ops, `raised` to errors of that kind, `message` to errors whose message has that in it,
-    `after` to programs in which that op, or such a step, stands before, `step` to steps of an optimizer with some
-    settings, as the text form writes them: anything else is a failure.
-    """
+    """One known difference. Every condition that it names has to hold: anything else is a failure."""
 
     rule: str
+    """The rule that the framework breaks, or a general one of which that is a special case."""
     op: str | None
+    """The op that it is about; none: the rule as such."""
     reason: str
+    """Why the framework differs."""
     witness: Program
+    """A program that shows it: each run tries it, and an entry whose witness no longer does is stale."""
     link: str | None = None
+    """Where it is discussed."""
     relative: float | None = None
+    """Values are off by no more than this part of the largest value that is due."""
     absolute: float = 0.0
+    """Values may be off by this much more."""
     elements: int | None = None
+    """The difference is about a leaf of that many elements."""
     nan: bool = False
+    """Values that are no numbers were seen."""
     zero: int | None = None
+    """This operand of the op may hold a zero: it is a leaf that does, or computed."""
     views: bool = False
+    """The op makes a view, or, where the failing instruction applies no op, some op of the program does."""
     raised: str | None = None
+    """The kind of the error that was raised."""
     message: str | None = None
+    """The message of the exception that was raised has that in it."""
     after: str | None = None
+    """That op, or such a step, stands before."""
     step: str | None = None
+    """The failing instruction is the step of an optimizer with these settings, as the text form writes them."""
 
 
 def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
@@ -126,9 +134,10 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
         return False
-    if entry.raised is not None and not violation.observed.startswith(f"raised: {entry.raised} ("):
+    raised = violation.observed if isinstance(violation.observed, RaisedError) else None
+    if entry.raised is not None and (raised is None or raised.kind.value != entry.raised):
         return False
-    if entry.message is not None and entry.message not in violation.observed:
+    if entry.message is not None and (raised is None or entry.message not in raised.message):
         return False
     if entry.after is not None and not _stands_before(program, violation.at, entry.after):
         return False
@@ -151,10 +160,11 @@ def _general(entry: Known, violation: Violation) -> str | None:
     """
     if entry.step and violation.rule in MOVING:
         return entry.rule if entry.rule in MOVING else None
-    unheard = entry.message and violation.observed.startswith("raised: unknown")
-    if unheard or (("returns", violation.rule) in violation.allowed and (entry.message or entry.raised)):
+    observed = violation.observed
+    unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
+    if unheard or (Allowed(Returns(), violation.rule) in violation.allowed and (entry.message or entry.raised)):
         return "errors/legal-returns"
-    return "gradients/graph" if entry.op and violation.observed.endswith("another gradient") else None
+    return "gradients/graph" if entry.op and isinstance(observed, OtherGradient) else None
 
 
 def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:

@@ -25,6 +25,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports.records import Allowed, Error, Failure, Source, Step, Wrong
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.explain import explain
+from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
@@ -41,7 +42,7 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
     path = file or _replay_file(codec.to_json(program), session.folder, violation.rule, test)
     command = replay_command(session, path)
     claims = frozenset(framework.claims)
-    remarks = explain(program, broken.observation, Reference(program), claims, violation)
+    notes = explain(program, broken.observation, Reference(program), claims, violation)
     return Failure(
         verdict=verdict,
         **_rule(violation.rule),
@@ -49,11 +50,11 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
         op=violation.op,
         program=codec.to_json(program),
         at=violation.at,
-        observed=violation.observed,
-        allowed=tuple(Allowed(text, rule) for text, rule in violation.allowed),
+        observed=observed_text(violation),
+        allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
         code="\n".join(code(program, framework.dialect)),
         loop=loop(program, framework.dialect, violation.at, names(program)) or "",
-        why=tuple(Step(line, text) for line, text in remarks),
+        why=tuple(Step(line, text) for line, text in notes),
         error=_error(violation),
         votes=votes(program, framework, violation, broken.observation, session.run),
         diagnosis=violation.diagnosis,
@@ -87,8 +88,8 @@ def _relation(
         test=test,
         program=form,
         at=violation.at,
-        observed=violation.observed,
-        allowed=tuple(Allowed(text, rule) for text, rule in violation.allowed),
+        observed=observed_text(violation),
+        allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
         code="\n".join(code(related.first, dialect)),
         other="\n".join(code(related.second, dialect)),
         why=relations.why(related, violation),

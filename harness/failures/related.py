@@ -12,6 +12,8 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, Grad, Hook, InPlace, Program, Ref
 from autograd_conformance.programs.text import names
 from autograd_conformance.reports.records import Step
+from autograd_conformance.rules.explanation.words import due_text, observed_text
+from autograd_conformance.rules.judge.observed import ValuesDiffer
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related
 
@@ -40,7 +42,7 @@ def programs(related: Related) -> tuple[Program, Program]:
 
 def why(related: Related, violation: Violation) -> tuple[Step, ...]:
     """What relates the programs, and where they part."""
-    due, _ = violation.allowed[0]
+    due = due_text(violation.allowed[0].due)
     return (Step(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {due}."),)
 
 
@@ -49,7 +51,7 @@ def alone(related: Related, framework: Framework, claims: Collection[Capability]
     said = []
     for which, program in zip(("first", "second"), programs(related)):
         found = violation_of(program, framework, claims, run)
-        broken = f"breaks {found.rule} on line {found.at + 1}: {found.observed}" if found else "breaks no rule"
+        broken = f"breaks {found.rule} on line {found.at + 1}: {observed_text(found)}" if found else "breaks no rule"
         said.append(f"the {which} program {broken}")
     return f"By itself, {'; '.join(said)}."
 
@@ -82,8 +84,9 @@ def _guarded(program: Program, dialect: Dialect) -> list[str]:
 
 def _is_gradient(related: Related, violation: Violation, program: Program, ref: Ref) -> bool:
     """Whether the gradient that a value holds is meant, where the value is named."""
-    made = not related.alike and not violation.observed.startswith("the gradient of ")
-    return not made and not isinstance(program[ref.at], Grad)
+    observed = violation.observed
+    held = bool(related.alike) or (isinstance(observed, ValuesDiffer) and observed.gradient)
+    return held and not isinstance(program[ref.at], Grad)
 
 
 def _shown(related: Related, violation: Violation, which: int) -> list[Ref]:

@@ -10,6 +10,9 @@ from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Leaf, Program, Ref
 from autograd_conformance.programs.observations import Gradient, Observation, Raised, Skipped, StepObservation, Tensor
 from autograd_conformance.programs.text import names
+from autograd_conformance.rules.explanation.words import due_text
+from autograd_conformance.rules.judge.due import Raises
+from autograd_conformance.rules.judge.observed import is_about_hook
 from autograd_conformance.rules.judge.violation import Violation
 
 UNCHANGED = (
@@ -54,10 +57,9 @@ def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
 
 
 def _last(program: Program, seen: StepObservation, violation: Violation, line: str, dialect: Dialect) -> list[str]:
-    must_raise = [text for text, _ in violation.allowed if text.startswith("raises")]
-    returns = any(text.startswith("return") for text, _ in violation.allowed)
-    if must_raise and not returns:
-        wanted = " or ".join(text.removeprefix("raises: ") for text in must_raise)
+    kinds = [allowed.due.kind.value for allowed in violation.allowed if isinstance(allowed.due, Raises)]
+    if kinds and len(kinds) == len(violation.allowed):
+        wanted = " or ".join(kinds)
         return [
             "try:",
             f"    {line}",
@@ -70,7 +72,7 @@ def _last(program: Program, seen: StepObservation, violation: Violation, line: s
         return [line, *_touched(program, violation, dialect)]
     shown = [*_before(program, violation, dialect), line]
     if dialect.saved and violation.rule.startswith("memory/"):
-        shown.append(f'print("saved tensors alive:", {dialect.saved}, "(it has to be: {violation.allowed[0][0]})")')
+        shown.append(f'print("saved tensors alive:", {dialect.saved}, "(it has to be: {_allowed(violation)})")')
     if violation.subject is not None:
         what = _what(program, seen, violation, violation.subject, dialect)
         if what is not None:
@@ -83,8 +85,13 @@ def _due(violation: Violation) -> str:
     """The line that prints what ought to be: a value, or what is allowed in words."""
     want = violation.held if violation.want is None else violation.want
     if want is None or violation.rule in UNCHANGED:
-        return f'print("allowed:      ", {violation.allowed[0][0]!r})'
+        return f'print("allowed:      ", {_allowed(violation)!r})'
     return f'print("it has to be ", {_values(want)})'
+
+
+def _allowed(violation: Violation) -> str:
+    """What ought to be, in words."""
+    return due_text(violation.allowed[0].due)
 
 
 def _before(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
@@ -112,7 +119,7 @@ def _printing(dialect: Dialect, violation: Violation) -> Dialect:
 
 def _what(program: Program, seen: StepObservation, violation: Violation, subject: Ref, dialect: Dialect) -> str | None:
     """The code of what is wrong: a value, or the gradient that one holds; what a hook was given, it prints itself."""
-    if isinstance(program[subject.at], Hook) or violation.observed.startswith("the hook"):
+    if isinstance(program[subject.at], Hook) or is_about_hook(violation.observed):
         return None
     made = subject.at == violation.at
     written = (
@@ -133,7 +140,7 @@ def _left(program: Program, seen: StepObservation, violation: Violation, line: s
     assert violation.subject is not None
     what = _what(program, seen, violation, violation.subject, dialect)
     before = "none" if violation.held is None else _values(violation.held)
-    due = f'print("before the call it was", "{before}", "and {violation.allowed[0][0]}")'
+    due = f'print("before the call it was", "{before}", "and {_allowed(violation)}")'
     shown = [] if what is None else [f'print("{what} is      ", {what})']
     return [
         *_before(program, violation, dialect),

@@ -29,8 +29,8 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import array
 from autograd_conformance.reports.records import Votes
 from autograd_conformance.rules.explanation.context import retraced
-from autograd_conformance.rules.explanation.explain import shown
 from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.prose import shown
 
 STEPS = {"float64": 1e-5, "float32": 1e-2}
 

@@ -29,14 +29,16 @@ LIFETIME = ("lifetime/", "errors/", "memory/", "functional/frees")
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What remarks are made from; lines count from 1, as in the printed code."""
+class Context:
+    """A failure with the tape as it stood before the failing line; lines count from 1, as in the printed code."""
 
     program: Program
     observation: Observation
     tape: Tape
+    """The tape before the failing line."""
     violation: Violation
     expectation: Expectation
+    """What may happen at the failing line."""
 
     @property
     def reference(self) -> Reference:
@@ -49,14 +51,14 @@ class Scene:
         return names(self.program)
 
     @cached_property
-    def walked(self) -> tuple[Node, ...]:
-        """The nodes that the failing call goes through, surely or perhaps."""
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes that the failing call goes through, or may go through."""
         return (*self.expectation.traversal.nodes, *self.expectation.traversal.maybe_nodes)
 
     @cached_property
-    def lines_walked(self) -> frozenset[int]:
-        """The instructions that recorded them."""
-        return frozenset(node.at for node in self.walked)
+    def lines_traversed(self) -> frozenset[int]:
+        """The instructions that recorded the nodes that the failing call goes through."""
+        return frozenset(node.at for node in self.nodes)
 
     @property
     def is_call(self) -> bool:
@@ -87,8 +89,8 @@ class Scene:
         return joined(self.name(r) for r in dict.fromkeys(refs))
 
     @cached_property
-    def written(self) -> dict[Ref, list[int]]:
-        """The instructions before the failing one that wrote to memory, by its owner."""
+    def writes(self) -> dict[Ref, list[int]]:
+        """For each storage, the instructions before the failing one that wrote to it."""
         found: dict[Ref, list[int]] = {}
         for at in range(self.violation.at):
             step = self.program[at]
@@ -106,15 +108,15 @@ class Scene:
 
     def needs(self, node: Node) -> list[Ref]:
         """The operands that a node's derivative depends on."""
-        record = node.entry
-        refs = operands(self.program[record.at]) if record.at < len(self.program) else ()
-        if record.op == MOVE or node.derivative or len(refs) != len(record.args):
+        entry = node.entry
+        refs = operands(self.program[entry.at]) if entry.at < len(self.program) else ()
+        if entry.op == MOVE or node.derivative or len(refs) != len(entry.args):
             return []
-        shapes = tuple([np.shape(x) for x in record.operands])
-        return [refs[k] for k in sorted(needs(record.op, record.attrs, shapes, record.needs_input_grad))]
+        shapes = tuple([np.shape(x) for x in entry.operands])
+        return [refs[k] for k in sorted(needs(entry.op, entry.attrs, shapes, entry.needs_input_grad))]
 
     def path(self, ref: Ref) -> list[int]:
-        """The instructions on the failing call's way to a value, or all that it walks where none leads there."""
+        """The instructions on the failing call's way to a value, or all that it goes through where none leads there."""
         ends, found = {self.reference.edge(ref)}, []
         for node in sorted(self.expectation.traversal.nodes, key=lambda node: node.at):
             if ends.intersection(
@@ -126,10 +128,10 @@ class Scene:
                 found.append(node.at)
         return found or [node.at for node in self.expectation.traversal.nodes]
 
-    def keepers(self, owner: Ref, before: int) -> list[Node]:
-        """The walked nodes, recorded before an instruction, that may have kept what some memory held."""
-        found = [node for node in self.walked if node.at < before and node.saves is not Certainty.NEVER]
-        return sorted((node for node in found if owner in set(self.tape.kept(node))), key=lambda node: node.at)
+    def keepers(self, storage: Ref, before: int) -> list[Node]:
+        """The nodes on the way, recorded before an instruction, that may have saved what a storage held."""
+        found = [node for node in self.nodes if node.at < before and node.saves is not Certainty.NEVER]
+        return sorted((node for node in found if storage in set(self.tape.kept(node))), key=lambda node: node.at)
 
 
 def retraced(
@@ -152,9 +154,6 @@ def retraced(
         if not isinstance(seen.outcome, Skipped):
             tape.advance(at, step, expectation, seen, modes)
     return tape, expectation
-
-
-# -- words
 
 
 def op_name(node: Node) -> str:

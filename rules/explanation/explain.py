@@ -1,8 +1,8 @@
-"""Why each step forces the expected outcome: a violation's story as data, one remark per line of the program.
+"""Why each step forces the expected outcome: a violation's story as data, a note on each line that matters.
 
-The tape model is walked once more, with every instruction up to the failing one taken to have done what was observed,
-and the steps that matter for the verdict say their part: what earlier lines have to do with it stands in
-`rules.explanation.earlier_lines`, why the failing line has to do what it did not in `rules.explanation.failing_call`.
+The tape model is built once more, with every instruction up to the failing one taken to have done what was observed.
+Notes on earlier lines come from `rules.explanation.earlier_lines`; why the failing line had to do what it did not
+comes from `rules.explanation.failing_call`, and of instructions that are no calls from `failing_action`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.language import BackwardCall, Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.explanation.context import Scene
-from autograd_conformance.rules.explanation.context import retraced as retraced
-from autograd_conformance.rules.explanation.earlier_lines import remark
-from autograd_conformance.rules.explanation.failing_call import reason
+from autograd_conformance.rules.explanation.context import Context, retraced
+from autograd_conformance.rules.explanation.earlier_lines import note
+from autograd_conformance.rules.explanation.failing_action import action_note
+from autograd_conformance.rules.explanation.failing_call import call_note, saved_tensor_note
 from autograd_conformance.rules.judge.violation import Violation
-from autograd_conformance.rules.prose import shown as shown
 
-Remarks = list[tuple[int, str]]
+Notes = list[tuple[int, str]]
+"""Sentences, each with the number of its line, which counts from 1."""
 
 
 def explain(
@@ -29,9 +29,17 @@ def explain(
     reference: Reference,
     claims: Collection[Capability],
     violation: Violation,
-) -> Remarks:
-    """The remarks that lead to a violation, in the order of the program's lines, which count from 1."""
+) -> Notes:
+    """The notes that lead to a violation, in the order of the program's lines."""
     tape, expectation = retraced(program, observation, reference, claims, violation.at)
-    scene = Scene(program, observation, tape, violation, expectation)
-    before = [(at + 1, remark(scene, at)) for at in range(violation.at)]
-    return [*((line, text) for line, text in before if text), (violation.at + 1, reason(scene))]
+    context = Context(program, observation, tape, violation, expectation)
+    before = [(at + 1, note(context, at)) for at in range(violation.at)]
+    return [*((line, text) for line, text in before if text), (violation.at + 1, failing_note(context))]
+
+
+def failing_note(context: Context) -> str:
+    """The note on the failing line itself."""
+    step = context.program[context.violation.at]
+    if context.violation.rule.startswith("memory/"):
+        return saved_tensor_note(context)
+    return call_note(context, step) if isinstance(step, BackwardCall) else action_note(context)

@@ -2,120 +2,159 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
 from autograd_conformance.programs.observations import HookCall, StepObservation
-from autograd_conformance.reference.bounds import close, gradient_bound
-from autograd_conformance.rules.judge.gradients import HUGE, Holdings
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.reference.bounds import gradient_bound
+from autograd_conformance.rules.judge.contributions import is_right
+from autograd_conformance.rules.judge.due import Due, RegistrationOrder, RightGradient
+from autograd_conformance.rules.judge.observed import (
+    HookCalled,
+    HookCalledTimes,
+    HookNotCalled,
+    HookOrder,
+    Observed,
+    OtherGradient,
+    Place,
+)
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.judge.violation import Allowed, Violation
 from autograd_conformance.rules.tape.graph import Expectation
 
 
-class Watching(Holdings):
-    """The checks of hooks."""
-
-    def _hooks(self, at: int, call: BackwardCall, expectation: Expectation, seen: StepObservation) -> Violation | None:
-        """What the hooks saw of a call that returned."""
-        reference, traversal = self.reference, expectation.traversal
-        if not reference.hooks and not reference.accumulated_hooks and not seen.fired:
-            return None
-        due = dict(reference.hook_calls(call))
-        surely = {handle for handle, _ in self.tape.hooks_on(traversal.must_fire - reference.rebased)}
-        maybe = {handle for handle, _ in self.tape.hooks_on(traversal.may_fire | traversal.must_fire)}
-        after: set[Ref] = set()
-        if isinstance(call, Backward):
-            reached = traversal.must_reach | traversal.may_fire
-            maybe |= {handle for edge in reached for handle, _ in reference.accumulated_hooks.get(edge, ())}
-            after = {
-                handle
-                for leaf in traversal.leaves
-                for handle, _ in reference.accumulated_hooks.get(reference.edge(leaf), ())
-            }
-        counts: dict[Ref, int] = {}
-        for fired in seen.fired:
-            counts[fired.hook] = counts.get(fired.hook, 0) + 1
-        for handle in counts:
-            if handle not in surely | maybe | after:
-                rule = "hooks/removed" if self._is_removed(handle) else "hooks/called"
-                return self._hook(rule, at, handle, "the hook was called", "the hook is not called", call)
-            if counts[handle] > 1:
-                times = f"the hook was called {counts[handle]} times"
-                return self._hook("hooks/called", at, handle, times, "the hook is called once", call)
-        for handle in sorted(surely):
-            if handle not in counts and due.get(handle) is not None and self._matters(call, handle, due[handle]):
-                return self._hook("hooks/called", at, handle, "the hook was not called", "the hook is called", call)
-        contributed = self.reference.pullback(call)
-        for handle in sorted(after):
-            value = contributed.get(reference.edge(self.program[handle.at].target))  # type: ignore[union-attr]
-            if handle not in counts and value is not None and self._matters(call, handle, value):
-                text = "the hook was not called"
-                return self._hook("hooks/accumulated", at, handle, text, "the hook is called", call)
-        return self._what_they_saw(at, call, seen, due, surely, after) or self._order(at, call, seen, surely)
-
-    def _matters(self, call: BackwardCall, handle: Ref, value: np.ndarray) -> bool:
-        """A gradient that is zero throughout may stay undefined."""
-        return bool(value.any()) and bool(np.abs(value).max() > 1e-12)
-
-    def _is_removed(self, handle: Ref) -> bool:
-        on = (*self.reference.hooks.values(), *self.reference.accumulated_hooks.values())
-        return all(handle != other for entries in on for other, _ in entries)
-
-    def _what_they_saw(
-        self,
-        at: int,
-        call: BackwardCall,
-        seen: StepObservation,
-        due: dict[Ref, np.ndarray],
-        surely: set[Ref],
-        after: set[Ref],
-    ) -> Violation | None:
-        for fired in seen.fired:
-            step = self.program[fired.hook.at]
-            assert isinstance(step, Hook)
-            want = due.get(fired.hook)
-            if fired.hook in after:
-                gradient = seen.gradients.get(step.target)
-                if not _same(fired.value, None if gradient is None else gradient.value):
-                    text = "the hook saw another gradient"
-                    return self._hook("hooks/accumulated", at, fired.hook, text, "what the leaf holds", call)
-            elif fired.hook in surely and want is not None and not self._agrees(call, fired, step, want):
-                if not self.applies("hooks/called"):
-                    continue
-                return Violation(
-                    "hooks/called", at, "the hook was called with another gradient",
-                    (("the hook is called with the value's whole gradient", "hooks/called"),), step.target,
-                    got=fired.value, want=want,
-                )  # fmt: skip
+def check(
+    judging: Judging, at: int, call: BackwardCall, expectation: Expectation, seen: StepObservation
+) -> Violation | None:
+    """The first hook that a call that returned did not call as it should have."""
+    reference, traversal = judging.reference, expectation.traversal
+    if not reference.hooks and not reference.after and not seen.fired:
         return None
-
-    def _agrees(self, call: BackwardCall, fired: HookCall, step: Hook, want: np.ndarray) -> bool:
-        if fired.value is None:
-            return not self._matters(call, fired.hook, want)
-        if fired.value.shape != want.shape:
-            return False
-        if close(fired.value, want, self.dtype) or not np.abs(want).max() < HUGE:
-            return True
-        bound = gradient_bound(self.reference, call, self.reference.edge(step.target), self.dtype, fired.hook)
-        return bool((np.abs(fired.value - want) <= bound).all())
-
-    def _order(self, at: int, call: BackwardCall, seen: StepObservation, surely: set[Ref]) -> Violation | None:
-        """Hooks of one value are called in the order in which they were registered."""
-        place = {fired.hook: n for n, fired in enumerate(seen.fired)}
-        for entries in self.reference.hooks.values():
-            order = [place[handle] for handle, _ in entries if handle in place and handle in surely]
-            if order != sorted(order):
-                handle = entries[0][0]
-                text = "the hooks of one value were called in another order"
-                return self._hook("hooks/order", at, handle, text, "in the order of their registration", call)
-        return None
-
-    def _hook(self, rule: str, at: int, handle: Ref, seen: str, due: str, call: BackwardCall) -> Violation | None:
-        step = self.program[handle.at]
-        assert isinstance(step, Hook)
-        return self._differs(rule, at, step.target, seen, due, call)
+    due = dict(reference.firings(call))
+    must = {handle for handle, _ in judging.tape.hooks_on(traversal.must_fire - reference.rebased)}
+    may = {handle for handle, _ in judging.tape.hooks_on(traversal.may_fire | traversal.must_fire)}
+    after: set[Ref] = set()
+    """Hooks that are called when the gradient has been added."""
+    if isinstance(call, Backward):
+        reached = traversal.must_reach | traversal.may_fire
+        may |= {handle for edge in reached for handle, _ in reference.after.get(edge, ())}
+        after = {handle for leaf in traversal.leaves for handle, _ in reference.after.get(reference.edge(leaf), ())}
+    return (
+        _calls(judging, at, call, seen, must | may | after)
+        or _omissions(judging, at, call, seen, due, must, after)
+        or _arguments(judging, at, call, seen, due, must, after)
+        or _order(judging, at, call, seen, must)
+    )
 
 
-def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+def _calls(
+    judging: Judging, at: int, call: BackwardCall, seen: StepObservation, may_be_called: set[Ref]
+) -> Violation | None:
+    """A hook that was called although it must not be, or more than once."""
+    for handle, times in Counter(fired.hook for fired in seen.fired).items():
+        if handle not in may_be_called:
+            rule = "hooks/removed" if _is_removed(judging, handle) else "hooks/called"
+            return _hook(judging, rule, at, handle, HookCalled(), HookNotCalled(), call)
+        if times > 1:
+            return _hook(judging, "hooks/called", at, handle, HookCalledTimes(times), HookCalledTimes(1), call)
+    return None
+
+
+def _omissions(
+    judging: Judging,
+    at: int,
+    call: BackwardCall,
+    seen: StepObservation,
+    due: dict[Ref, np.ndarray],
+    must: set[Ref],
+    after: set[Ref],
+) -> Violation | None:
+    """A hook that was not called although it must be."""
+    called = {fired.hook for fired in seen.fired}
+    for handle in sorted(must):
+        if handle not in called and due.get(handle) is not None and _matters(due[handle]):
+            return _hook(judging, "hooks/called", at, handle, HookNotCalled(), HookCalled(), call)
+    contributed = judging.reference.pullback(call)
+    for handle in sorted(after):
+        value = contributed.get(judging.reference.edge(_hook_of(judging, handle).target))
+        if handle not in called and value is not None and _matters(value):
+            return _hook(judging, "hooks/accumulated", at, handle, HookNotCalled(), HookCalled(), call)
+    return None
+
+
+def _arguments(
+    judging: Judging,
+    at: int,
+    call: BackwardCall,
+    seen: StepObservation,
+    due: dict[Ref, np.ndarray],
+    must: set[Ref],
+    after: set[Ref],
+) -> Violation | None:
+    """A hook that was called with another gradient than it should be."""
+    for fired in seen.fired:
+        target, want = _hook_of(judging, fired.hook).target, due.get(fired.hook)
+        if fired.hook in after:
+            gradient = seen.gradients.get(target)
+            if not _is_same(fired.value, None if gradient is None else gradient.value):
+                place = Place.ACCUMULATED_HOOK
+                wrong, right = OtherGradient(place), RightGradient(place)
+                return _hook(judging, "hooks/accumulated", at, fired.hook, wrong, right, call)
+        elif fired.hook in must and want is not None and not _agrees(judging, call, fired, target, want):
+            rule, place = "hooks/called", Place.HOOK
+            if judging.applies(rule):
+                allowed = (Allowed(RightGradient(place), rule),)
+                return Violation(rule, at, OtherGradient(place), allowed, target, got=fired.value, want=want)
+    return None
+
+
+def _agrees(judging: Judging, call: BackwardCall, fired: HookCall, target: Ref, want: np.ndarray) -> bool:
+    """Whether a hook was called with the right gradient."""
+    if fired.value is None:
+        return not _matters(want)
+    if fired.value.shape != want.shape:
+        return False
+    if is_right(judging, fired.value, want):
+        return True
+    bound = gradient_bound(judging.reference, call, judging.reference.edge(target), judging.dtype, fired.hook)
+    return bool((np.abs(fired.value - want) <= bound).all())
+
+
+def _order(judging: Judging, at: int, call: BackwardCall, seen: StepObservation, must: set[Ref]) -> Violation | None:
+    """Hooks of one value that were not called in the order in which they were registered."""
+    place = {fired.hook: n for n, fired in enumerate(seen.fired)}
+    for entries in judging.reference.hooks.values():
+        order = [place[handle] for handle, _ in entries if handle in place and handle in must]
+        if order != sorted(order):
+            return _hook(judging, "hooks/order", at, entries[0][0], HookOrder(), RegistrationOrder(), call)
+    return None
+
+
+def _matters(value: np.ndarray) -> bool:
+    """Whether a hook has to be called: a gradient that is zero throughout may stay undefined."""
+    return bool(value.any()) and bool(np.abs(value).max() > 1e-12)
+
+
+def _is_removed(judging: Judging, handle: Ref) -> bool:
+    on = (*judging.reference.hooks.values(), *judging.reference.after.values())
+    return all(handle != other for entries in on for other, _ in entries)
+
+
+def _is_same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     if one is None or other is None:
         return one is other  # a gradient of zeros may stay undefined
     return np.array_equal(one, other, equal_nan=True)
+
+
+def _hook_of(judging: Judging, handle: Ref) -> Hook:
+    step = judging.program[handle.at]
+    assert isinstance(step, Hook)
+    return step
+
+
+def _hook(
+    judging: Judging, rule: str, at: int, handle: Ref, observed: Observed, due: Due, call: BackwardCall
+) -> Violation | None:
+    """The violation of a rule about a hook, told of the value that it is registered on."""
+    return judging.differs(rule, at, _hook_of(judging, handle).target, observed, due, call)

@@ -1,13 +1,14 @@
 """The judge: compares what was observed with what the rules allow, and stops at the first difference.
 
-It walks program, observation, tape model and reference together. Its answer is data: which rule, at which
-instruction, what was allowed and what was seen; `rules.explanation.explain` and the reports turn it into prose. It
-also counts the rules that the program really put to the test, so that a rule nobody exercised is never called passed.
+It takes program, observation, tape model and reference together, an instruction at a time. Its answer is data: which
+rule, at which instruction, what was allowed and what was seen; `rules.explanation` and the reports turn it into prose.
+It also counts the rules that the program really put to the test: a rule that nobody exercised is never called passed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import assert_never
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
@@ -16,6 +17,7 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Backward,
     Clip,
+    Delete,
     Detach,
     DetachInPlace,
     Grad,
@@ -36,133 +38,177 @@ from autograd_conformance.programs.observations import Observation, Raised, Retu
 from autograd_conformance.reference.observed import adopt, enter, in_domain, leave_out
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
-from autograd_conformance.rules.judge.hooks import Watching
-from autograd_conformance.rules.judge.optimizers import Stepping
-from autograd_conformance.rules.judge.saved_tensors import Keeping
-from autograd_conformance.rules.judge.unchanged import Staying
-from autograd_conformance.rules.judge.values import Making
-from autograd_conformance.rules.judge.violation import Judgement, Violation, op_of
+from autograd_conformance.rules.judge import functional, gradients, hooks, optimizers, unchanged, values
+from autograd_conformance.rules.judge.due import Raises, Returns
+from autograd_conformance.rules.judge.observed import RaisedError, ReturnedUnexpectedly
+from autograd_conformance.rules.judge.saved_tensors import SavedTensorChecks
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.judge.violation import Allowed, Judgement, Violation, op_of
 from autograd_conformance.rules.tape.graph import Expectation
 
 
 def judge(
     program: Program, observation: Observation, reference: Reference, claims: Collection[Capability]
 ) -> Judgement:
-    """Judge one observation of one program for a framework that claims `claims`."""
-    return _Judge(program, reference, frozenset(claims)).run(observation)
-
-
-class _Judge(Making, Stepping, Watching, Staying):
-    def run(self, observation: Observation) -> Judgement:
-        violation, keeping = None, Keeping(self.tape, self.claims, self.exercised)
-        for at, (step, seen) in enumerate(zip(self.program, observation, strict=False)):
-            if isinstance(seen.outcome, Skipped) and not self.stateful:
+    """Judge an observation of a program for a framework that claims `claims`; `reference` has computed the program."""
+    judging = Judging.of(program, reference, claims)
+    violation, saved_tensors = None, SavedTensorChecks()
+    for at, (step, seen) in enumerate(zip(program, observation, strict=False)):
+        if isinstance(seen.outcome, Skipped):  # it needed a value that an earlier error kept from being made
+            if not judging.stateful:
                 break
-            if isinstance(seen.outcome, Skipped):
-                self.reference.skip(step)  # it needed a value that an earlier error kept from being made
-                continue
-            modes = self.program.mode(at)
-            if self.stateful and self.loses_track(step):
-                break
-            expectation = self.tape.expect(at, step, modes)
-            unclear = expectation.unspecified and isinstance(seen.outcome, Returned)
-            left_open = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
-            for rule in dict.fromkeys((*(() if unclear else expectation.exercises), *left_open)):
-                self.exercised[rule] = self.exercised.get(rule, 0) + 1
-            if unclear:
-                self.lost = True
-                break
-            violation = self._instruction(at, step, expectation, seen) or keeping.check(at, step, expectation, seen)
-            if violation:
-                break
-            self.tape.advance(at, step, expectation, seen, modes)
-        return Judgement(violation, self.exercised, self.lost)
+            judging.reference.skip(step)
+            continue
+        if judging.stateful and _is_unspecified(judging, step):
+            break
+        expectation = judging.tape.expect(at, step, program.mode(at))
+        open_ = expectation.unspecified and isinstance(seen.outcome, Returned)
+        informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
+        judging.exercise(dict.fromkeys((*(() if open_ else expectation.exercises), *informative)))
+        if open_:  # the rules do not say what its return means
+            judging.unspecified = True
+            break
+        violation = _check(judging, at, step, expectation, seen)
+        violation = violation or saved_tensors.check(judging, at, step, expectation, seen)
+        if violation:
+            break
+        judging.tape.advance(at, step, expectation, seen, program.mode(at))
+    return Judgement(violation, judging.exercised, judging.unspecified)
 
-    def loses_track(self, step: Instruction) -> bool:
-        """Whether an instruction uses something of which the rules leave open what it is."""
-        self.lost = self.lost or self.reference.unspecified or self.reference.storages.uses_unspecified(step)
-        return self.lost
 
-    # -- outcomes ------------------------------------------------------------------------------------------------------
+def _is_unspecified(judging: Judging, step: Instruction) -> bool:
+    """Whether an instruction uses a value or a gradient of which the rules leave open what it is."""
+    reference = judging.reference
+    judging.unspecified = judging.unspecified or reference.unspecified or reference.storages.uses_unspecified(step)
+    return judging.unspecified
 
-    def _instruction(
-        self, at: int, step: Instruction, expectation: Expectation, seen: StepObservation
-    ) -> Violation | None:
-        match seen.outcome:
-            case Raised() as raised:
-                if raised.kind not in expectation.raises and self.stateful and not in_domain(self.reference, step):
-                    self.lost = True  # nobody says what an op does there
-                    return None
-                if raised.kind not in expectation.raises:
-                    return self._wrong_error(at, step, expectation, raised)
-                violation = self._after_error(at, step, expectation, raised, seen)
-                if self.stateful:
-                    leave_out(self.reference, at, step, seen)
-                return violation
-            case Returned():
-                if expectation.returns is None:
-                    binding = [rule for rule in expectation.raises.values() if self.applies(rule)]
-                    if binding:
-                        return Violation(binding[0], at, "returned", self.allowed(expectation), op=op_of(step))
-                    self.lost = True  # what it should have refused, it does not claim to
-                    return None
-                return self._returned(at, step, expectation, seen)
-            case _:
-                return None
 
-    def allowed(self, expectation: Expectation) -> tuple[tuple[str, str], ...]:
-        """The allowed outcomes in words, each with its rule."""
-        returns = [("returns", expectation.returns)] if expectation.returns else []
-        return tuple(returns + [(f"raises: {kind.value}", rule) for kind, rule in expectation.raises.items()])
+# -- outcomes ---------------------------------------------------------------------------------------------------------
 
-    def _wrong_error(self, at: int, step: Instruction, expectation: Expectation, raised: Raised) -> Violation | None:
-        rule = expectation.returns or next(iter(expectation.raises.values()))
-        if not self.applies(rule):
-            self.lost = True
+
+def _check(
+    judging: Judging, at: int, step: Instruction, expectation: Expectation, seen: StepObservation
+) -> Violation | None:
+    """Whether the outcome of an instruction is allowed, and what it brought about."""
+    match seen.outcome:
+        case Returned(results):
+            if expectation.returns is None:
+                return _unexpected_return(judging, at, step, expectation)
+            return _check_return(judging, at, step, results, expectation, seen)
+        case Raised() as raised:
+            if raised.kind not in expectation.raises:
+                return _unexpected_error(judging, at, step, expectation, raised)
+            violation = _check_error(judging, at, step, expectation, raised, seen)
+            if judging.stateful:
+                leave_out(judging.reference, at, step, seen)
+            return violation
+        case Skipped():
             return None
-        message = raised.message.splitlines()[0] if raised.message else ""
-        observed = f"raised: {raised.kind.value} ({raised.type}: {message[:160]})"
-        return Violation(rule, at, observed, self.allowed(expectation), op=op_of(step))
+        case _:
+            assert_never(seen.outcome)
 
-    def _returned(
-        self, at: int, step: Instruction, expectation: Expectation, seen: StepObservation
-    ) -> Violation | None:
-        violation = None
-        if isinstance(step, (Backward, Grad)):
-            violation = self._hooks(at, step, expectation, seen)
-        if isinstance(step, Backward) and not violation:
-            violation = self._gradients(at, step, expectation, seen)
-        if self.stateful and not violation:
-            self.before = dict(self.reference.values) if isinstance(step, WRITING) else {}
-            enter(self.reference, at, step, self.program.mode(at), seen)
-            if self.reference.unspecified:
-                return None  # what this made is not known
-        if not violation:
-            violation = self._values(at, step, expectation, seen)
-        if self.stateful and not violation:
-            adopt(self.reference, at, step, seen)
+
+def _unexpected_return(judging: Judging, at: int, step: Instruction, expectation: Expectation) -> Violation | None:
+    """An instruction returned that must not."""
+    for rule in expectation.raises.values():
+        if judging.applies(rule):
+            return Violation(rule, at, ReturnedUnexpectedly(), _allowed(expectation), op=op_of(step))
+    judging.unspecified = True  # what it should have refused, it does not claim to
+    return None
+
+
+def _unexpected_error(
+    judging: Judging, at: int, step: Instruction, expectation: Expectation, raised: Raised
+) -> Violation | None:
+    """An instruction raised an error that it may not raise."""
+    rule = expectation.returns or next(iter(expectation.raises.values()))
+    outside = judging.stateful and not in_domain(judging.reference, step)  # nobody says what an op does there
+    if outside or not judging.applies(rule):
+        judging.unspecified = True
+        return None
+    return Violation(rule, at, RaisedError.of(raised), _allowed(expectation), op=op_of(step))
+
+
+def _allowed(expectation: Expectation) -> tuple[Allowed, ...]:
+    """The outcomes that are allowed, each with its rule."""
+    returns = (Allowed(Returns(), expectation.returns),) if expectation.returns else ()
+    return (*returns, *(Allowed(Raises(kind), rule) for kind, rule in expectation.raises.items()))
+
+
+def _check_error(
+    judging: Judging, at: int, step: Instruction, expectation: Expectation, raised: Raised, seen: StepObservation
+) -> Violation | None:
+    """What an instruction that raised, as it may, left behind."""
+    if isinstance(step, InPlace):
+        return unchanged.check_refused_write(judging, at, step, seen)
+    if isinstance(step, (Backward, Grad)):
+        return unchanged.check_failed_call(judging, at, step, expectation, raised, seen)
+    return None
+
+
+# -- what an instruction brought about --------------------------------------------------------------------------------
+
+
+def _check_return(
+    judging: Judging,
+    at: int,
+    step: Instruction,
+    results: values.Values,
+    expectation: Expectation,
+    seen: StepObservation,
+) -> Violation | None:
+    """What an instruction that returned, as it may, did: calls before the reference takes over what was seen, the rest
+    after it.
+    """
+    violation = None
+    if isinstance(step, (Backward, Grad)):
+        violation = hooks.check(judging, at, step, expectation, seen)
+    if isinstance(step, Backward) and not violation:
+        violation = gradients.check(judging, at, step, expectation, seen)
+    if violation:
         return violation
+    if judging.stateful:
+        judging.before = dict(judging.reference.values) if isinstance(step, WRITING) else {}
+        enter(judging.reference, at, step, judging.program.mode(at), seen)
+        if judging.reference.unspecified:
+            return None  # what this made is not known
+    violation = _check_results(judging, at, step, results, expectation, seen)
+    if judging.stateful and not violation:
+        adopt(judging.reference, at, step, seen)
+    return violation
 
-    def _values(self, at: int, step: Instruction, expectation: Expectation, seen: StepObservation) -> Violation | None:
-        assert isinstance(seen.outcome, Returned)
-        match step:
-            case Apply() | Leaf() | Detach() | ReadGrad():
-                return self._made(at, step, seen.outcome.values)
-            case Grad():
-                return self._functional(at, step, expectation, seen)
-            case AssignGrad():
-                return self._assigned(at, step, seen)
-            case Step():
-                return self._stepped(at, step, seen.outcome.values, seen) or self._others(at, step, seen)
-            case Clip():
-                return self._clipped(at, step, seen)
-            case InPlace():
-                return self._written(at, step, seen)
-            case ZeroGrad():
-                return self._cleared(at, step, seen)
-            case DetachInPlace():
-                return self._kept_all(at, step, seen) or self._cut_off(at, step, seen)
-            case SetRequiresGrad() | RetainGrad() | Hook() | RemoveHook() | Optimizer():
-                return self._kept_all(at, step, seen)
-            case _:
-                return None
+
+def _check_results(
+    judging: Judging,
+    at: int,
+    step: Instruction,
+    results: values.Values,
+    expectation: Expectation,
+    seen: StepObservation,
+) -> Violation | None:
+    """The values and gradients that there are after an instruction."""
+    match step:
+        case Apply() | Leaf() | Detach() | ReadGrad():
+            return values.check_made(judging, at, step, results)
+        case Grad():
+            return functional.check(judging, at, step, results, expectation, seen)
+        case AssignGrad():
+            return unchanged.check_assigned(judging, at, step, seen)
+        case Step():
+            violation = optimizers.check_step(judging, at, step, results, seen)
+            return violation or values.check_elsewhere(judging, at, step, seen)
+        case Clip():
+            return optimizers.check_clip(judging, at, step, seen)
+        case InPlace():
+            return values.check_written(judging, at, step, seen)
+        case ZeroGrad():
+            return unchanged.check_cleared(judging, at, step, seen)
+        case DetachInPlace():
+            violation = unchanged.check_gradients(judging, at, step, seen)
+            return violation or values.check_detached(judging, at, step, seen)
+        case SetRequiresGrad() | RetainGrad() | Hook() | RemoveHook() | Optimizer():
+            return unchanged.check_gradients(judging, at, step, seen)
+        case Backward() | Delete():
+            return None  # calls are checked before; what is deleted cannot be looked at
+        case _:
+            assert_never(step)

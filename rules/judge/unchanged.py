@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from autograd_conformance.programs.language import (
     AssignGrad,
-    Backward,
+    BackwardCall,
     DetachInPlace,
-    Grad,
     InPlace,
     Instruction,
     RetainGrad,
@@ -17,105 +16,124 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Gradient, Raised, StepObservation
 from autograd_conformance.programs.operands import made_for
 from autograd_conformance.reference.bounds import close
-from autograd_conformance.rules.judge.gradients import Holdings, unchanged
-from autograd_conformance.rules.judge.violation import Violation
-from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY
+from autograd_conformance.rules.judge.contributions import is_anothers, is_complete, is_unchanged, value_of
+from autograd_conformance.rules.judge.due import (
+    AssignedGradient,
+    Due,
+    Kept,
+    OldGradient,
+    Unchanged,
+    ZeroGradient,
+)
+from autograd_conformance.rules.judge.observed import (
+    Changed,
+    GradientChanged,
+    HeldGradient,
+    NoGradient,
+    OtherGradient,
+    Place,
+    ValueChanged,
+)
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.judge.violation import Allowed, Violation
 from autograd_conformance.rules.tape.graph import Expectation
-from autograd_conformance.rules.tape.unspecified import is_unspecified
+from autograd_conformance.rules.tape.model import ON_THE_WAY
+
+KEEPS: dict[type, str] = {
+    SetRequiresGrad: "modes/frozen-leaf",
+    DetachInPlace: "detach/in-place",
+    RetainGrad: "hooks/retained",
+}
+"""The rule by which an instruction leaves gradients alone; all others do by `hooks/called`."""
 
 
-class Staying(Holdings):
-    """The checks of what no call brought about."""
+def check_gradients(judging: Judging, at: int, step: Instruction, seen: StepObservation) -> Violation | None:
+    """Whether an instruction that has nothing to do with gradients left them alone."""
+    for leaf, got in seen.gradients.items():
+        if not is_unchanged(judging.tape.grads.get(leaf), got):
+            rule = KEEPS.get(type(step), "hooks/called")
+            return judging.differs(rule, at, leaf, GradientChanged(), Unchanged(Kept.GRADIENTS), step)
+    return None
 
-    def _assigned(self, at: int, step: AssignGrad, seen: StepObservation) -> Violation | None:
-        rule = "accumulation/assigned"
-        for leaf, got in seen.gradients.items():
-            held = self.tape.grads.get(leaf)
-            if leaf != step.leaf:
-                fine = unchanged(held, got)
-            elif step.value is None:
-                fine = got is None
-            else:
-                want = self.reference.values[step.value]
-                fine = got is not None and close(got.value, want, self.dtype)
-            if not fine:
-                shown = "none" if got is None else f"{got.value.tolist()}"
-                return self._differs(
-                    rule, at, leaf, f"the leaf holds {shown}", "the leaf holds what was assigned", step
-                )
-        return None
 
-    def _cleared(self, at: int, step: ZeroGrad, seen: StepObservation) -> Violation | None:
-        rule = "accumulation/zero-to-none" if step.set_to_none else "accumulation/zero-to-zeros"
-        rule = "optimizers/clears" if made_for(step, self.program.instructions[:at]) else rule
-        for leaf, got in seen.gradients.items():
-            held = self.tape.grads.get(leaf)
-            if leaf not in step.leaves:
-                fine, due = unchanged(held, got) or self._same_object(held, step), "other leaves keep their gradients"
-            elif step.set_to_none or held is None:
-                fine, due = got is None, "the leaf holds no gradient"
-            else:
-                fine = got is not None and not got.value.any() and got.value.shape == held.value.shape
-                due = "the leaf holds zeros"
-            if not fine:
-                shown = "none" if got is None else f"{got.value.tolist()}"
-                return self._differs(rule, at, leaf, f"the leaf holds {shown}", due, step)
-        return None
+def check_assigned(judging: Judging, at: int, step: AssignGrad, seen: StepObservation) -> Violation | None:
+    """Whether a leaf holds the gradient that was assigned to it, and every other leaf the one that it held."""
+    for leaf, got in seen.gradients.items():
+        if leaf != step.leaf:
+            fine = is_unchanged(judging.tape.grads.get(leaf), got)
+        elif step.value is None:
+            fine = got is None
+        else:
+            want = judging.reference.values[step.value]
+            fine = got is not None and close(got.value, want, judging.dtype)
+        if not fine:
+            observed = HeldGradient(value_of(got))
+            return judging.differs("accumulation/assigned", at, leaf, observed, AssignedGradient(), step)
+    return None
 
-    def _same_object(self, held: Gradient | None, step: ZeroGrad) -> bool:
-        """Whether a gradient was assigned to several leaves, one of which is cleared."""
-        cleared = [self.tape.grads.get(leaf) for leaf in step.leaves]
-        return held is not None and any(c is not None and c.memory == held.memory is not None for c in cleared)
 
-    def _kept_all(self, at: int, step: Instruction, seen: StepObservation) -> Violation | None:
-        """Whether an instruction that has nothing to do with gradients left them alone."""
-        rule: dict[type, str] = {
-            SetRequiresGrad: "modes/frozen-leaf",
-            DetachInPlace: "detach/in-place",
-            RetainGrad: "hooks/retained",
-        }
-        for leaf, got in seen.gradients.items():
-            if not unchanged(self.tape.grads.get(leaf), got):
-                slug = rule.get(type(step), "hooks/called")
-                return self._differs(slug, at, leaf, "the leaf's gradient changed", "gradients stay as they were", step)
-        return None
+def check_cleared(judging: Judging, at: int, step: ZeroGrad, seen: StepObservation) -> Violation | None:
+    """Whether clearing left no gradient, or zeros, and every other leaf as it was."""
+    rule = "accumulation/zero-to-none" if step.set_to_none else "accumulation/zero-to-zeros"
+    rule = "optimizers/clears" if made_for(step, judging.program.instructions[:at]) else rule
+    due: Due
+    for leaf, got in seen.gradients.items():
+        old = judging.tape.grads.get(leaf)
+        if leaf not in step.leaves:
+            fine = is_unchanged(old, got) or _is_cleared_too(judging, old, step)
+            due = Unchanged(Kept.OTHER_GRADIENTS)
+        elif step.set_to_none or old is None:
+            fine, due = got is None, NoGradient()
+        else:
+            fine = got is not None and not got.value.any() and got.value.shape == old.value.shape
+            due = ZeroGradient()
+        if not fine:
+            return judging.differs(rule, at, leaf, HeldGradient(value_of(got)), due, step)
+    return None
 
-    def _after_error(
-        self, at: int, step: Instruction, expectation: Expectation, raised: Raised, seen: StepObservation
-    ) -> Violation | None:
-        """What an instruction that raised may leave behind."""
-        if isinstance(step, InPlace):
-            return self._kept(at, step, seen)
-        if not isinstance(step, (Backward, Grad)):
-            return None
-        walked = raised.kind in RAISED_MIDWAY
-        rule = "errors/atomic" if walked else "errors/refusal-keeps-gradients"
-        for leaf, got in seen.gradients.items():
-            held = self.tape.grads.get(leaf)
-            if unchanged(held, got) or (walked and self._complete(step, leaf, held, got, expectation.traversal)):
+
+def _is_cleared_too(judging: Judging, gradient: Gradient | None, step: ZeroGrad) -> bool:
+    """Whether a gradient lies in the memory of one that is cleared: it was assigned to several leaves."""
+    cleared = [judging.tape.grads.get(leaf) for leaf in step.leaves]
+    return gradient is not None and any(c is not None and c.memory == gradient.memory is not None for c in cleared)
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+def check_failed_call(
+    judging: Judging, at: int, call: BackwardCall, expectation: Expectation, raised: Raised, seen: StepObservation
+) -> Violation | None:
+    """Whether a call that raised left each gradient as it was or, if it raised on its way, complete."""
+    traversal, begun = expectation.traversal, raised.kind in ON_THE_WAY
+    rule = "errors/atomic" if begun else "errors/refusal-keeps-gradients"
+    for leaf, got in seen.gradients.items():
+        old = judging.tape.grads.get(leaf)
+        if is_unchanged(old, got):
+            continue
+        if begun:
+            if is_complete(judging, call, leaf, got, traversal) or is_anothers(judging, leaf):
                 continue
-            if walked and (
-                self.reference.edge(leaf) in expectation.traversal.may_reach or self._is_anothers(leaf, step)
-            ):
+            if judging.reference.edge(leaf) in traversal.may_reach:
                 continue
-            if walked and is_unspecified(self.tape, step, expectation.traversal):
-                self.lost = True  # what it would have given is open, too
+            if judging.tape.is_unspecified(call, traversal):
+                judging.unspecified = True  # what it would have given is open, too
                 return None
-            due = "its old gradient or the complete new one" if walked else "its old gradient"
-            if self.applies(rule):
-                return Violation(
-                    rule, at, "the failed call left another gradient", ((f"each leaf holds {due}", rule),), leaf,
-                    held=None if held is None else held.value, got=None if got is None else got.value,
-                )  # fmt: skip
-        return None
+        if judging.applies(rule):
+            return Violation(
+                rule, at, OtherGradient(Place.FAILED_CALL), (Allowed(OldGradient(begun), rule),), leaf,
+                held=value_of(old), got=value_of(got),
+            )  # fmt: skip
+    return None
 
-    def _kept(self, at: int, step: InPlace, seen: StepObservation) -> Violation | None:
-        """Whether a write that was refused left the values as they were."""
-        rule = "writes/refused-keeps-values"
-        for ref, tensor in seen.values.items():
-            before = self.reference.values.get(ref)
-            if before is None or ref in self.reference.storages.unspecified:
-                continue
-            if not np.array_equal(tensor.value, before, equal_nan=True):
-                return self._differs(rule, at, ref, "the refused write changed a value", "values stay", step)
-        return None
+
+def check_refused_write(judging: Judging, at: int, step: InPlace, seen: StepObservation) -> Violation | None:
+    """Whether a write that was refused left the values as they were."""
+    for ref, tensor in seen.values.items():
+        before = judging.reference.values.get(ref)
+        if before is None or ref in judging.reference.storages.unspecified:
+            continue
+        if not np.array_equal(tensor.value, before, equal_nan=True):
+            observed, due = ValueChanged(Changed.REFUSED), Unchanged(Kept.VALUES)
+            return judging.differs("writes/refused-keeps-values", at, ref, observed, due, step)
+    return None

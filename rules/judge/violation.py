@@ -1,4 +1,4 @@
-"""What the judge answers: the first difference between what was allowed and what was seen, as data."""
+"""What the judge answers: the first difference between what the rules allow and what was observed, as data."""
 
 from __future__ import annotations
 
@@ -7,42 +7,58 @@ from dataclasses import dataclass
 
 import numpy as np
 from autograd_conformance.programs.language import Apply, InPlace, Instruction, Ref
+from autograd_conformance.rules.judge.due import Due
+from autograd_conformance.rules.judge.observed import Observed
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """One of the things that an instruction may do, and the rule that allows it."""
+
+    due: Due
+    rule: str
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """The first difference between what was allowed and what was seen.
-
-    `subject` is the value or leaf that it is about, `held` the gradient that it held before, `got` and `want` the
-    arrays where two were compared, `bound` how far apart rounding lets them be, `diagnosis` the mistake that would
-    explain it, and `partner` the leaf that shares the subject's gradient.
-    """
+    """The first difference between what the rules allow and what was observed."""
 
     rule: str
+    """The slug of the broken rule."""
     at: int
-    observed: str
-    allowed: tuple[tuple[str, str], ...]
+    """The number of the instruction."""
+    observed: Observed
+    """What the framework did."""
+    allowed: tuple[Allowed, ...]
+    """What it might have done instead, the most usual first."""
     subject: Ref | None = None
+    """The value or leaf that the difference is about; none where it is the outcome of the instruction."""
     op: str | None = None
+    """The op that is to blame, where one is."""
     held: np.ndarray | None = None
+    """The gradient that the subject held before."""
     got: np.ndarray | None = None
+    """The array that was observed."""
     want: np.ndarray | None = None
+    """The array that the reference computed, where two were compared."""
     bound: np.ndarray | None = None
+    """How far rounding may take each element of `got` from `want`."""
     diagnosis: str | None = None
+    """A sentence on the fault that would give exactly `got`."""
     partner: Ref | None = None
+    """The leaf that shares the subject's gradient object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on one program: the first violation, if any, and how often each rule was put to the test.
-
-    `unspecified` says that judging ended before the program did, because it went on with something that the rules
-    leave open.
-    """
+    """The verdict on one program."""
 
     violation: Violation | None
+    """The first violation, if there is one."""
     exercised: Mapping[str, int]
+    """How often each rule was put to the test."""
     unspecified: bool = False
+    """Whether judging ended before the program did, because the rules say nothing of how it goes on."""
 
 
 def op_of(step: Instruction) -> str | None:

@@ -7,9 +7,7 @@ from itertools import combinations
 import numpy as np
 from autograd_conformance.programs.language import Backward, Grad, Program, Ref, ZeroGrad
 from autograd_conformance.programs.observations import (
-    Gradient,
     Observation,
-    Raised,
     Returned,
     Skipped,
     StepObservation,
@@ -19,34 +17,22 @@ from autograd_conformance.reference.bounds import EPSILON, gradient_bound, worki
 from autograd_conformance.reference.observed import take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
-
-Found = Tensor | Gradient | None
+from autograd_conformance.rules.judge.observed import Found
 
 
 def same(left: Found, right: Found) -> bool:
     """Whether two values are equal bit for bit (but for the sign of zero), and of one form."""
     if left is None or right is None:
         return left is right
-    return form(left) == form(right) and np.array_equal(left.value, right.value, equal_nan=True)
+    return same_form(left, right) and np.array_equal(left.value, right.value, equal_nan=True)
 
 
-def form(found: Found) -> str:
-    """The form of a value, in words."""
-    if found is None:
-        return "none"
-    flag = " that requires grad" if found.requires_grad else ""
-    return f"a {found.dtype} of shape {found.value.shape}{flag}"
-
-
-def told(seen: StepObservation) -> str:
-    """What an instruction did, in words."""
-    match seen.outcome:
-        case Raised(kind, error):
-            return f"raises {error} ({kind.value})"
-        case Returned():
-            return "returns"
-        case _:
-            return "cannot go on"
+def same_form(left: Found, right: Found) -> bool:
+    """Whether two values agree in dtype, shape and `requires_grad`, which counts as false where nobody can tell."""
+    if left is None or right is None:
+        return left is right
+    flags = bool(left.requires_grad), bool(right.requires_grad)
+    return left.dtype == right.dtype and left.value.shape == right.value.shape and flags[0] == flags[1]
 
 
 def last(program: Program, observation: Observation, ref: Ref) -> Found:

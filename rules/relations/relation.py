@@ -16,9 +16,17 @@ from autograd_conformance.programs.observations import Gradient, Observation, Ra
 from autograd_conformance.programs.text import names
 from autograd_conformance.reference.bounds import EPSILON, close, working_dtype
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.rules.explanation.explain import shown
-from autograd_conformance.rules.judge.violation import Violation
-from autograd_conformance.rules.relations.comparison import Found, fired, form, last, same, share_gradients, slack, told
+from autograd_conformance.rules.judge.due import BothReturn, Due, Multiple, SameOutcome, SameValue
+from autograd_conformance.rules.judge.observed import (
+    CallFailed,
+    Found,
+    Observed,
+    OutcomesDiffer,
+    SumsDiffer,
+    ValuesDiffer,
+)
+from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.relations.comparison import fired, last, same, same_form, share_gradients, slack
 
 RETURNING = (ReadGrad, Grad, Step, AssignGrad)
 """Instructions by which gradients, and so their roundings, become values again."""
@@ -26,8 +34,8 @@ RETURNING = (ReadGrad, Grad, Step, AssignGrad)
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """A gradient in both programs, held at the end or made by the functional form: the first is `factor` times the
-    sum of the second's.
+    """A gradient of the first program that is a multiple of a sum of gradients of the second: held at the end, or made
+    by the functional form.
     """
 
     first: Ref
@@ -37,29 +45,30 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Two programs that a rule relates.
-
-    `alike` are gradients that are compared at the end; `same` pairs of instructions, one of each program, that do the
-    same: outcomes, values, what is held afterwards and what hooks see. `exact` says that those are the same bit for
-    bit; where the program is `torn` by a call that fails, what that leaves behind is open, and nothing is compared from
-    there on.
-    """
+    """Two programs that a rule relates."""
 
     rule: str
     first: Program
     second: Program
     alike: tuple[Alike, ...] = ()
+    """Gradients that are compared at the end."""
     same: tuple[tuple[int, int], ...] = ()
+    """Pairs of instructions, one of each program, that do the same: outcomes, values, gradients, and what hooks see."""
     exact: bool = False
+    """Whether those are the same bit for bit."""
     torn: bool = False
+    """Whether calls may fail on their way: what one that failed leaves behind is open, and nothing is compared from
+    there on.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What two observations say of two related programs; `decided` says whether anything was compared."""
+    """What two observations say of two related programs."""
 
     violation: Violation | None
     decided: bool
+    """Whether anything was compared."""
 
 
 def relate(related: Related, one: Observation, other: Observation, steady: bool = True) -> Relation:
@@ -90,8 +99,7 @@ class _Comparison:
         for at, place in self.related.same:
             mine, its = self.one[at], self.other[place]
             if _kind(mine) != _kind(its):
-                text = f"{told(mine)}; the second program {told(its)} on line {place + 1}"
-                return self._violation(at, text, "does the same in both programs")
+                return self._violation(at, OutcomesDiffer(mine.outcome, its.outcome, place), SameOutcome())
             if (
                 self.related.torn
                 and isinstance(self.related.first[at], BackwardCall)
@@ -101,7 +109,7 @@ class _Comparison:
             for ref, left, right in self._pairs(at, mine, its):
                 if same(left, right):
                     self.decided = self.decided or (isinstance(left, Gradient) and bool(left.value.size))
-                elif not self.steady and isinstance(left, Tensor) and form(left) == form(right):
+                elif not self.steady and isinstance(left, Tensor) and same_form(left, right):
                     return None  # from here on both compute with other numbers
                 elif self.exact or not self._within(at, ref, left, right, place):
                     return self._unlike(at, ref, left, right)
@@ -132,7 +140,7 @@ class _Comparison:
 
     def _within(self, at: int, ref: Ref, left: Found, right: Found, place: int) -> bool:
         """Whether rounding explains how far two gradients are apart."""
-        if left is None or right is None or form(left) != form(right):
+        if left is None or right is None or not same_form(left, right):
             return False
         if not isinstance(left, Gradient) and not (ref.at == at and isinstance(self.related.first[at], Grad)):
             return False
@@ -143,12 +151,12 @@ class _Comparison:
         return bool((np.abs(left.value - right.value) <= bound).all())
 
     def _unlike(self, at: int, ref: Ref, left: Found, right: Found) -> Violation:
-        held = isinstance(left, Gradient) or isinstance(right, Gradient)
-        what = f"the gradient of {self.names[0][ref]}" if held else self.names[0][ref]
-        texts = (form(left), form(right)) if form(left) != form(right) else (shown_of(left), shown_of(right))
-        text = f"{what} is {texts[0]}, but {texts[1]} in the second program"
+        """The violation where a value, or the gradient that it holds, is not the same in both programs."""
+        gradient = isinstance(left, Gradient) or isinstance(right, Gradient)
+        name = self.names[0][ref]
         arrays = (None, None) if left is None or right is None else (left.value, right.value)
-        return self._violation(at, text, f"{what} is the same in both programs", ref, *arrays)
+        observed, due = ValuesDiffer(name, gradient, left, right), SameValue(name, gradient)
+        return self._violation(at, observed, due, ref, *arrays)
 
     # -- gradients at the end -----------------------------------------------------------------------------------------
 
@@ -161,10 +169,9 @@ class _Comparison:
             return None
         for which, at in enumerate(raised):
             if at is not None:
-                seen = (self.one, self.other)[which][at]
-                text = f"the {('first', 'second')[which]} program {told(seen)} on line {at + 1}"
+                outcome = (self.one, self.other)[which][at].outcome
                 line = len(self.related.first) - 1 if which else at
-                return self._violation(line, text, "both programs return")
+                return self._violation(line, CallFailed(which, at, outcome), BothReturn())
         return next((found for found in map(self._alike, self.related.alike) if found), None)
 
     def _programs(self) -> tuple[tuple[Program, Observation], ...]:
@@ -189,30 +196,23 @@ class _Comparison:
                 bound = bound + abs(alike.factor) * slack(self.related.second, self.other, ref)
             if (np.abs(got - want) <= bound).all():
                 return None
-        name, others = self.names[0][alike.first], [self.names[1][ref] for ref in alike.second]
-        seen = f"{name} gets {shown_of(left)}; in the second program {' + '.join(others)} "
-        text = seen + f"{'gets' if len(others) == 1 else 'is'} {shown(total) if parts else 'none'}"
-        times = "" if alike.factor == 1 else f"{alike.factor:g} times "
-        due = f"the gradient is {times}that of the second program"
-        return self._violation(len(self.related.first) - 1, text, due, alike.first, got, want, bound)
+        names = tuple(self.names[1][ref] for ref in alike.second)
+        observed = SumsDiffer(self.names[0][alike.first], names, left, total if parts else None)
+        line, due = len(self.related.first) - 1, Multiple(alike.factor)
+        return self._violation(line, observed, due, alike.first, got, want, bound)
 
     def _violation(
         self,
         at: int,
-        text: str,
-        due: str,
+        observed: Observed,
+        due: Due,
         subject: Ref | None = None,
         got: Array | None = None,
         want: Array | None = None,
         bound: Array | None = None,
     ) -> Violation:
         rule = self.related.rule
-        return Violation(rule, at, text, ((due, rule),), subject, got=got, want=want, bound=bound)
-
-
-def shown_of(found: Found) -> str:
-    """A value or a gradient on one line."""
-    return shown(None if found is None else found.value)
+        return Violation(rule, at, observed, (Allowed(due, rule),), subject, got=got, want=want, bound=bound)
 
 
 def _failed(program: Program, observation: Observation) -> int | None:

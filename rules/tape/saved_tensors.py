@@ -5,73 +5,71 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from autograd_conformance.programs.language import (
-    Ref,
-)
+from autograd_conformance.programs.language import Ref
 
-Shares = frozenset[int]
-"""What some instructions saved, by their numbers."""
+Numbers = frozenset[int]
+"""Instructions that saved tensors, by their numbers."""
 
-
-NONE: Shares = frozenset()
+NONE: Numbers = frozenset()
 
 
 @dataclass(slots=True)
-class Share:
-    """What one instruction saved: how many tensors of it are alive, at least and at most.
-
-    It is `derived` where a call with create_graph, or a write, saved it: which of it a later call walks is not known.
-    A call `failed` on it where one that walks it raised.
-    """
+class SavedBy:
+    """The tensors that one instruction saved."""
 
     op: str
+    """The op that saved them, or `create_graph` for a call that recorded itself."""
     least: int
+    """How many of them are alive at least."""
     most: int
+    """How many of them are alive at most."""
     derived: bool = False
+    """Whether a call with create_graph, or a write, saved them: which of them a later call frees is not known."""
     failed: bool = False
+    """Whether a call raised that goes through what was recorded with them."""
 
 
-class Ledger:
-    """Who keeps what alive.
-
-    `keeps` says of every value that is alive which shares it may keep alive, `leads` which of them it surely does;
-    `held` the same of gradients that are held, for as long as they have not been cleared.
-    """
+class SavedTensors:
+    """All saved tensors that may be alive, and the values and gradients that keep them alive."""
 
     def __init__(self) -> None:
-        self.shares: dict[int, Share] = {}
-        self.keeps: dict[Ref, Shares] = {}
-        self.leads: dict[Ref, Shares] = {}
-        self.held: dict[Ref, Shares] = {}
+        self.by: dict[int, SavedBy] = {}
+        """What each instruction saved, as far as it may be alive."""
+        self.may_keep: dict[Ref, Numbers] = {}
+        """For every value that is alive, the instructions whose saved tensors it may keep alive."""
+        self.must_keep: dict[Ref, Numbers] = {}
+        """For every value that is alive, those whose saved tensors it keeps alive for certain."""
+        self.grad_may_keep: dict[Ref, Numbers] = {}
+        """For every leaf, those whose saved tensors the gradient that it holds may keep alive."""
 
     def bounds(self) -> tuple[int, int]:
-        """How many saved tensors there are, at least and at most."""
-        shares = self.shares.values()
-        return sum(share.least for share in shares), sum(share.most for share in shares)
+        """How many saved tensors are alive, at least and at most."""
+        saved = self.by.values()
+        return sum(each.least for each in saved), sum(each.most for each in saved)
 
-    def kept(self, values: Iterable[Ref]) -> Shares:
-        """What some values may keep alive."""
-        return NONE.union(*(self.keeps.get(r, NONE) for r in values))
+    def kept_by(self, values: Iterable[Ref]) -> Numbers:
+        """The instructions whose saved tensors values may keep alive."""
+        return NONE.union(*(self.may_keep.get(r, NONE) for r in values))
 
-    def doubt(self, numbers: Iterable[int]) -> None:
-        """Some shares may be gone."""
+    def may_free(self, numbers: Iterable[int]) -> None:
+        """What instructions saved may be freed."""
         for number in numbers:
-            if number in self.shares:
-                self.shares[number].least = 0
+            if number in self.by:
+                self.by[number].least = 0
 
     def fail(self, numbers: Iterable[int]) -> None:
-        """A call failed on some shares."""
+        """A call raised that goes through what instructions recorded."""
         for number in numbers:
-            if number in self.shares:
-                self.shares[number].failed = True
+            if number in self.by:
+                self.by[number].failed = True
 
-    def gone(self, numbers: Iterable[int]) -> list[Share]:
-        """Some shares are gone; those that there were."""
-        return [self.shares.pop(number) for number in numbers if number in self.shares]
+    def free(self, numbers: Iterable[int]) -> list[SavedBy]:
+        """What instructions saved is freed; returns as much of it as there was."""
+        return [self.by.pop(number) for number in numbers if number in self.by]
 
-    def forget(self) -> list[Share]:
-        """Let go of what nothing leads to any more; what went."""
-        may = NONE.union(*self.keeps.values(), *self.held.values())
-        sure = NONE.union(*self.leads.values())
-        self.doubt(number for number in self.shares if number not in sure)
-        return self.gone([number for number in self.shares if number not in may])
+    def free_unreachable(self) -> list[SavedBy]:
+        """What no value and no gradient leads to is freed; returns it."""
+        may = NONE.union(*self.may_keep.values(), *self.grad_may_keep.values())
+        must = NONE.union(*self.must_keep.values())
+        self.may_free(number for number in self.by if number not in must)
+        return self.free([number for number in self.by if number not in may])

@@ -20,6 +20,7 @@ from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Instruction, Modes
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports import records
+from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec
@@ -104,8 +105,8 @@ def violated(violation: Violation | None) -> Json:
         return None
     arrays = {name: _array(getattr(violation, name)) for name in ("held", "got", "want", "bound")}
     return {
-        "rule": violation.rule, "at": violation.at, "observed": violation.observed,
-        "allowed": [list(pair) for pair in violation.allowed], "subject": str(violation.subject),
+        "rule": violation.rule, "at": violation.at, "observed": observed_text(violation),
+        "allowed": [list(pair) for pair in allowed_texts(violation)], "subject": str(violation.subject),
         "op": violation.op, "diagnosis": violation.diagnosis, "partner": str(violation.partner), **arrays,
     }  # fmt: skip
 

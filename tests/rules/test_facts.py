@@ -17,7 +17,7 @@ from autograd_conformance.programs.observations import Raised
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
-from autograd_conformance.rules.explanation.explain import retraced
+from autograd_conformance.rules.explanation.context import retraced
 from autograd_conformance.rules.facts import FACTS, Fact
 from autograd_conformance.rules.judge.judge import judge
 

@@ -1,0 +1,210 @@
+"""What the rules allow where a framework differed from them, as data; `rules.explanation.words` makes English of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.rules.judge.observed import (
+    Flag,
+    GradientForm,
+    GradientResult,
+    HookCalled,
+    HookCalledTimes,
+    HookNotCalled,
+    NoGradient,
+    NoResult,
+    OwnMemory,
+    Place,
+    ResultShape,
+    SharedMemory,
+    Strides,
+)
+
+# -- outcomes ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Returns:
+    """The instruction returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raises:
+    """The instruction raises an error of a kind."""
+
+    kind: Kind
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedValue:
+    """The value that the definition of the instruction gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentedDraw:
+    """Numbers from the distribution that the op is documented to draw from."""
+
+
+class Movement(Enum):
+    """Where a step moves a leaf."""
+
+    FORMULA = auto()
+    """Where the optimizer's formula says."""
+    REMEMBERED = auto()
+    """Where the formula says, which takes earlier steps into account."""
+    VARIANT = auto()
+    """Where the formula says, whichever of its implementations was asked for."""
+    GROUP = auto()
+    """Where the formula says with the settings of the leaf's own group."""
+    NOWHERE = auto()
+    """It stays, for it holds no gradient."""
+    WITHOUT_SKIPPED = auto()
+    """As if the steps at which it held no gradient had not been."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """The leaf moves."""
+
+    where: Movement
+
+
+# -- gradients --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RightGradient:
+    """The right gradient, in the place where it was looked at."""
+
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class OldGradient:
+    """After a call that failed, each leaf holds the gradient that it held before."""
+
+    or_new: bool
+    """Whether it may hold the complete new one as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnyGradient:
+    """The leaf holds a gradient."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroGradient:
+    """The leaf holds a gradient of zeros."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedGradient:
+    """The leaf holds the gradient that was assigned to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroResult:
+    """The result of the functional form is zeros."""
+
+
+class Kept(Enum):
+    """What stays as it was."""
+
+    GRADIENTS = auto()
+    LEAF_GRADIENT = auto()
+    """The gradient of the leaf that the violation is about."""
+    OTHER_GRADIENTS = auto()
+    """The gradients of leaves that the instruction does not name."""
+    VALUES = auto()
+    VALUES_ELSEWHERE = auto()
+    """Values that share no memory with the target of a write."""
+    TARGET = auto()
+    """The value that is detached in place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """Values or gradients stay as they were."""
+
+    what: Kept
+
+
+@dataclass(frozen=True, slots=True)
+class NewObject:
+    """The leaf gets a gradient object that it did not hold before."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedInPlace:
+    """The gradient object that the leaf held is added to."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnObject:
+    """Each leaf holds a gradient object of its own."""
+
+
+# -- hooks and memory -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationOrder:
+    """The hooks of one value are called in the order in which they were registered."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTensorBounds:
+    """How many saved tensors are alive: the bound that was broken, or both where they are one number."""
+
+    least: int | None
+    most: int | None
+
+
+# -- two programs -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SameOutcome:
+    """The instruction has the same outcome in both programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class BothReturn:
+    """The calls of both programs return."""
+
+
+@dataclass(frozen=True, slots=True)
+class SameValue:
+    """A value, or the gradient that it holds, is the same in both programs."""
+
+    name: str
+    """The value's name in the first program's text."""
+    gradient: bool
+    """Whether the gradient that the value holds is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Multiple:
+    """The gradient is a multiple of that of the second program."""
+
+    factor: float
+
+
+ValueDue = (
+    ResultShape | DefinedValue | DocumentedDraw | Moves | Flag | OwnMemory | SharedMemory | NoResult | GradientResult
+    | ZeroResult
+)  # fmt: skip
+GradientDue = (
+    RightGradient | OldGradient | AnyGradient | NoGradient | ZeroGradient | AssignedGradient | GradientForm | NewObject
+    | AddedInPlace | OwnObject | Strides
+)  # fmt: skip
+HookDue = HookCalled | HookNotCalled | HookCalledTimes | RegistrationOrder
+PairDue = SameOutcome | BothReturn | SameValue | Multiple
+
+Due = Returns | Raises | Unchanged | SavedTensorBounds | ValueDue | GradientDue | HookDue | PairDue
+"""All that rules demand or permit."""

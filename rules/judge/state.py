@@ -1,0 +1,78 @@
+"""What all checks of one program share: the program, the model and the reference, and what has been found so far."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Instruction, Program, Ref
+from autograd_conformance.reference.bounds import working_dtype
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.judge.due import Due
+from autograd_conformance.rules.judge.observed import Observed
+from autograd_conformance.rules.judge.violation import Allowed, Violation, op_of
+from autograd_conformance.rules.tape.model import Tape
+
+HUGE = 1e30
+"""Values beyond this are not compared: a rounding may take them to infinity."""
+
+
+@dataclass(eq=False)
+class Judging:
+    """The judging of one program; the checks read it, and say in it where the rules leave open what follows."""
+
+    program: Program
+    capabilities: frozenset[Capability]
+    """What the framework claims."""
+    reference: Reference
+    tape: Tape
+    before: dict[Ref, np.ndarray] = field(default_factory=dict)
+    """Every value as it was before the instruction, where that writes to values."""
+    strides: dict[Ref, tuple[int, ...] | None] = field(default_factory=dict)
+    """The strides of every value that was made, in elements; none where they cannot be observed."""
+    exercised: dict[str, int] = field(default_factory=dict)
+    """How often each rule was put to the test."""
+    unspecified: bool = False
+    """Whether the rules say nothing of what follows."""
+
+    @staticmethod
+    def of(program: Program, reference: Reference, capabilities: Collection[Capability]) -> Judging:
+        """The judging of a program that has not begun.
+
+        `reference` has computed the program; one whose right values depend on what is observed gets a reference of its
+        own, which follows the observation.
+        """
+        reference = Reference() if program.stateful else reference
+        reference.observing = program.stateful
+        return Judging(program, frozenset(capabilities), reference, Tape(reference, Capability.FREES in capabilities))
+
+    @cached_property
+    def dtype(self) -> str:
+        """The dtype that rounding is measured in."""
+        return working_dtype(self.program)
+
+    @property
+    def stateful(self) -> bool:
+        """Whether what is right depends on what was observed."""
+        return self.reference.observing
+
+    def applies(self, rule: str) -> bool:
+        """Whether the framework claims what a rule needs."""
+        return RULES[rule].needs <= self.capabilities
+
+    def exercise(self, rules: Iterable[str]) -> None:
+        """Count rules that are put to the test."""
+        for rule in rules:
+            self.exercised[rule] = self.exercised.get(rule, 0) + 1
+
+    def differs(
+        self, rule: str, at: int, subject: Ref, observed: Observed, due: Due, step: Instruction
+    ) -> Violation | None:
+        """The violation of a rule, where the rule applies."""
+        if not self.applies(rule):
+            return None
+        return Violation(rule, at, observed, (Allowed(due, rule),), subject, op_of(step))
