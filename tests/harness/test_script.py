@@ -16,23 +16,27 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.failures.script import script
 from autograd_conformance.programs.language import Attrs, Ref
+from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import names, parse
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.judge.due import Due, OldGradient, Raises, Returns
+from autograd_conformance.rules.judge.observed import HookCalled, OtherValue
+from autograd_conformance.rules.judge.violation import Allowed, Violation
 
 from tests.mutants.printed import broken
 
 TORCH = Torch()
+RETURNS = Returns()
 A = "a = leaf [1, 2]; b = square a; s = sum b dim=(0,) keepdim=False"
 H = "a = leaf 3; b = multiply a a; c = negative b"
 
 
-def shown(text: str, subject: str | None = None, allowed: str = "returns", **about: Any) -> list[str]:
+def shown(text: str, subject: str | None = None, due: Due = RETURNS, **about: Any) -> list[str]:
     """What the script of a violation at the last instruction prints."""
     program = parse(text)
     by_name = {name: ref for ref, name in names(program).items()}
     about = {k: by_name[v] if isinstance(v, str) else np.array(v) for k, v in about.items()}
     ref: Ref | None = None if subject is None else by_name[subject]
-    violation = Violation("some/rule", len(program) - 1, "observed", ((allowed, "some/rule"),), ref, **about)
+    violation = Violation("some/rule", len(program) - 1, OtherValue(), (Allowed(due, "some/rule"),), ref, **about)
     code = script(program, run(program, TORCH), violation, TORCH.dialect, "")
     printed = io.StringIO()
     with redirect_stdout(printed), warnings.catch_warnings(action="ignore"):
@@ -67,8 +71,8 @@ def test_hooks_print_what_they_see():
 
 
 def test_a_hook_that_was_called_wrongly():
-    lines = shown(f"{A}; k = hook b observe; backward s", "d", "calls it once")
-    assert lines == ["hook on b: tensor([1., 1.], dtype=torch.float64)", "allowed:       calls it once"]
+    lines = shown(f"{A}; k = hook b observe; backward s", "d", HookCalled())
+    assert lines == ["hook on b: tensor([1., 1.], dtype=torch.float64)", "allowed:       the hook is called"]
 
 
 def test_what_raises_before_is_caught_and_what_needs_it_is_left_out():
@@ -80,13 +84,13 @@ def test_what_raises_before_is_caught_and_what_needs_it_is_left_out():
 
 
 def test_what_a_hook_raises_is_caught():
-    lines = shown(f"{A}; k = hook b raise; backward s", None, "raises: hook raised")
+    lines = shown(f"{A}; k = hook b raise; backward s", None, Raises(Kind.HOOK_RAISED))
     assert lines == ["raised: division by zero"]
 
 
 @pytest.mark.parametrize("last", ["no_grad: enable_grad: backward s", "g = grad s wrt a"])
 def test_what_returns_though_it_must_raise(last: str):
-    assert shown(f"{A}; {last}", None, "raises: graph freed") == ["returned, but it must raise: graph freed"]
+    assert shown(f"{A}; {last}", None, Raises(Kind.GRAPH_FREED)) == ["returned, but it must raise: graph freed"]
 
 
 def test_gradients_that_share_memory():
@@ -101,7 +105,7 @@ def test_gradients_that_share_memory():
 
 def test_a_call_that_fails_and_leaves_something_behind():
     text = f"{A}; backward s; no_grad: backward s"
-    assert shown(text, "a", "keeps a.grad", held=[2.0, 4.0])[0].startswith("a.grad is       tensor([2., 4.]")
+    assert shown(text, "a", OldGradient(False), held=[2.0, 4.0])[0].startswith("a.grad is       tensor([2., 4.]")
 
 
 def test_steps_of_one_optimizer():

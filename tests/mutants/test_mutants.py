@@ -11,6 +11,7 @@ from itertools import chain
 
 import pytest
 from autograd_conformance.rules.catalogue import RULES, Level
+from autograd_conformance.rules.explanation.words import observed_text
 
 from tests.mutants import FAMILIES, MUTANTS, mutants_of
 from tests.mutants.kill import TORCH, kill
@@ -33,7 +34,7 @@ def test_killed(name: str) -> None:
     mutant = MUTANTS[name]
     found = kill(mutant)
     assert found is not None, f"not killed: {mutant.fault}"
-    assert found.rule in mutant.killed_by, f"{found.rule}, {found.violation.observed}\n{found.text}"
+    assert found.rule in mutant.killed_by, f"{found.rule}, {observed_text(found.violation)}\n{found.text}"
     assert len(found.program) <= mutant.longest, found.text
     assert mutant.flaky or not found.flaky
 
@@ -41,7 +42,7 @@ def test_killed(name: str) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_no_false_alarm(seed: int) -> None:
     found = kill(Honest, QUICK // 3, seed)
-    assert found is None, f"{found.rule}, {found.violation.observed}\n{found.text}"
+    assert found is None, f"{found.rule}, {observed_text(found.violation)}\n{found.text}"
 
 
 def test_names_are_unique() -> None:

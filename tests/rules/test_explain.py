@@ -21,6 +21,7 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.explain import explain
+from autograd_conformance.rules.judge.observed import OtherGradient, Place
 from autograd_conformance.rules.judge.violation import Violation
 
 from tests.mutants.printed import (
@@ -198,7 +199,7 @@ def test_finite_differences_vote_against_a_wrong_gradient(text: str, framework: 
 def test_finite_differences_vote_for_a_gradient_of_another_forward_pass():
     program = parse("a = leaf 1; b = exp a; backward b", frozenset(OPS))
     got, want = np.array(1.01 * np.exp(1.01)), np.array(np.exp(1.0))
-    violation = Violation("gradients/op", 2, "", (), Ref(0), got=got, want=want)
+    violation = Violation("gradients/op", 2, OtherGradient(Place.LEAF), (), Ref(0), got=got, want=want)
     cast = votes(program, Bent(), violation)
     assert cast is not None
     assert "the forward pass differs from the op's definition" in cast.decision
@@ -206,7 +207,9 @@ def test_finite_differences_vote_for_a_gradient_of_another_forward_pass():
 
 def test_a_reference_that_jax_does_not_confirm_is_the_suites_fault():
     program = parse("a = leaf 1; b = exp a; backward b", frozenset(OPS))
-    violation = Violation("gradients/op", 2, "", (), Ref(0), got=np.array(np.e), want=np.array(3.0))
+    violation = Violation(
+        "gradients/op", 2, OtherGradient(Place.LEAF), (), Ref(0), got=np.array(np.e), want=np.array(3.0)
+    )
     assert not reference_agrees(program, violation)
     assert "this is the suite's fault" in votes(program, Torch(), violation).decision  # type: ignore[union-attr]
 
