@@ -133,7 +133,11 @@ def _value(
     if leaf not in traversal.leaves:
         rule = allows
     derived = derived_op(traversal)
-    op = {"gradients/op": traversal.nodes[0].op if alone else None, "higher/op": derived, "higher/op-third": derived}
+    op = {
+        "gradients/op": str(traversal.nodes[0].op) if alone else None,
+        "higher/op": derived,
+        "higher/op-third": derived,
+    }
     allowed: tuple[Allowed, ...] = (Allowed(RightGradient(Place.LEAF), allows),)
     if Kind.MODIFIED in expectation.raises:
         allowed += (Allowed(Raises(Kind.MODIFIED), expectation.raises[Kind.MODIFIED]),)
@@ -228,5 +232,5 @@ def _common_op(traversal: Traversal, one: Ref, other: Ref) -> str | None:
         met = {leaf for edge in node.args for leaf in reach.get(edge, {edge})} & {one, other}
         reach.update(dict.fromkeys(node.entry.outs, met))
         if len(met) == 2:
-            return node.op
+            return str(node.op)
     return None

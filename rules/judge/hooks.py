@@ -29,17 +29,21 @@ def check(
 ) -> Violation | None:
     """The first hook that a call that returned did not call as it should have."""
     reference, traversal = judging.reference, expectation.traversal
-    if not reference.hooks and not reference.after and not seen.fired:
+    if not reference.hooks and not reference.accumulated_hooks and not seen.fired:
         return None
-    due = dict(reference.firings(call))
+    due = dict(reference.hook_calls(call))
     must = {handle for handle, _ in judging.tape.hooks_on(traversal.must_fire - reference.rebased)}
     may = {handle for handle, _ in judging.tape.hooks_on(traversal.may_fire | traversal.must_fire)}
     after: set[Ref] = set()
     """Hooks that are called when the gradient has been added."""
     if isinstance(call, Backward):
         reached = traversal.must_reach | traversal.may_fire
-        may |= {handle for edge in reached for handle, _ in reference.after.get(edge, ())}
-        after = {handle for leaf in traversal.leaves for handle, _ in reference.after.get(reference.edge(leaf), ())}
+        may |= {handle for edge in reached for handle, _ in reference.accumulated_hooks.get(edge, ())}
+        after = {
+            handle
+            for leaf in traversal.leaves
+            for handle, _ in reference.accumulated_hooks.get(reference.edge(leaf), ())
+        }
     return (
         _calls(judging, at, call, seen, must | may | after)
         or _omissions(judging, at, call, seen, due, must, after)
@@ -137,7 +141,7 @@ def _matters(value: np.ndarray) -> bool:
 
 
 def _is_removed(judging: Judging, handle: Ref) -> bool:
-    on = (*judging.reference.hooks.values(), *judging.reference.after.values())
+    on = (*judging.reference.hooks.values(), *judging.reference.accumulated_hooks.values())
     return all(handle != other for entries in on for other, _ in entries)
 
 

@@ -36,8 +36,9 @@ from autograd_conformance.rules.judge.observed import (
 )
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY
 from autograd_conformance.rules.tape.graph import Expectation
-from autograd_conformance.rules.tape.model import ON_THE_WAY
+from autograd_conformance.rules.tape.unspecified import is_unspecified
 
 KEEPS: dict[type, str] = {
     SetRequiresGrad: "modes/frozen-leaf",
@@ -105,7 +106,7 @@ def check_failed_call(
     judging: Judging, at: int, call: BackwardCall, expectation: Expectation, raised: Raised, seen: StepObservation
 ) -> Violation | None:
     """Whether a call that raised left each gradient as it was or, if it raised on its way, complete."""
-    traversal, begun = expectation.traversal, raised.kind in ON_THE_WAY
+    traversal, begun = expectation.traversal, raised.kind in RAISED_MIDWAY
     rule = "errors/atomic" if begun else "errors/refusal-keeps-gradients"
     for leaf, got in seen.gradients.items():
         old = judging.tape.grads.get(leaf)
@@ -116,7 +117,7 @@ def check_failed_call(
                 continue
             if judging.reference.edge(leaf) in traversal.may_reach:
                 continue
-            if judging.tape.is_unspecified(call, traversal):
+            if is_unspecified(judging.tape, call, traversal):
                 judging.unspecified = True  # what it would have given is open, too
                 return None
         if judging.applies(rule):
