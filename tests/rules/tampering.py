@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Gradient, Kind, Observation, Raised, Returned, StepObservation
@@ -30,7 +30,7 @@ def judged(program: Program, observation: Observation, claims: frozenset[Capabil
 
 def tampered(text: str, tamper: Tamper, at: int = -1, of: str = "a") -> tuple[Program, Observation]:
     """A program, and what PyTorch does with it, but for one instruction (and what depends on its outcome)."""
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     observation = list(run(program, TORCH))
     assert judged(program, tuple(observation)).violation is None
     ref = {name: ref for ref, name in names(program).items()}[of]

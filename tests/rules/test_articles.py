@@ -10,7 +10,7 @@ import pytest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.runner import run
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Apply, Backward
 from autograd_conformance.programs.observations import Kind, Observation
 from autograd_conformance.programs.text import parse
@@ -121,7 +121,7 @@ def test_pytorch_bears_the_verdict_out(claim: Claim, case: Case, kind: str) -> N
 
 @pytest.mark.parametrize(("claim", "case", "kind"), CASES)
 def test_pytorch_keeps_to_the_rules(claim: Claim, case: Case, kind: str) -> None:
-    program = parse(case.program, frozenset(OPS))
+    program = parse(case.program, VOCABULARY)
     assert judge(program, run(program, TORCH), Reference(program), TORCH.claims).violation is None
 
 

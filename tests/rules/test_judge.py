@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from autograd_conformance.frameworks.runner import run
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Gradient, Kind, Returned, Skipped, StepObservation
@@ -309,7 +309,7 @@ def test_the_first_violation_counts():
 
 
 def test_what_was_not_run_ends_the_judging():
-    program = parse("a = leaf 3; b = exp a; backward b; backward b; zero a", frozenset(OPS))
+    program = parse("a = leaf 3; b = exp a; backward b; backward b; zero a", VOCABULARY)
     seen = run(program, TORCH)
     judgement = judged(program, (*seen[:2], StepObservation(Skipped()), *seen[3:]))
     assert judgement.violation is None
@@ -320,7 +320,7 @@ def test_what_was_not_run_ends_the_judging():
 @pytest.mark.parametrize("operands", ["x y", "y x"])
 def test_a_gradient_that_cannot_be_added_to_is_met_on_the_way(leaves: str, operands: str):
     expanded = "s = sum x dim=(0,) keepdim=False; g = grad s wrt x; assign x g"
-    program = parse(f"{leaves}; {expanded}; z = multiply {operands}; backward z with [1, 1]", frozenset(OPS))
+    program = parse(f"{leaves}; {expanded}; z = multiply {operands}; backward z with [1, 1]", VOCABULARY)
     seen = run(program, TORCH)
     assert seen[-1].outcome.kind is Kind.OVERLAP  # type: ignore[union-attr]
     assert judged(program, seen).violation is None  # the other leaf holds nothing, or all of what it gets

@@ -6,7 +6,7 @@ import pytest
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.harness.known import is_known, known
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
 
 from tests.rules.tampering import TORCH, judged
@@ -103,7 +103,7 @@ LEFT_OPEN = {
 
 @pytest.mark.parametrize("text", JUDGED.values(), ids=JUDGED.keys())
 def test_what_pytorch_does_is_allowed(text: str):
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     judgement = judged(program, run(program, TORCH))
     assert judgement.violation is None
     assert not judgement.unspecified
@@ -111,7 +111,7 @@ def test_what_pytorch_does_is_allowed(text: str):
 
 @pytest.mark.parametrize("text", LEFT_OPEN.values(), ids=LEFT_OPEN.keys())
 def test_what_pytorch_does_is_left_open(text: str):
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     judgement = judged(program, run(program, TORCH))
     assert judgement.violation is None
     assert judgement.unspecified
@@ -122,7 +122,7 @@ def test_gradients_under_two_names_are_one():
         f"{LEAF}; b = sin a; backward b with [1, 2, 3] create=True; c = held a; backward c inputs c with [1, 2, 3]; "
         "d = held a; backward d inputs d with [1, 2, 3]"
     )
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     judgement = judged(program, run(program, TORCH))
     assert judgement.violation is None
     assert not judgement.unspecified
@@ -133,7 +133,7 @@ def test_a_known_error_is_known_by_whatever_rule_the_call_had_to_return():
         f"{LEAF}; b = abs a; f = grad b wrt a with [1, 2, 3] create=True; backward f with [1, 2, 3] retain=True; "
         "backward f with [1, 2, 3]"
     )
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     violation = violation_of(program, TORCH, TORCH.claims)
     assert violation is not None
     assert violation.rule != "errors/legal-returns"
@@ -145,7 +145,7 @@ def test_a_known_step_is_known_by_whatever_rule_says_where_it_goes():
         "a = leaf f32 [0.125, 2, 3]; backward a with f32 [0.670166, 2, 3]; "
         "step a adagrad lr=0.125 foreach=False groups=((1,(('initial_accumulator_value',0.25),)),)"
     )
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     violation = violation_of(program, TORCH, TORCH.claims)
     assert violation is not None
     assert violation.rule == "optimizers/variants"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Backward, Program, Ref
@@ -123,7 +124,7 @@ def pairs(program: Program) -> Iterator[tuple[int, Expectation, Tape]]:
 
 def last(text: str) -> Expectation:
     """What may happen at the last line."""
-    return [expectation for _, expectation, _ in pairs(parse(text, frozenset(OPS)))][-1]
+    return [expectation for _, expectation, _ in pairs(parse(text, VOCABULARY))][-1]
 
 
 @pytest.mark.parametrize(("text", "allowed"), FACTS, ids=[text for text, _ in FACTS])
@@ -134,7 +135,7 @@ def test_the_last_line_may(text: str, allowed: set[str]):
 @pytest.mark.parametrize("text", [text for text, _ in FACTS])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_pytorch_does_what_it_may(text: str, dtype: str):
-    program = parse(text.replace("leaf ", f"leaf {dtype} ").replace("with [", f"with {dtype} ["), frozenset(OPS))
+    program = parse(text.replace("leaf ", f"leaf {dtype} ").replace("with [", f"with {dtype} ["), VOCABULARY)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         judgement = judge(program, run(program, TORCH), Reference(program), TORCH.claims)
@@ -223,7 +224,7 @@ def test_adding_and_clearing_are_counted_where_a_gradient_was_held():
 
 
 def test_what_a_walk_goes_through():
-    program = parse(f"{DIAMOND}; c = leaf 1 const; r = add p c; s = add r q; backward s", frozenset(OPS))
+    program = parse(f"{DIAMOND}; c = leaf 1 const; r = add p c; s = add r q; backward s", VOCABULARY)
     walk = [expectation.traversal for _, expectation, _ in pairs(program)][-1]
     assert [node.at for node in walk.nodes] == [6, 5, 3, 2, 1]
     assert walk.leaves == {Ref(0)}
@@ -231,7 +232,7 @@ def test_what_a_walk_goes_through():
 
 
 def test_freeing_is_sure_after_a_return_and_perhaps_after_an_error():
-    program = parse(f"{TWO}; backward p; backward j; a1 = leaf 1", frozenset(OPS))
+    program = parse(f"{TWO}; backward p; backward j; a1 = leaf 1", VOCABULARY)
     *_, (_, _, tape) = pairs(program)
     assert {node.at: (node.freed, node.freed_by) for node in tape.nodes.values()} == {
         2: (Certainty.ALWAYS, 5), 3: (Certainty.MAYBE, 6), 4: (Certainty.MAYBE, 6),
@@ -239,7 +240,7 @@ def test_freeing_is_sure_after_a_return_and_perhaps_after_an_error():
 
 
 def test_a_framework_that_does_not_claim_to_free_may_do_either():
-    program = parse("a = leaf 3; b = exp a; backward b; backward b", frozenset(OPS))
+    program = parse("a = leaf 3; b = exp a; backward b; backward b", VOCABULARY)
     tape = Tape(Reference(program), frees=False)
     for at, step in enumerate(program):
         expectation = tape.expect(at, step)
@@ -248,7 +249,7 @@ def test_a_framework_that_does_not_claim_to_free_may_do_either():
 
 
 def test_an_outcome_that_was_not_allowed_desynchronises_nothing():
-    program = parse("a = leaf 3; b = exp a; backward b; backward b; c = sin a; backward c", frozenset(OPS))
+    program = parse("a = leaf 3; b = exp a; backward b; backward b; c = sin a; backward c", VOCABULARY)
     for outcome in (Returned(), Skipped(), Raised(Kind.UNKNOWN, "Error", "")):
         tape = Tape(Reference(program))
         for at, step in enumerate(program):
