@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import assert_never
 
 from autograd_conformance.frameworks.base import Framework
 from autograd_conformance.frameworks.runner import Run, run
@@ -16,11 +17,12 @@ from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
-from autograd_conformance.reference.reference import Reference, reference_of
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
+from autograd_conformance.strategies.building.drawn import Drawn
 
 AGAIN = 3
 """How often a program is run again to see whether the framework itself computes the same bits each time."""
@@ -66,21 +68,34 @@ class Check:
     left_open: int = 0
     met: Counter[Met] = field(default_factory=Counter)
 
-    def __call__(self, program: Program | Related) -> None:
-        """Run and judge `program`; raise `Broken` at the first rule that it breaks and that is no known difference."""
+    def __call__(self, case: Program | Drawn | Related) -> None:
+        """Run and judge a program, drawn or not, or two that are related; raise `Broken` at the first rule that is
+        broken and that is no known difference.
+        """
+        match case:
+            case Related():
+                self._relate(case)
+            case Drawn(program, reference):
+                self._judge(program, reference)
+            case Program():
+                self._judge(case)
+            case _:
+                assert_never(case)
+
+    def _judge(self, program: Program, reference: Reference | None = None) -> None:
+        """Judge one program by the reference that it was drawn with, or by one of its own."""
         self.programs += 1
-        self.met.update(met(program.first if isinstance(program, Related) else program))
-        if isinstance(program, Related):
-            self._relate(program)
-            return
+        self.met.update(met(program))
         observation = self.run(program, self.framework)
-        judgement = judge(program, observation, _reference(program), self.claims)
+        judgement = judge(program, observation, _reference(program, reference), self.claims)
         self.exercised.update(judgement.exercised)
         self.left_open += judgement.unspecified
         if judgement.violation:
             self._complain(program, observation, judgement.violation)
 
     def _relate(self, related: Related) -> None:
+        self.programs += 1
+        self.met.update(met(related.first))
         observation, other = self.run(related.first, self.framework), self.run(related.second, self.framework)
         relation = related_as(related, observation, other, self.framework, self.run)
         self.exercised.update([related.rule] if relation.decided else [])
@@ -135,9 +150,11 @@ def judged(program: Program, observation: Observation, claims: Collection[Capabi
     return judge(program, observation, _reference(program), claims).violation
 
 
-def _reference(program: Program) -> Reference:
-    """What a program is judged with; where it depends on what is seen, the judge computes its own."""
-    return Reference() if program.stateful else reference_of(program)
+def _reference(program: Program, drawn: Reference | None = None) -> Reference:
+    """What a program is judged with: what it was `drawn` with, if anything; where it depends on what is seen, the judge
+    computes its own.
+    """
+    return Reference() if program.stateful else drawn or Reference(program)
 
 
 def broken_in(error: BaseException) -> Broken | None:

@@ -132,7 +132,7 @@ class Session:
         gc.set_threshold(20_000, 20, 50)
         self.use_all_ops()
         left = alphabet.current().without(self.broken)
-        alphabet.use(replace(left, once=self.broken_twice, twice_only=self.broken_thrice))
+        alphabet.use(replace(left, only_once=self.broken_twice, only_twice=self.broken_thrice))
 
     def use_all_ops(self) -> tuple[str, ...]:
         """Make the framework's whole alphabet the one that strategies draw from; its ops."""

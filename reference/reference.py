@@ -157,20 +157,3 @@ class Reference(Writes):
             self.values[Ref(at, k)] = value
             self.requires_grad[Ref(at, k)] = requires_grad
         return made
-
-
-_latest: tuple[Program, Reference] | None = None
-
-
-def remember(program: Program, reference: Reference) -> Program:
-    """Keep the reference that a program was drawn with for whoever judges it next."""
-    global _latest
-    _latest = (program, reference)
-    return program
-
-
-def reference_of(program: Program) -> Reference:
-    """The reference of a program: the one that it was drawn with if that was the latest, else a new one."""
-    if _latest is not None and _latest[0] is program:
-        return _latest[1]
-    return Reference(program)

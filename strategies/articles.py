@@ -1,7 +1,7 @@
 """The articles' examples, generalised: other shapes, ops, depths and numbers of calls than the documents happened on.
 
 What an example is about is built in: that two networks share nothing, or their parameters, or are chained; that one
-model is run twice; that an optimizer steps between two calls; that a value is carried over to the next round.
+model is run twice; that an optimizer steps between two calls; that a value is carried over to the next iteration.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Apply, AssignGrad, Attrs, Backward, Program, ReadGrad, Ref, Step
+from autograd_conformance.programs.language import Apply, AssignGrad, Attrs, Backward, ReadGrad, Ref, Step
 from autograd_conformance.strategies.building.draft import Undrawable
-from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import FREEING, situation
 from hypothesis import strategies as st
@@ -26,40 +27,40 @@ KEEPING = (None, True, False)
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
-def _needs(b: Builder, need: Capability) -> None:
+def _needs(b: OpBuilder, need: Capability) -> None:
     if not b.can(need):
         raise Undrawable(f"the framework does not claim: {need.value}")
 
 
-def _layer(b: Builder, inputs: int, outputs: int) -> Layer:
-    name = b.having("linear_bias", "linear", "matmul")[0]
+def _layer(b: OpBuilder, inputs: int, outputs: int) -> Layer:
+    name = b.available("linear_bias", "linear", "matmul")[0]
     shape = (inputs, outputs) if name == "matmul" else (outputs, inputs)
     bias = (b.leaf((outputs,)),) if name == "linear_bias" else ()
     return name, (b.leaf(shape), *bias)
 
 
-def _model(b: Builder, inputs: int, depth: int, outputs: int = 0) -> list[Layer]:
-    """Linear layers for inputs of some width; the widths between them are drawn."""
+def _model(b: OpBuilder, inputs: int, depth: int, outputs: int = 0) -> list[Layer]:
+    """Linear layers for inputs of a width; the widths between them are drawn."""
     widths = [inputs, *(1 + b.below(2) for _ in range(depth - 1)), outputs or 1 + b.below(2)]
     return [_layer(b, *pair) for pair in pairwise(widths)]
 
 
-def _data(b: Builder, width: int, batch: int = 1) -> Ref:
+def _data(b: OpBuilder, width: int, batch: int = 1) -> Ref:
     return b.leaf((batch, width), requires_grad=False)
 
 
-def _run(b: Builder, model: Sequence[Layer], value: Ref) -> Ref:
+def _run(b: OpBuilder, model: Sequence[Layer], value: Ref) -> Ref:
     """The model's output; between its layers stands an activation."""
     for n, (name, parameters) in enumerate(model):
         if n:
-            value = b.apply(b.having("tanh", "sigmoid", "sin")[0], (value,))[0]
+            value = b.apply(b.available("tanh", "sigmoid", "sin")[0], (value,))[0]
         value = b.apply(name, (value, *parameters))[0]
     return value
 
 
-def _loss(b: Builder, output: Ref) -> Ref:
+def _loss(b: OpBuilder, output: Ref) -> Ref:
     """One element made from an output: its sum, or the sum of its squares."""
-    squares = b.having("square", "multiply")[0] if b.below(2) else None
+    squares = b.available("square", "multiply")[0] if b.below(2) else None
     return b.total(output if squares is None else b.nonlinear(output, squares))
 
 
@@ -67,12 +68,12 @@ def _parameters(*models: Sequence[Layer]) -> tuple[Ref, ...]:
     return tuple(ref for model in models for _, parameters in model for ref in parameters)
 
 
-def _step(b: Builder, leaves: Sequence[Ref], which: tuple[str, Attrs] | None = None) -> None:
+def _step(b: OpBuilder, leaves: Sequence[Ref], which: tuple[str, Attrs] | None = None) -> None:
     b.add(Step(tuple(leaves), *(which or plain_optimizer(b))))
 
 
-def _held(b: Builder, leaf: Ref) -> Ref:
-    """The gradient that a leaf holds, among the values that ops may take."""
+def _read_grad(b: OpBuilder, leaf: Ref) -> Ref:
+    """A leaf's `.grad`, among the values that ops may take."""
     _needs(b, Capability.ASSIGNS)
     return Ref(b.add(ReadGrad(leaf)))
 
@@ -81,8 +82,8 @@ def _held(b: Builder, leaf: Ref) -> Ref:
 
 
 @situation
-def two_networks(b: Builder) -> None:
-    """Two or three networks that share nothing, walked one after the other, their forward passes before or between."""
+def two_networks(b: OpBuilder) -> None:
+    """Two or three networks that share nothing, a backward call on each, their forward passes before or between."""
     first = bool(b.below(2))
     losses = []
     for _ in range(2 + b.below(2)):
@@ -96,7 +97,7 @@ def two_networks(b: Builder) -> None:
 
 
 @situation
-def shared_parameters(b: Builder) -> None:
+def shared_parameters(b: OpBuilder) -> None:
     """Two or three graphs over the same parameters: one model on several inputs, or models with a layer in common."""
     width = 1 + b.below(3)
     shared = _model(b, width, 1 + b.below(2), 2)
@@ -109,8 +110,8 @@ def shared_parameters(b: Builder) -> None:
 
 
 @situation
-def chained_networks(b: Builder) -> None:
-    """A network fed with the output of another one, perhaps detached; the first is walked, then the second."""
+def chained_networks(b: OpBuilder) -> None:
+    """A network fed with the output of another one, perhaps detached; a call on the first, then on the second."""
     first, second = _model(b, 2, 1 + b.below(2), 2), _model(b, 2, 1 + b.below(2))
     output = _run(b, first, _data(b, 2))
     b.backward(_loss(b, output), retain=b.pick(KEEPING))
@@ -119,8 +120,8 @@ def chained_networks(b: Builder) -> None:
 
 
 @situation
-def two_forwards(b: Builder) -> None:
-    """One model run two or three times on the same input, each run's loss walked by itself."""
+def two_forwards(b: OpBuilder) -> None:
+    """One model run two or three times on the same input, and a call on each run's loss."""
     width = 1 + b.below(3)
     model, data = _model(b, width, 1 + b.below(3)), _data(b, width, 1 + b.below(2))
     losses = [_loss(b, _run(b, model, data)) for _ in range(2 + b.below(2))]
@@ -128,12 +129,12 @@ def two_forwards(b: Builder) -> None:
         b.backward(loss, retain=b.pick(KEEPING))
 
 
-# -- graphs walked again -----------------------------------------------------------------------------------------------
+# -- graphs traversed again --------------------------------------------------------------------------------------------
 
 
 @situation
-def rebuilt_last_op(b: Builder) -> None:
-    """A freed graph of which only the last op is computed anew, and walked from there."""
+def rebuilt_last_op(b: OpBuilder) -> None:
+    """A freed graph of which only the last op is computed anew, and a call on that."""
     root = b.beyond(b.root(3)) if b.below(2) else b.root(3)
     b.backward(root, retain=b.pick(FREEING))
     step = b.reference.steps[root.at]
@@ -143,34 +144,34 @@ def rebuilt_last_op(b: Builder) -> None:
 
 
 @situation
-def zeroed_then_walked(b: Builder) -> None:
-    """A root walked, the gradients cleared, and the same root walked again."""
+def zeroed_then_backward(b: OpBuilder) -> None:
+    """A call, the gradients cleared, and a call on the same root."""
     root = b.root()
     b.backward(root, retain=b.pick((None, False, True)))
-    b.zero(*(leaf for leaf in b.leaves if b.requires(leaf)), to_none=bool(b.below(2)))
+    b.zero_grad(*(leaf for leaf in b.leaves if b.requires(leaf)), to_none=bool(b.below(2)))
     b.backward(root, retain=b.pick((None, True)))
 
 
 @situation
-def carried_state(b: Builder) -> None:
-    """Two to four rounds, each computing a state from the last one's, perhaps detached, and walking it."""
+def carried_state(b: OpBuilder) -> None:
+    """Two to four iterations, each computing a state from the last one's, perhaps detached, and a call on it."""
     shape = b.pick(((3,), (), (2, 3)))
     weight, state = b.leaf(shape), b.leaf(shape, requires_grad=False)
-    (product,) = b.having("multiply")
+    (product,) = b.available("multiply")
     cut = b.can(Capability.DETACH) and bool(b.below(2))
     for _ in range(2 + b.below(3)):
         if cut:
             state = b.detach(state)
-        state = b.nonlinear(b.apply(product, (weight, state))[0], b.having("tanh", "sigmoid", "sin", "multiply")[0])
+        state = b.nonlinear(b.apply(product, (weight, state))[0], b.available("tanh", "sigmoid", "sin", "multiply")[0])
         b.backward(state, retain=b.pick(FREEING))
 
 
 @situation
-def recurrent_two_losses(b: Builder) -> None:
+def recurrent_two_losses(b: OpBuilder) -> None:
     """A recurrent network over one to four steps, two losses on its last state; retained, detached, stepped, or not."""
     inputs, again = _model(b, 2, 1, 2), _model(b, 2, 1, 2)
     parameters = _parameters(inputs, again)
-    state, squash, add = _data(b, 2), b.having("tanh", "sigmoid", "sin")[0], b.having("add", "subtract")[0]
+    state, squash, add = _data(b, 2), b.available("tanh", "sigmoid", "sin")[0], b.available("add", "subtract")[0]
     for _ in range(1 + b.below(4)):
         parts = (_run(b, inputs, _data(b, 2)), _run(b, again, state))
         state = b.apply(squash, b.apply(add, parts))[0]
@@ -186,7 +187,7 @@ def recurrent_two_losses(b: Builder) -> None:
 
 
 @situation
-def gradients_walked(b: Builder) -> None:
+def backward_on_gradients(b: OpBuilder) -> None:
     """A backward call that records itself, or only retains, or neither, and a backward call on the gradient it left."""
     leaf = b.leaf(b.pick(((3,), (), (2, 3), (1,))))
     root = b.nonlinear(leaf)
@@ -196,9 +197,9 @@ def gradients_walked(b: Builder) -> None:
         b.add(Backward((root,), (b.cotangent(root),), b.pick((None, True)), create_graph=True))
     else:
         b.backward(root, retain=b.pick((True, None)))
-    gradient = _held(b, leaf)
+    gradient = _read_grad(b, leaf)
     if b.below(2):
-        b.zero(leaf)
+        b.zero_grad(leaf)
     b.backward(gradient, retain=b.pick((None, True)))
     if b.below(2):
         b.backward(root)
@@ -207,7 +208,7 @@ def gradients_walked(b: Builder) -> None:
 # -- optimizers --------------------------------------------------------------------------------------------------------
 
 
-def _stepping(b: Builder, depth: int) -> None:
+def _stepping(b: OpBuilder, depth: int) -> None:
     width = 1 + b.below(3)
     model = _model(b, width, depth)
     parameters = _parameters(model)
@@ -216,25 +217,25 @@ def _stepping(b: Builder, depth: int) -> None:
         b.backward(loss, retain=True)
         _step(b, parameters[: 1 + b.below(len(parameters))])
         if b.below(2):
-            b.zero(*parameters)
+            b.zero_grad(*parameters)
     b.backward(loss)
 
 
 @situation
-def steps_between_calls(b: Builder) -> None:
-    """One linear layer on data, its retained graph walked, stepped and walked again."""
+def steps_between_calls(b: OpBuilder) -> None:
+    """One linear layer on data, and calls on its retained graph with steps between them."""
     _stepping(b, 1)
 
 
 @situation
-def deep_steps_between_calls(b: Builder) -> None:
-    """The same with two or three layers, whose weights the graph has saved."""
+def deep_steps_between_calls(b: OpBuilder) -> None:
+    """Two or three linear layers, whose weights the graph has saved, called and stepped in turn."""
     _stepping(b, 2 + b.below(2))
 
 
 @situation
-def accumulating_iterations(b: Builder) -> None:
-    """Two to five rounds of a training loop; gradients are cleared in each, in some or in none, steps taken or not."""
+def accumulating_iterations(b: OpBuilder) -> None:
+    """Two to five iterations of a training loop; gradients cleared in each, in some or in none, steps taken or not."""
     width = 1 + b.below(3)
     model = _model(b, width, 1 + b.below(2))
     parameters, data = _parameters(model), _data(b, width)
@@ -242,14 +243,14 @@ def accumulating_iterations(b: Builder) -> None:
     for _ in range(2 + b.below(4)):
         loss = _loss(b, _run(b, model, data))
         if b.below(2):
-            b.zero(*parameters, to_none=not b.below(2))
+            b.zero_grad(*parameters, to_none=not b.below(2))
         b.backward(loss, retain=b.pick(KEEPING))
         if optimizer is not None:
             _step(b, parameters, optimizer)
 
 
 @situation
-def reassigned_gradients(b: Builder) -> None:
+def reassigned_gradients(b: OpBuilder) -> None:
     """A model's gradients set aside, cleared and put back, then used by a step, or added to by another call."""
     width = 1 + b.below(3)
     model, data = _model(b, width, 1 + b.below(2)), _data(b, width)
@@ -257,8 +258,8 @@ def reassigned_gradients(b: Builder) -> None:
     b.backward(loss, retain=b.pick(KEEPING))
     parameters = _parameters(model)
     chosen = parameters[: 1 + b.below(len(parameters))]
-    copies = [b.apply(b.having("clone", "negative")[0], (_held(b, leaf),))[0] for leaf in chosen]
-    b.zero(*chosen, to_none=not b.below(2))
+    copies = [b.apply(b.available("clone", "negative")[0], (_read_grad(b, leaf),))[0] for leaf in chosen]
+    b.zero_grad(*chosen, to_none=not b.below(2))
     for leaf, copy in zip(chosen, copies):
         b.add(AssignGrad(leaf, b.detach(copy) if b.can(Capability.DETACH) else copy))
     if b.can(Capability.OPTIMIZERS) and b.below(2):
@@ -267,7 +268,7 @@ def reassigned_gradients(b: Builder) -> None:
         b.backward(loss if b.below(2) else _loss(b, _run(b, model, data)))
 
 
-DOCUMENTED: dict[str, st.SearchStrategy[Program]] = {
+DOCUMENTED: dict[str, st.SearchStrategy[Drawn]] = {
     make.__name__: make()
     for make in (
         two_networks,
@@ -275,10 +276,10 @@ DOCUMENTED: dict[str, st.SearchStrategy[Program]] = {
         chained_networks,
         two_forwards,
         rebuilt_last_op,
-        zeroed_then_walked,
+        zeroed_then_backward,
         carried_state,
         recurrent_two_losses,
-        gradients_walked,
+        backward_on_gradients,
         steps_between_calls,
         deep_steps_between_calls,
         accumulating_iterations,

@@ -1,5 +1,5 @@
 """Second and third derivatives of single ops: an op on fresh leaves, its gradients made differentiable, and these
-walked, or made differentiable in their turn.
+differentiated in their turn.
 
 Where the results are weighted by leaves of their own, the op's cotangent is differentiable, too: then also the part of
 its second derivative that leads to the cotangent is looked at, which ops that are linear in their operands have alone.
@@ -13,14 +13,14 @@ from dataclasses import replace
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Backward, Literal, ReadGrad, Ref
-from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.situations.base import situation
 
 WEIGHING = "multiply"
 
 
 @situation
-def curvatures(b: Builder, name: str, times: int = 2) -> None:
+def derivatives_of(b: OpBuilder, name: str, times: int = 2) -> None:
     """One op on fresh leaves, differentiated two or three times, its results weighted by leaves or not."""
     made = b.op(name, fresh=True)
     for _ in range(2):  # a draw whose results are too large, or whose operands tie, comes to a calm op instead
@@ -30,39 +30,39 @@ def curvatures(b: Builder, name: str, times: int = 2) -> None:
     differentiate(b, made, bool(b.below(2)), times)
 
 
-def differentiate(b: Builder, made: Sequence[Ref], weighted: bool, times: int = 2) -> bool:
-    """Make an op's gradients differentiable, `times - 1` times in all, and walk those that depend on anything; whether
-    any does to the last.
+def differentiate(b: OpBuilder, made: Sequence[Ref], weighted: bool, times: int = 2) -> bool:
+    """Differentiate an op's results, and then their gradients as far as they depend on any leaf, `times` times in all;
+    whether they depended on one to the last.
     """
     roots = [r for r in made if b.requires(r)]
     if weighted and WEIGHING in b.alphabet.ops:
-        roots = [_weighted(b, r) for r in roots]
+        roots = [_weigh(b, r) for r in roots]
     roots = _within_claims(b, roots)
     if not roots:
         return False
-    cotangents = [_holed(b.cotangent(r)) if weighted else b.cotangent(r) for r in roots]
+    cotangents = [_with_zero(b.cotangent(r)) if weighted else b.cotangent(r) for r in roots]
     for order in range(times - 1):
         if order:
             roots = _within_claims(b, roots)
             cotangents = [b.cotangent(r) for r in roots]
         b.add(Backward(tuple(roots), tuple(cotangents), None, True))
         leaves = [leaf for leaf in b.leaves if b.requires(leaf)]
-        held = [Ref(b.add(ReadGrad(leaf))) for leaf in leaves]
-        roots = [g for g in held if b.requires(g) and _depends(b, g)]
+        grads = [Ref(b.add(ReadGrad(leaf))) for leaf in leaves]
+        roots = [g for g in grads if b.requires(g) and _depends(b, g)]
         if not roots:
             return False
-        b.zero(*leaves)
+        b.zero_grad(*leaves)
     b.backward(*roots)
     return True
 
 
-def _within_claims(b: Builder, roots: Sequence[Ref]) -> list[Ref]:
+def _within_claims(b: OpBuilder, roots: Sequence[Ref]) -> list[Ref]:
     """The roots that one call can take."""
     roots = list(roots if b.can(Capability.MULTIPLE_ROOTS) else roots[-1:])
     return roots if b.can(Capability.COTANGENTS) else [b.total(r) for r in roots]
 
 
-def _depends(b: Builder, gradient: Ref) -> bool:
+def _depends(b: OpBuilder, gradient: Ref) -> bool:
     """Whether a gradient depends on some leaf, also where its sum does not, as that of a normalisation."""
     shape = b.shape(gradient)
     uneven = Literal(tuple(1.0 + k * k / 8 for k in range(size(shape))), shape)
@@ -70,18 +70,18 @@ def _depends(b: Builder, gradient: Ref) -> bool:
     return any(value.any() for edge, value in reached.items() if edge not in b.reference.producer)
 
 
-def _holed(cotangent: Literal | None) -> Literal | None:
+def _with_zero(cotangent: Literal | None) -> Literal | None:
     """A cotangent that is zero somewhere, which second derivatives are prone to divide by."""
     if cotangent is None or len(cotangent.data) < 2:
         return cotangent
     return replace(cotangent, data=(0.0, *cotangent.data[1:]))
 
 
-def _weighted(b: Builder, value: Ref) -> Ref:
+def _weigh(b: OpBuilder, value: Ref) -> Ref:
     weight = b.leaf(value=b.tensor(b.shape(value), b.dtypes[value]))
     return b.apply(WEIGHING, (value, weight))[0]
 
 
-def applies(b: Builder, name: str) -> bool:
+def applies(b: OpBuilder, name: str) -> bool:
     """Whether a draft applies an op."""
     return any(isinstance(step, Apply) and step.op == name for step in b.reference.steps)

@@ -1,6 +1,6 @@
 """Directed pairs: an op, one of its operands or results, a way to write to it, and a time, each as a program.
 
-What an op's derivative needs may be an operand or a result; a write to it before the graph is walked is where a
+What an op's derivative needs may be an operand or a result; a write to it before the backward call is where a
 framework that misses it gives a wrong gradient without a word. So no pair is left to chance: for every row of the
 catalogue there is a program for each value that it reads or makes, each way to change that value in place, and each
 time to do so. The programs are fixed: operands come from a generator whose seed is the row's name.
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import product
+from typing import assert_never
 
 import numpy as np
 from autograd_conformance.ops.catalogue import WRITES, row_of
@@ -64,10 +65,13 @@ class Time(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is written to: an operand of a row, or a result, by its number."""
+    """An operand or a result of an op, which is written to."""
 
     operand: bool
+    """Whether it is an operand."""
+
     number: int
+    """Which of the operands, or of the results, from 0 on."""
 
     def __str__(self) -> str:
         return f"{'operand' if self.operand else 'result'} {self.number}"
@@ -75,21 +79,30 @@ class Target:
 
 @dataclass(frozen=True)
 class Sample:
-    """A row on fixed operands: their values, which of them require grad, and what cotangents the results get. Where it
-    is `turned`, operands with several dimensions are transposed views: what is saved may then be a copy.
-    """
+    """An op, or a write, on fixed operands."""
 
     row: Op
+    """The op's row in the catalogue."""
+
     attrs: Attrs
+    """Its attributes."""
+
     operands: tuple[Literal, ...]
+    """The values of its operands."""
+
     requires: tuple[bool, ...]
+    """Which of the operands require grad."""
+
     cotangents: tuple[Literal, ...]
-    turned: bool
+    """The cotangent of each result in every backward call."""
+
+    transposed: bool
+    """Whether operands with several dimensions are transposed views: what is saved may then be a copy."""
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """What can be written to: a write leaves no old value of its own target behind, and elements of a result that
-        lie in one place may not be written.
+        """The operands and results that can be written to. A write leaves no old value of its own target behind, and a
+        result with internal overlap may not be written to.
         """
         first = 1 if self.row.name in WRITES else 0
         operands = tuple(Target(True, k) for k in range(first, len(self.operands)))
@@ -115,22 +128,22 @@ class Sample:
 
     def untouched(self) -> Program:
         """The program in which nothing is written: one that breaks a rule says nothing of writes."""
-        making = _Making(self, None)
-        making.walk(retain=True)
-        return making.program()
+        draft = _PairDraft(self, None)
+        draft.backward(retain=True)
+        return draft.program()
 
     def program(self, target: Target, way: Way, time: Time) -> Program:
         """The program of a pair: the row on its operands, the write, and the backward call or calls."""
-        making = _Making(self, target.number if way is Way.STEP else None)
+        draft = _PairDraft(self, target.number if way is Way.STEP else None)
         if time is Time.BETWEEN:
-            making.walk(retain=True)
-        making.write(target, way, time)
-        making.walk()
-        return making.program()
+            draft.backward(retain=True)
+        draft.write(target, way, time)
+        draft.backward()
+        return draft.program()
 
 
-class _Making:
-    """A program in the making; `bare` is the operand that is a leaf itself, where one is."""
+class _PairDraft:
+    """A program under construction; `bare` is the number of the operand that is a leaf, where one is."""
 
     def __init__(self, sample: Sample, bare: int | None) -> None:
         self.sample, self.bare = sample, bare
@@ -153,19 +166,19 @@ class _Making:
 
     def laid(self, value: Literal) -> Literal:
         """A leaf's value, transposed where its operand is to be a transposed view."""
-        if not self.turns(value):
+        if not self.is_transposed(value):
             return value
         return Literal(tuple(array(value).swapaxes(-1, -2).ravel().tolist()), _swapped(value.shape), value.dtype)
 
-    def turns(self, value: Literal) -> bool:
-        return self.sample.turned and len(value.shape) > 1
+    def is_transposed(self, value: Literal) -> bool:
+        return self.sample.transposed and len(value.shape) > 1
 
     def operand(self, k: int, value: Literal) -> Ref:
-        """What the row is applied to: no leaf, unless the leaf is what is written to."""
+        """An operand: a copy of its leaf, unless the leaf is written to."""
         made = self.leaves[k] if k == self.bare else self.add(Apply("clone", (self.leaves[k],)))
-        return self.add(Apply("matrix_transpose", (made,))) if self.turns(value) else made
+        return self.add(Apply("matrix_transpose", (made,))) if self.is_transposed(value) else made
 
-    def walk(self, retain: bool | None = None) -> None:
+    def backward(self, retain: bool | None = None) -> None:
         self.add(Backward(tuple(self.results), self.sample.cotangents, retain))
 
     def write(self, target: Target, way: Way, time: Time) -> None:
@@ -184,6 +197,8 @@ class _Making:
                 if time is Time.BEFORE:
                     self.add(Backward((leaf,), (_ones(self.laid(self.sample.operands[target.number])),)))
                 self.add(Step((leaf,), "sgd", (("lr", 0.5),)))
+            case _:
+                assert_never(way)
 
     def program(self) -> Program:
         return Program(tuple(self.steps), tuple(self.modes))
@@ -222,12 +237,12 @@ def samples(name: str, dtypes: tuple[str, ...]) -> tuple[Sample, ...]:
         (first, *rest) for first in row.fresh if size(first) and takes(row, first) for rest in rest_of(row, first)
     ]
     found = []
-    for count, turned in product(sorted(set(map(len, shapes))), (False, True)):
+    for count, transposed in product(sorted(set(map(len, shapes))), (False, True)):
         for k, requires in enumerate(subsets(count)):
-            fitting = [s for s in shapes if len(s) == count and (not turned or any(len(shape) > 1 for shape in s))]
-            rng = np.random.default_rng(zlib.crc32(f"{name} {count} {k} {turned}".encode()))
-            dtype = dtypes[(k + turned) % len(dtypes)]
-            sample = _sample(row, fitting, requires, turned, rng, dtype)
+            fitting = [s for s in shapes if len(s) == count and (not transposed or any(len(shape) > 1 for shape in s))]
+            rng = np.random.default_rng(zlib.crc32(f"{name} {count} {k} {transposed}".encode()))
+            dtype = dtypes[(k + transposed) % len(dtypes)]
+            sample = _sample(row, fitting, requires, transposed, rng, dtype)
             if sample is not None:
                 found.append(sample)
     return tuple(found)
@@ -237,7 +252,7 @@ def _sample(
     row: Op,
     options: list[tuple[Shape, ...]],
     requires: tuple[bool, ...],
-    turned: bool,
+    transposed: bool,
     rng: np.random.Generator,
     dtype: str,
 ) -> Sample | None:
@@ -252,7 +267,7 @@ def _sample(
         made = forward_of(row.name, attrs, shapes)(*values)
         if made[0].size and all(np.abs(y).max(initial=0.0) <= LARGEST for y in made):
             cotangents = tuple(literal(rng.bytes(y.size), np.shape(y), row.dtype or dtype) for y in made)
-            return Sample(row, attrs, operands, requires, cotangents, turned)
+            return Sample(row, attrs, operands, requires, cotangents, transposed)
     return None
 
 
@@ -268,16 +283,23 @@ def programs(name: str, dtypes: Sequence[str]) -> Iterator[tuple[Sample, Target,
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many rows, operands and results, pairs of one with a way and a time, and programs there are."""
+    """How much a set of programs covers."""
 
     rows: int
+    """Ops and writes that have a program."""
+
     values: int
+    """Operands and results that are written to."""
+
     pairs: int
+    """Operands and results, times ways, times times."""
+
     programs: int
+    """Programs: each pair has one for every sample of its op."""
 
 
 def coverage(names: Sequence[str], dtypes: Sequence[str] = ("float64",)) -> Coverage:
-    """What the programs of some rows cover."""
+    """How much the programs of these rows cover."""
     found = [(name, *rest) for name in names for _, *rest in programs(name, dtypes)]
     return Coverage(
         len({name for name, *_ in found}),

@@ -59,7 +59,7 @@ def test_situation(check, name: str, data: st.DataObject):
 
 
 def _missing(program: Program, framework: Framework) -> set[str]:
-    """What a program asks of a framework that the framework does not claim."""
+    """The capabilities and ops that a program needs and the framework does not claim."""
     asked = needs(program)
     ops = {step.op for step in program if isinstance(step, Apply)} - set(framework.ops)
     return {need.value for need in asked - set(framework.claims)} | {f"the op {op}" for op in ops}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import functional
 from hypothesis import given
 
@@ -11,72 +11,72 @@ rule = pytest.mark.rule
 
 
 @rule("functional/value")
-@given(program=functional.functional_gradients())
-def test_value(check, program: Program):
-    check(program)
+@given(drawn=functional.functional_gradients())
+def test_value(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("functional/no-accumulation")
-@given(program=functional.functional_beside_held())
-def test_no_accumulation(check, program: Program):
-    check(program)
+@given(drawn=functional.functional_beside_grads())
+def test_no_accumulation(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("functional/frees")
-@given(program=functional.functional_frees())
-def test_frees(check, program: Program):
-    check(program)
+@given(drawn=functional.functional_frees())
+def test_frees(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("functional/inner-input")
-@given(program=functional.inner_inputs())
-def test_inner_input(check, program: Program):
-    check(program)
+@given(drawn=functional.inner_inputs())
+def test_inner_input(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("functional/duplicates")
-@given(program=functional.duplicate_inputs())
-def test_duplicates(check, program: Program):
-    check(program)
+@given(drawn=functional.duplicate_inputs())
+def test_duplicates(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("functional/unused-raises")
-@given(program=functional.unused_inputs())
-def test_unused_raises(check, program: Program):
-    check(program)
+@given(drawn=functional.unused_inputs())
+def test_unused_raises(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("functional/unused-none")
-@given(program=functional.allowed_unused())
-def test_unused_none(check, program: Program):
-    check(program)
+@given(drawn=functional.allowed_unused())
+def test_unused_none(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("functional/materialized")
-@given(program=functional.materialized())
-def test_materialized(check, program: Program):
-    check(program)
+@given(drawn=functional.materialized())
+def test_materialized(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("functional/options")
-@given(program=functional.contradicting_options())
-def test_options(check, program: Program):
-    check(program)
+@given(drawn=functional.contradicting_options())
+def test_options(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("functional/input-no-grad")
-@given(program=functional.constant_inputs())
-def test_input_no_grad(check, program: Program):
-    check(program)
+@given(drawn=functional.constant_inputs())
+def test_input_no_grad(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("functional/inputs-only")
-@given(program=functional.restricted_calls())
-def test_inputs_only(check, program: Program):
-    check(program)
+@given(drawn=functional.restricted_calls())
+def test_inputs_only(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("functional/no-inputs")
-@given(program=functional.empty_inputs())
-def test_no_inputs(check, program: Program):
-    check(program)
+@given(drawn=functional.empty_inputs())
+def test_no_inputs(check, drawn: Drawn):
+    check(drawn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from autograd_conformance.harness.audit import programs as audit
-from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import accumulation, gradients
 from hypothesis import given, settings
@@ -35,66 +35,66 @@ def test_op(check, op, data):
 
 
 @rule("gradients/forward")
-@given(program=programs())
-def test_forward(check, program: Program):
-    check(program)
+@given(drawn=programs())
+def test_forward(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("gradients/graph")
-@given(program=gradients.whole_graphs())
-def test_graph(check, program: Program):
-    check(program)
+@given(drawn=gradients.whole_graphs())
+def test_graph(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("gradients/graph")
-@given(program=gradients.chains())
-def test_chain(check, program: Program):
-    check(program)
+@given(drawn=gradients.chains())
+def test_chain(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("gradients/fan-out")
-@given(program=gradients.fan_outs())
-def test_fan_out(check, program: Program):
-    check(program)
+@given(drawn=gradients.fan_outs())
+def test_fan_out(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("gradients/same-argument")
-@given(program=gradients.same_arguments())
-def test_same_argument(check, program: Program):
-    check(program)
+@given(drawn=gradients.same_arguments())
+def test_same_argument(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("gradients/several-results")
-@given(program=gradients.several_results())
-def test_several_results(check, program: Program):
-    check(program)
+@given(drawn=gradients.several_results())
+def test_several_results(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("gradients/several-roots")
-@given(program=gradients.several_roots())
-def test_several_roots(check, program: Program):
-    check(program)
+@given(drawn=gradients.several_roots())
+def test_several_roots(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("gradients/cotangent")
-@given(program=gradients.weighted_roots())
-def test_cotangent(check, program: Program):
-    check(program)
+@given(drawn=gradients.weighted_roots())
+def test_cotangent(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("gradients/equal-leaves")
-@given(program=gradients.equal_leaves())
-def test_equal_leaves(check, program: Program):
-    check(program)
+@given(drawn=gradients.equal_leaves())
+def test_equal_leaves(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("gradients/form")
-@given(program=gradients.forms())
-def test_form(check, program: Program):
-    check(program)
+@given(drawn=gradients.forms())
+def test_form(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("gradients/requires-grad")
-@given(program=accumulation.constant_leaves())
-def test_requires_grad(check, program: Program):
-    check(program)
+@given(drawn=accumulation.constant_leaves())
+def test_requires_grad(check, drawn: Drawn):
+    check(drawn)

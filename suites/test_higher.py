@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import higher
 from hypothesis import given
 
@@ -11,42 +11,42 @@ rule = pytest.mark.rule
 
 
 @rule("higher/differentiable")
-@given(program=higher.second_derivatives())
-def test_differentiable(check, program: Program):
-    check(program)
+@given(drawn=higher.second_derivatives())
+def test_differentiable(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("higher/plain-raises")
-@given(program=higher.plain_gradients())
-def test_plain_raises(check, program: Program):
-    check(program)
+@given(drawn=higher.plain_gradients())
+def test_plain_raises(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("higher/differentiable")
-@given(program=higher.held_derivatives())
-def test_held_derivatives(check, program: Program):
-    check(program)
+@given(drawn=higher.derivatives_of_grads())
+def test_held_derivatives(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("higher/differentiable")
-@given(program=higher.functional_derivatives())
-def test_functional_derivatives(check, program: Program):
-    check(program)
+@given(drawn=higher.functional_derivatives())
+def test_functional_derivatives(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("higher/differentiable")
-@given(program=higher.penalised_gradients())
-def test_penalised_gradients(check, program: Program):
-    check(program)
+@given(drawn=higher.penalised_gradients())
+def test_penalised_gradients(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("higher/differentiable")
-@given(program=higher.created_graphs())
-def test_created_graphs(check, program: Program):
-    check(program)
+@given(drawn=higher.created_graphs())
+def test_created_graphs(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("higher/plain-raises")
-@given(program=higher.plain_results())
-def test_plain_result_raises(check, program: Program):
-    check(program)
+@given(drawn=higher.plain_results())
+def test_plain_result_raises(check, drawn: Drawn):
+    check(drawn)

@@ -9,7 +9,7 @@ from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.harness.check import Check, violation_of
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.language import Backward, Program
-from autograd_conformance.strategies.higher_order import curvatures
+from autograd_conformance.strategies.higher_order import derivatives_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,17 +41,17 @@ if FEW >= 3:
     @settings(max_examples=FEW)
     @given(data=st.data())
     def test_op(check: Check, prepared: Session, op: str, data: st.DataObject):
-        program = data.draw(curvatures(op))
-        if sound(program, op, prepared):
-            check(program)
+        drawn = data.draw(derivatives_of(op))
+        if sound(drawn.program, op, prepared):
+            check(drawn)
 
     @rule("higher/op-third")
     @settings(max_examples=FEW // 3)
     @given(data=st.data())
     def test_third(check: Check, prepared: Session, op: str, data: st.DataObject):
-        program = data.draw(curvatures(op, 3))
-        if not audit.is_long(op) and sound(program, op, prepared):
-            check(program)
+        drawn = data.draw(derivatives_of(op, 3))
+        if not audit.is_long(op) and sound(drawn.program, op, prepared):
+            check(drawn)
 
 
 def samples(check: Check, session: Session, op: str, times: int, seeds: int) -> None:

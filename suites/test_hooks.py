@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import hooks
 from hypothesis import given
 
@@ -11,66 +11,66 @@ rule = pytest.mark.rule
 
 
 @rule("hooks/called")
-@given(program=hooks.observed())
-def test_called(check, program: Program):
-    check(program)
+@given(drawn=hooks.observed())
+def test_called(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("hooks/called")
-@given(program=hooks.hooks_and_writes())
-def test_called_beside_writes(check, program: Program):
-    check(program)
+@given(drawn=hooks.hooks_and_writes())
+def test_called_beside_writes(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("hooks/result")
-@given(program=hooks.changing_hooks())
-def test_result(check, program: Program):
-    check(program)
+@given(drawn=hooks.changing_hooks())
+def test_result(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("hooks/order")
-@given(program=hooks.ordered_hooks())
-def test_order(check, program: Program):
-    check(program)
+@given(drawn=hooks.ordered_hooks())
+def test_order(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("hooks/removed")
-@given(program=hooks.removed_hooks())
-def test_removed(check, program: Program):
-    check(program)
+@given(drawn=hooks.removed_hooks())
+def test_removed(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("hooks/accumulated")
-@given(program=hooks.accumulated_hooks())
-def test_accumulated(check, program: Program):
-    check(program)
+@given(drawn=hooks.accumulated_hooks())
+def test_accumulated(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("hooks/refused")
-@given(program=hooks.refused_hooks())
-def test_refused(check, program: Program):
-    check(program)
+@given(drawn=hooks.refused_hooks())
+def test_refused(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("hooks/raise")
-@given(program=hooks.raising_hooks())
-def test_raise(check, program: Program):
-    check(program)
+@given(drawn=hooks.raising_hooks())
+def test_raise(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("hooks/shape")
-@given(program=hooks.misshaping_hooks())
-def test_shape(check, program: Program):
-    check(program)
+@given(drawn=hooks.misshaping_hooks())
+def test_shape(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("hooks/retained")
-@given(program=hooks.retained_gradients())
-def test_retained(check, program: Program):
-    check(program)
+@given(drawn=hooks.retained_gradients())
+def test_retained(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("hooks/retain-refused")
-@given(program=hooks.refused_retains())
-def test_retain_refused(check, program: Program):
-    check(program)
+@given(drawn=hooks.refused_retains())
+def test_retain_refused(check, drawn: Drawn):
+    check(drawn)

@@ -1,4 +1,4 @@
-"""Memory: what a graph saved is alive for as long as the graph can be walked, and no longer.
+"""Memory: what a graph saved is alive for as long as a call on the graph is legal, and no longer.
 
 A framework that counts its saved tensors is asked; one that has a companion for counting, as PyTorch's adapter has, is
 asked through that.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import memory
 from hypothesis import given, settings
 
@@ -18,37 +19,37 @@ FEW = max(40, settings().max_examples // 3)
 
 
 @rule("memory/freed")
-@given(program=memory.released())
-def test_released(check, program: Program):
-    check(program)
+@given(drawn=memory.freed())
+def test_released(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("memory/retained")
-@given(program=memory.kept())
-def test_kept(check, program: Program):
-    check(program)
+@given(drawn=memory.retained())
+def test_kept(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("memory/dropped")
-@given(program=memory.let_go())
-def test_let_go(check, program: Program):
-    check(program)
+@given(drawn=memory.deleted())
+def test_let_go(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("memory/steady")
 @settings(max_examples=FEW)
-@given(program=memory.rounds())
+@given(program=memory.repeated())
 def test_rounds(check, program: Program):
     check(program)
 
 
 @rule("memory/after-error")
-@given(program=memory.failed())
-def test_failed(check, program: Program):
-    check(program)
+@given(drawn=memory.failed())
+def test_failed(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("memory/cycle")
-@given(program=memory.cycles())
-def test_cycles(check, program: Program):
-    check(program)
+@given(drawn=memory.cycles())
+def test_cycles(check, drawn: Drawn):
+    check(drawn)

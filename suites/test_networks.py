@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.relations.relation import Related
-from autograd_conformance.strategies.relations import networks as pairs
+from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.relations import networks as relations
 from autograd_conformance.strategies.situations import networks
 from hypothesis import given
 
@@ -13,24 +13,24 @@ rule = pytest.mark.rule
 
 
 @rule("networks/gradient")
-@given(program=networks.single())
-def test_single_calls(check, program: Program):
-    check(program)
+@given(drawn=networks.single())
+def test_single_calls(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("networks/gradient")
-@given(program=networks.several())
-def test_several_calls(check, program: Program):
-    check(program)
+@given(drawn=networks.several())
+def test_several_calls(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("networks/gradient")
-@given(program=networks.chained())
-def test_chained(check, program: Program):
-    check(program)
+@given(drawn=networks.chained())
+def test_chained(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("networks/module")
-@given(related=pairs.modules())
+@given(related=relations.modules())
 def test_modules(check, related: Related):
     check(related)

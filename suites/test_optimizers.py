@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import accumulation, optimizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,48 +34,48 @@ def test_remembers(check, name: str, data: st.DataObject):
 
 
 @rule("optimizers/skips")
-@given(program=optimizers.skipped())
-def test_skips(check, program: Program):
-    check(program)
+@given(drawn=optimizers.skipped())
+def test_skips(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("optimizers/groups")
-@given(program=optimizers.grouped())
-def test_groups(check, program: Program):
-    check(program)
+@given(drawn=optimizers.grouped())
+def test_groups(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("optimizers/keeps-gradients")
-@given(program=optimizers.kept_gradients())
-def test_keeps_gradients(check, program: Program):
-    check(program)
+@given(drawn=optimizers.kept_gradients())
+def test_keeps_gradients(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("optimizers/clears")
-@given(program=optimizers.cleared())
-def test_clears(check, program: Program):
-    check(program)
+@given(drawn=optimizers.cleared())
+def test_clears(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("optimizers/clips")
-@given(program=optimizers.clipped())
-def test_clips(check, program: Program):
-    check(program)
+@given(drawn=optimizers.clipped())
+def test_clips(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("optimizers/formula")
-@given(program=optimizers.laid_out())
-def test_laid_out(check, program: Program):
-    check(program)
+@given(drawn=optimizers.layouts())
+def test_laid_out(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("optimizers/formula")
-@given(program=accumulation.clipped_gradients())
-def test_changed_gradients(check, program: Program):
-    check(program)
+@given(drawn=accumulation.clipped_gradients())
+def test_changed_gradients(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("optimizers/variants")
-@given(program=optimizers.varied())
-def test_variants(check, program: Program):
-    check(program)
+@given(drawn=optimizers.varied())
+def test_variants(check, drawn: Drawn):
+    check(drawn)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from autograd_conformance.programs.language import Program
-from autograd_conformance.strategies.situations import networks as chance
+from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.situations import networks
 from hypothesis import given
 
 rule = pytest.mark.rule
 
 
 @rule("networks/random")
-@given(program=chance.dropped())
-def test_dropout(check, program: Program):
-    check(program)
+@given(drawn=networks.dropouts())
+def test_dropout(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("networks/random")
-@given(program=chance.noisy())
-def test_noise(check, program: Program):
-    check(program)
+@given(drawn=networks.noisy())
+def test_noise(check, drawn: Drawn):
+    check(drawn)

@@ -4,44 +4,43 @@ from __future__ import annotations
 
 import pytest
 from autograd_conformance.rules.relations.relation import Related
-from autograd_conformance.strategies.relations import gradients as relations
-from autograd_conformance.strategies.relations import interleaving as mixing
+from autograd_conformance.strategies.relations import gradients, interleaving
 from hypothesis import given
 
 rule = pytest.mark.rule
 
 
 @rule("relations/sum")
-@given(related=relations.sums())
+@given(related=gradients.sums())
 def test_sums(check, related: Related):
     check(related)
 
 
 @rule("relations/scaling")
-@given(related=relations.scalings())
+@given(related=gradients.scalings())
 def test_scalings(check, related: Related):
     check(related)
 
 
 @rule("relations/sharing")
-@given(related=relations.sharings())
+@given(related=gradients.sharings())
 def test_sharings(check, related: Related):
     check(related)
 
 
 @rule("relations/order")
-@given(related=mixing.orders())
+@given(related=interleaving.orders())
 def test_orders(check, related: Related):
     check(related)
 
 
 @rule("relations/repeated")
-@given(related=relations.repetitions())
+@given(related=gradients.repetitions())
 def test_repetitions(check, related: Related):
     check(related)
 
 
 @rule("relations/interleaved")
-@given(related=mixing.interleavings())
+@given(related=interleaving.interleavings())
 def test_interleavings(check, related: Related):
     check(related)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.sequences import sequences
 from hypothesis import given, settings
 
@@ -15,6 +15,6 @@ MANY = 10 * settings().max_examples
 
 @rule("sequences/history")
 @settings(max_examples=MANY)
-@given(program=sequences())
-def test_history(check, program: Program):
-    check(program)
+@given(drawn=sequences())
+def test_history(check, drawn: Drawn):
+    check(drawn)

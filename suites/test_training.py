@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.relations import training as relations
 from autograd_conformance.strategies.training import PATTERNS, loops
 from hypothesis import given, settings
@@ -17,9 +17,9 @@ FEW = max(10, settings().max_examples // 6)
 
 
 @rule("training/loop")
-@given(program=loops())
-def test_any_loop(check, program: Program):
-    check(program)
+@given(drawn=loops())
+def test_any_loop(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("training/loop")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import views
 from hypothesis import given
 
@@ -11,30 +11,30 @@ rule = pytest.mark.rule
 
 
 @rule("views/shares")
-@given(program=views.views())
-def test_shares(check, program: Program):
-    check(program)
+@given(drawn=views.views())
+def test_shares(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("views/own-memory")
-@given(program=views.copies())
-def test_own_memory(check, program: Program):
-    check(program)
+@given(drawn=views.copies())
+def test_own_memory(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("views/history")
-@given(program=views.view_histories())
-def test_history(check, program: Program):
-    check(program)
+@given(drawn=views.view_histories())
+def test_history(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("views/history")
-@given(program=views.buffered_histories())
-def test_history_of_buffers(check, program: Program):
-    check(program)
+@given(drawn=views.buffered_histories())
+def test_history_of_buffers(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("views/restricted")
-@given(program=views.restricted_views())
-def test_restricted(check, program: Program):
-    check(program)
+@given(drawn=views.restricted_views())
+def test_restricted(check, drawn: Drawn):
+    check(drawn)

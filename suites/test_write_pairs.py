@@ -1,4 +1,4 @@
-"""Pairs: every value that an op reads or makes, written to in every way and at every time before a walk."""
+"""Pairs: every value that an op reads or makes, written to in every way and at every time before a backward call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.programs.capabilities import needs
 from autograd_conformance.programs.language import Apply, Program
-from autograd_conformance.strategies import write_pairs as pairs
+from autograd_conformance.strategies import write_pairs
 from hypothesis import settings
 
 rule = pytest.mark.rule
@@ -48,11 +48,11 @@ def every(check: Check, session: Session, name: str) -> None:
 
 def programs(session: Session, name: str) -> Iterator[Program]:
     """The programs of a row's pairs that ask for nothing unclaimed, of samples that are right without a write."""
-    chosen = list(pairs.programs(name, session.drawable))
+    chosen = list(write_pairs.programs(name, session.drawable))
     if len(chosen) > MOST:
         order = np.random.default_rng(0).permutation(len(chosen))[:MOST]
         chosen = [chosen[k] for k in sorted(order)]
-    sound: dict[pairs.Sample, bool] = {}
+    sound: dict[write_pairs.Sample, bool] = {}
     for sample, *pair in chosen:
         program = sample.program(*pair)
         ops = {step.op for step in program if isinstance(step, Apply)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from autograd_conformance.ops.catalogue import WRITES
-from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import writes
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,78 +24,78 @@ def test_write(check, write: str, data: st.DataObject):
 
 
 @rule("writes/value")
-@given(program=writes.written_values())
-def test_value(check, program: Program):
-    check(program)
+@given(drawn=writes.written_values())
+def test_value(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("writes/aliases")
-@given(program=writes.written_aliases())
-def test_aliases(check, program: Program):
-    check(program)
+@given(drawn=writes.written_aliases())
+def test_aliases(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("writes/nothing-else")
-@given(program=writes.written_values())
-def test_nothing_else(check, program: Program):
-    check(program)
+@given(drawn=writes.written_values())
+def test_nothing_else(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("writes/recorded")
-@given(program=writes.recorded_writes())
-def test_recorded(check, program: Program):
-    check(program)
+@given(drawn=writes.recorded_writes())
+def test_recorded(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("writes/requires-grad")
-@given(program=writes.requiring_writes())
-def test_requires_grad(check, program: Program):
-    check(program)
+@given(drawn=writes.requiring_writes())
+def test_requires_grad(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("writes/leaf-raises")
-@given(program=writes.written_leaves())
-def test_leaf_raises(check, program: Program):
-    check(program)
+@given(drawn=writes.written_leaves())
+def test_leaf_raises(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("writes/refused-keeps-values")
-@given(program=writes.written_leaves())
-def test_refused_keeps_values(check, program: Program):
-    check(program)
+@given(drawn=writes.written_leaves())
+def test_refused_keeps_values(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("writes/error-or-recorded")
-@given(program=writes.written_saved())
-def test_error_or_recorded(check, program: Program):
-    check(program)
+@given(drawn=writes.written_saved())
+def test_error_or_recorded(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("writes/error-or-recorded")
-@given(program=writes.written_parameters())
-def test_written_parameter(check, program: Program):
-    check(program)
+@given(drawn=writes.written_parameters())
+def test_written_parameter(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("writes/error-or-recorded")
-@given(program=writes.written_between())
-def test_stepped_parameter(check, program: Program):
-    check(program)
+@given(drawn=writes.written_between())
+def test_stepped_parameter(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("writes/unsaved-works")
-@given(program=writes.written_unneeded())
-def test_unsaved_works(check, program: Program):
-    check(program)
+@given(drawn=writes.written_unneeded())
+def test_unsaved_works(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("writes/unsaved-works")
-@given(program=writes.written_unsaved())
-def test_stepped_unsaved(check, program: Program):
-    check(program)
+@given(drawn=writes.written_unsaved())
+def test_stepped_unsaved(check, drawn: Drawn):
+    check(drawn)
 
 
 @rule("writes/overlap")
-@given(program=writes.overlapping_writes())
-def test_overlap(check, program: Program):
-    check(program)
+@given(drawn=writes.overlapping_writes())
+def test_overlap(check, drawn: Drawn):
+    check(drawn)

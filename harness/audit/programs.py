@@ -25,7 +25,7 @@ from autograd_conformance.programs.language import Attrs, Literal, Program, Ref,
 from autograd_conformance.programs.observations import Kind, Observation, Raised
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.building.tensors import literal
 from autograd_conformance.strategies.higher_order import applies, differentiate
 
@@ -50,7 +50,7 @@ MANY = 0.2
 """The part of all ops beyond which being wrong is no op's own fault."""
 
 
-class Sampler(Builder):
+class Sampler(OpBuilder):
     """A builder that draws from NumPy's generator instead of Hypothesis."""
 
     def __init__(self, seed: int, dtype: str, first: Shape | None = None) -> None:

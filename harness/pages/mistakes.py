@@ -24,7 +24,7 @@ from autograd_conformance.programs.observations import Kind, Observation, Raised
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports.render.markdown import environment
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.training import PATTERNS, Mistake, Plan, plans, write
 from autograd_conformance.strategies.training.patterns import Pattern
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -49,7 +49,7 @@ class Foreseen:
     parameters: tuple[np.ndarray, ...]
 
 
-class Seer(Actor):
+class Seer(ActionBuilder):
     """An actor that takes down what the model allows for each instruction."""
 
     def __init__(self, plan: Plan) -> None:

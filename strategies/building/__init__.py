@@ -1,1 +1,1 @@
-"""What strategies write programs with."""
+"""Programs under construction, and the choices that they are made by."""

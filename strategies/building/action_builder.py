@@ -1,4 +1,4 @@
-"""The actor: draws what is done to values and gradients other than computing them: writes, switches, hooks, calls.
+"""`ActionBuilder` draws what is done to values and gradients: writes, changes of requires_grad, hooks, calls, steps.
 
 Its drafts follow the model of the tape, so that what they build on is what a framework that keeps the rules would have.
 """
@@ -37,8 +37,9 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.reference.reverse import evaluate
 from autograd_conformance.rules.tape.graph import Traversal
-from autograd_conformance.strategies.building.draft import Draw, Undrawable
-from autograd_conformance.strategies.building.op_builder import LIMIT, Builder
+from autograd_conformance.strategies.building.choices import Draw
+from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.op_builder import LIMIT, OpBuilder
 
 USUAL = (
     "mul_", "add_", "zero_", "copy_", "mul_scalar_", "set_slice_", "set_index_", "exp_", "fill_", "sin_", "tanh_",
@@ -55,17 +56,17 @@ def writes_of(ops: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(name for name in USUAL if name in known), known
 
 
-class Actor(Builder):
+class ActionBuilder(OpBuilder):
     """A draft that follows the tape and may do everything that the language has words for.
 
-    While it is `sound`, it keeps to what frameworks agree on.
+    While it is `portable`, it keeps to what frameworks agree on.
     """
 
     def __init__(self, draw: Draw, dtype: str | None = None) -> None:
         super().__init__(draw, dtype, tracked=True)
-        self.sound = True
+        self.portable = True
 
-    def claims(self, *needs: Capability) -> None:
+    def require(self, *needs: Capability) -> None:
         """Give up unless the framework claims what a program needs."""
         missing = [need.value for need in needs if need not in self.alphabet.claims]
         if missing:
@@ -73,7 +74,12 @@ class Actor(Builder):
 
     def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
         """Under no_grad, no view of a value that requires grad: what that requires is not the same everywhere."""
-        if self.sound and not is_recorded(self.modes) and op.aliases is not Certainty.NEVER and self.requires(args[0]):
+        if (
+            self.portable
+            and not is_recorded(self.modes)
+            and op.aliases is not Certainty.NEVER
+            and self.requires(args[0])
+        ):
             op, args, attrs = OPS["negative"], args[:1], ()
         return super().checked(op, args, attrs)
 
@@ -120,11 +126,11 @@ class Actor(Builder):
             return source
         return self._operand(row, place, shape.__eq__, (shape,), False, dtype, fits)
 
-    def cut(self, target: Ref) -> None:
+    def detach_in_place(self, target: Ref) -> None:
         """Detach a value in place."""
         self.add(DetachInPlace(target))
 
-    def switch(self, target: Ref, on: bool) -> None:
+    def set_requires_grad(self, target: Ref, on: bool) -> None:
         """Switch whether a value requires grad."""
         self.add(SetRequiresGrad(target, on))
         if on and target not in self.leaves and not self.fails and self.reference.is_leaf(target):
@@ -141,7 +147,7 @@ class Actor(Builder):
         cotangents: Sequence[Literal | None] | None = None,
     ) -> None:
         """A backward call with all its options; cotangents are drawn where none are given."""
-        if self.modest:
+        if self.limited:
             roots, retain, cotangents = self._within_claims(roots, retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
         self.add(Backward(roots, given, retain, create, None if inputs is None else tuple(inputs)))
@@ -156,22 +162,22 @@ class Actor(Builder):
         materialize: bool = False,
         cotangents: Sequence[Literal | None] | None = None,
     ) -> list[Ref]:
-        """The functional form; its results that are no none."""
-        if self.modest:
+        """A call of the functional form; those of its results that are not None."""
+        if self.limited:
             roots, retain, cotangents = self._within_claims(tuple(roots), retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
         at = self.add(Grad(tuple(roots), tuple(inputs), given, retain, create, unused, materialize))
         return [r for r in self.live if r.at == at]
 
-    def held(self, leaf: Ref) -> Ref:
-        """The gradient that a leaf holds, as a value."""
+    def read_grad(self, leaf: Ref) -> Ref:
+        """A leaf's `.grad`, as a value."""
         return Ref(self.add(ReadGrad(leaf)))
 
-    def assign(self, leaf: Ref, value: Ref | None) -> None:
+    def assign_grad(self, leaf: Ref, value: Ref | None) -> None:
         """Replace the gradient that a leaf holds."""
         self.add(AssignGrad(leaf, value))
 
-    def retain(self, target: Ref) -> None:
+    def retain_grad(self, target: Ref) -> None:
         """Let a value that is no leaf hold its gradient."""
         self.add(RetainGrad(target))
 
@@ -179,11 +185,11 @@ class Actor(Builder):
         """A hook; the handle that removes it."""
         return Ref(self.add(Hook(target, effect, factor, accumulated)))
 
-    def unhook(self, handle: Ref) -> None:
-        """Take a hook away."""
+    def remove_hook(self, handle: Ref) -> None:
+        """Remove a hook."""
         self.add(RemoveHook(handle))
 
-    def make(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
+    def make_optimizer(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
         """Make an optimizer before its first step, where that can be done."""
         if self.can(Capability.MAKES_OPTIMIZERS):
             self.add(Optimizer(tuple(leaves), optimizer, settings, groups))
@@ -196,24 +202,25 @@ class Actor(Builder):
         """Clip the gradients that leaves hold."""
         self.add(Clip(tuple(leaves), kind, bound))
 
-    def drop(self, *values: Ref) -> None:
-        """Let go of values."""
+    def delete(self, *values: Ref) -> None:
+        """Delete values: the last references to them go."""
         self.add(Delete(values))
 
-    def holds(self, leaf: Ref) -> bool:
-        """Whether a leaf will hold a gradient."""
+    def holds_grad(self, leaf: Ref) -> bool:
+        """Whether a leaf's `.grad` will be there."""
         assert self.tape is not None
         return self.tape.grads.get(leaf) is not None
 
-    def walk(self, root: Ref) -> Traversal:
-        """What a backward call on a value would go through."""
+    def traverse(self, root: Ref) -> Traversal:
+        """The traversal of a backward call on a value."""
         assert self.tape is not None
         return self.tape.traverse(Backward((root,), (None,)))
 
-    def walkable(self, root: Ref) -> bool:
-        """Whether a backward call on a value would surely not meet anything that was freed or written to."""
+    def traversable(self, root: Ref) -> bool:
+        """Whether a backward call on a value is certain to meet nothing that was freed or written to."""
         assert self.tape is not None
         if not self.requires(root):
             return False
-        walk = self.walk(root)
-        return not any(node.freed or self.tape.version_mismatch(node) for node in (*walk.nodes, *walk.maybe_nodes))
+        traversal = self.traverse(root)
+        nodes = (*traversal.nodes, *traversal.maybe_nodes)
+        return not any(node.freed or self.tape.version_mismatch(node) for node in nodes)

@@ -1,12 +1,15 @@
 """What programs may be drawn from: the ops, dtypes and claims of the framework under test.
 
-The alphabet in use is set once per process, when the framework is known and its broken ops have been found;
-strategies read it when they draw, not when they are defined.
+Strategies are made when the suites are imported, before a framework is known. So the alphabet is no argument of theirs
+but a value of the context that they draw in: a run sets it once, when the framework is known and its broken ops have
+been found, and each draft reads it once, when it begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -24,19 +27,31 @@ CORE = (
 
 @dataclass(frozen=True)
 class Alphabet:
-    """Ops (weighted by repetition, simplest first), dtypes, and what the framework claims. `once` are the ops that may
-    not stand where a program differentiates twice, `twice_only` the others that may not where it does three times.
-    `optimizers` maps the optimizers to the settings that they know; `modules` are the modules of layers.
-    """
+    """What programs may be made of, and what they may ask of a framework."""
 
     ops: Sequence[str]
+    """Names of ops, the simplest first."""
+
     dtypes: Sequence[str] = ("float64", "float32")
+    """Names of dtypes, one of which a program computes in."""
+
     claims: frozenset[Capability] = frozenset(Capability)
-    once: frozenset[str] = frozenset()
-    twice_only: frozenset[str] = frozenset()
+    """What the framework claims that it can do; no program asks for anything else."""
+
+    only_once: frozenset[str] = frozenset()
+    """Ops that are left out where a program differentiates twice or more often."""
+
+    only_twice: frozenset[str] = frozenset()
+    """Further ops that are left out where a program differentiates three times."""
+
     optimizers: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """Names of optimizers, each with the settings that the framework knows of it."""
+
     modules: Sequence[str] = ()
+    """Names of the framework's modules of layers, and of its random ops."""
+
     weighted: Sequence[str] = field(init=False)
+    """The ops as they are drawn from: those of `CORE` come first, and so often that they are about half of all."""
 
     def __post_init__(self) -> None:
         core = [name for name in CORE if name in self.ops]
@@ -45,29 +60,41 @@ class Alphabet:
         object.__setattr__(self, "weighted", tuple(core) + tuple(core * weight) + tuple(rare))
 
     def without(self, ops: Collection[str]) -> Alphabet:
-        """The alphabet less some ops."""
+        """The alphabet without these ops."""
         return replace(self, ops=tuple(name for name in self.ops if name not in ops))
 
     @cached_property
     def twice(self) -> Alphabet:
-        """The alphabet of what may stand under a call with create_graph."""
-        return self.without(self.once)
+        """The alphabet of programs that differentiate twice."""
+        return self.without(self.only_once)
 
     @cached_property
     def thrice(self) -> Alphabet:
-        """The alphabet of what may stand where a program differentiates three times."""
-        return self.without(self.once | self.twice_only)
+        """The alphabet of programs that differentiate three times."""
+        return self.without(self.only_once | self.only_twice)
 
 
-_current = Alphabet(tuple(OPS), optimizers={name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()})
+EVERYTHING = Alphabet(tuple(OPS), optimizers={name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()})
+"""Every op, dtype, optimizer and capability; no modules."""
 
-
-def use(alphabet: Alphabet) -> None:
-    """Make an alphabet the one that strategies draw from in this process."""
-    global _current
-    _current = alphabet
+_in_use = ContextVar("alphabet", default=EVERYTHING)
 
 
 def current() -> Alphabet:
-    """The alphabet in use."""
-    return _current
+    """The alphabet in use: everything where none was set."""
+    return _in_use.get()
+
+
+def use(alphabet: Alphabet) -> None:
+    """Make an alphabet the one that strategies draw from, for the rest of the run."""
+    _in_use.set(alphabet)
+
+
+@contextmanager
+def using(alphabet: Alphabet) -> Iterator[Alphabet]:
+    """Make an alphabet the one that strategies draw from inside a `with` block; others set there go at its end, too."""
+    token = _in_use.set(alphabet)
+    try:
+        yield alphabet
+    finally:
+        _in_use.reset(token)

@@ -1,15 +1,13 @@
-"""A draft: a program under construction, one valid instruction after another, with the reference's values computed as
-it goes.
+"""A draft: a program under construction, one valid instruction after another, whose exact values are known at any time.
 
-A draft draws numbers, tensors and calls; which ops and operands to draw is the builder's part.
+A draft draws numbers, tensors and calls; which ops and operands to draw is up to `OpBuilder`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
-from typing import Any
+from typing import assert_never
 
 import numpy as np
 from autograd_conformance.ops.catalogue import row_of
@@ -24,105 +22,104 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Attrs,
     Backward,
+    Clip,
     Delete,
     Detach,
     DetachInPlace,
     Grad,
+    Hook,
+    InPlace,
     Instruction,
     Leaf,
     Literal,
     Modes,
+    Optimizer,
     Program,
     ReadGrad,
     Ref,
+    RemoveHook,
+    RetainGrad,
     SetRequiresGrad,
     Shape,
+    Step,
     ZeroGrad,
 )
 from autograd_conformance.programs.observations import Gradient, Kind, Raised, Returned, StepObservation
-from autograd_conformance.reference.reference import Reference, remember
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.tape.model import Tape
 from autograd_conformance.strategies.building.alphabet import Alphabet, current
+from autograd_conformance.strategies.building.choices import COIN, Choices, Draw
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.tensors import literal, raw
-from hypothesis import strategies as st
-
-Draw = Callable[[st.SearchStrategy[Any]], Any]
-
-RETAIN = st.sampled_from((None, True, False, True))
-COIN = st.booleans()
-
-
-@lru_cache(maxsize=None)
-def _below(n: int) -> st.SearchStrategy[int]:
-    return st.integers(0, n - 1)
-
-
-@lru_cache(maxsize=None)
-def one_of(options: tuple[Any, ...]) -> st.SearchStrategy[Any]:
-    """One of some options, the first being the simplest."""
-    return st.sampled_from(options)
-
 
 SOME = Gradient(np.zeros(()), "float64")
-"""Some gradient."""
+"""What stands for any gradient, where only whether there is one matters."""
 
 
 class Undrawable(Exception):
     """No program of a kind can be drawn for this framework; the message says what it lacks."""
 
 
-class Draft:
-    """A program under construction. `draw` is Hypothesis's.
+class Draft(Choices):
+    """A program under construction, together with its values.
 
     It asks for nothing that the framework does not claim: a call that would is brought within the claims, or left out.
-    A draft that is `tracked` follows the model of the tape, so that it knows which of its instructions will raise.
     """
 
     def __init__(self, draw: Draw, dtype: str | None = None, tracked: bool = False) -> None:
-        self.draw = draw
+        super().__init__(draw)
+
         self.alphabet: Alphabet = current()
-        self.modest = not {Capability.RETAIN, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS} <= self.alphabet.claims
+        """What the program may be made of."""
+
+        self.limited = not {Capability.RETAIN, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS} <= self.alphabet.claims
+        """Whether some backward calls have to be brought within the claims."""
+
         self.reference = Reference()
+        """The instructions so far, and the exact values that they make."""
+
         self.dtype = dtype or self.pick(tuple(self.alphabet.dtypes))
+        """The dtype of new leaves."""
+
         self.dtypes: dict[Ref, str] = {}
+        """The dtype of every value."""
+
         self.live: list[Ref] = []
+        """The values that later instructions may use, oldest first."""
+
         self.leaves: list[Ref] = []
+        """The leaves among them."""
+
         self.saving: set[Ref] = set()
+        """The values from which no second backward call is possible once the graph is freed: tensors were saved."""
+
         self.totals: dict[Ref, Ref] = {}
+        """For values that stood for a root by their sum: that sum."""
+
         self.modes: Modes = ()
+        """The grad modes that the next instruction stands under, the outermost first."""
+
         self.under_modes: list[Modes] = []
+        """The grad modes of every instruction so far."""
+
         self.tape = Tape(self.reference, Capability.FREES in self.alphabet.claims, counts=False) if tracked else None
+        """The model of the tape, where the draft has to know which of its instructions will raise."""
+
         self.fails = False
+        """Whether the newest instruction will raise, or may do anything; never without a tape."""
 
     def can(self, *needs: Capability) -> bool:
         """Whether the framework claims what is needed."""
         return self.alphabet.claims.issuperset(needs)
 
-    def having(self, *names: str) -> tuple[str, ...]:
-        """Those of some ops that can be drawn; `Undrawable` where there is none."""
+    def available(self, *names: str) -> tuple[str, ...]:
+        """Those of the named ops that can be drawn; raises `Undrawable` where there is none."""
         found = tuple(name for name in names if name in self.alphabet.ops)
         if not found:
             raise Undrawable(f"no such program can be drawn: it needs a working {' or '.join(names)}")
         return found
 
     # -- drawing ------------------------------------------------------------------------------------------------------
-
-    def below(self, n: int) -> int:
-        """A number from 0 to n - 1; nothing is drawn where there is no choice."""
-        return self.draw(_below(n)) if n > 1 else 0
-
-    def pick(self, options: Sequence[Any]) -> Any:
-        """One of some options, the first being the simplest."""
-        return options[self.below(len(options))]
-
-    def recent(self, options: Sequence[Ref]) -> Ref:
-        """One of some values, half of the time the newest, which is the simplest."""
-        return options[len(options) - 1 - self.back(len(options))]
-
-    def back(self, n: int) -> int:
-        """How many places to go back among `n`: none, half of the time, so that graphs grow deep."""
-        back = self.below(2 * n - 1)  # one number for both choices: what lies beyond is the newest, too
-        return back if back < n else 0
 
     def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
         """A literal inside a domain."""
@@ -135,7 +132,7 @@ class Draft:
         """Append an instruction; its values become operands for later ones."""
         at = len(self.reference.steps)
         self.under_modes.append(self.modes)
-        for k, _ in enumerate(self._taken(at, step)):
+        for k, _ in enumerate(self._advance(at, step)):
             ref = Ref(at, k)
             self.live.append(ref)
             self.dtypes[ref] = self._dtype_of(step, k)
@@ -149,9 +146,15 @@ class Draft:
             case Delete(values):
                 self.live = [r for r in self.live if r not in values]
                 self.leaves = [r for r in self.leaves if r not in values]
+            case Leaf() | Apply() | Detach() | InPlace() | Backward() | RetainGrad() | Hook() | RemoveHook():
+                pass
+            case ZeroGrad() | ReadGrad() | AssignGrad() | Optimizer() | Step() | Clip():
+                pass
+            case _:
+                assert_never(step)
         return at
 
-    def _taken(self, at: int, step: Instruction) -> tuple[np.ndarray, ...]:
+    def _advance(self, at: int, step: Instruction) -> tuple[np.ndarray, ...]:
         """Let the reference take an instruction, unless it will raise; `fails` says whether it will."""
         if self.tape is None:
             return self.reference.add(step, self.modes)
@@ -166,11 +169,11 @@ class Draft:
             seen = StepObservation(Returned())
         self.tape.advance(at, step, expectation, seen, self.modes)
         if isinstance(step, ACTIONS):
-            self._hold(step, expectation.traversal.must_accumulate)
+            self._follow_grads(step, expectation.traversal.must_accumulate)
         return made
 
-    def _hold(self, step: Instruction, into: Iterable[Ref]) -> None:
-        """What leaves will hold after an action; only whether they do is followed."""
+    def _follow_grads(self, step: Instruction, into: Iterable[Ref]) -> None:
+        """Follow whether leaves will have a gradient after an action, not which."""
         assert self.tape is not None
         if isinstance(step, ZeroGrad) and step.set_to_none:
             self.tape.grads.update(dict.fromkeys(step.leaves))
@@ -186,7 +189,7 @@ class Draft:
 
     @contextmanager
     def under(self, *modes: str) -> Iterator[None]:
-        """Instructions that are added stand under grad modes."""
+        """Inside the `with` block, instructions stand under these grad modes as well."""
         before, self.modes = self.modes, (*self.modes, *modes)
         try:
             yield
@@ -205,15 +208,20 @@ class Draft:
                 return self.dtypes[step.inputs[number]]
             case Apply(op, args):
                 return row_of(op).dtype or self.dtypes[args[0]]
-        raise AssertionError(step)
+            case InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | RetainGrad() | Hook() | RemoveHook():
+                raise _without_values(step)
+            case ZeroGrad() | AssignGrad() | Optimizer() | Step() | Clip() | Delete():
+                raise _without_values(step)
+            case _:
+                assert_never(step)
 
     def _saves(self, step: Apply, ref: Ref) -> bool:
-        """Whether walking back from this value surely needs something saved."""
+        """Whether a backward call on this value certainly needs a saved tensor."""
         if not self.reference.requires_grad[ref]:
             return False
         requires = [self.reference.requires_grad[r] for r in step.args]
-        surely = row_of(step.op).saving(requires) is Certainty.ALWAYS and self.reference.values[ref].size
-        return bool(surely) or any(r in self.saving for r in step.args)
+        always = row_of(step.op).saving(requires) is Certainty.ALWAYS and self.reference.values[ref].size
+        return bool(always) or any(r in self.saving for r in step.args)
 
     def leaf(
         self, shape: Shape | None = None, requires_grad: bool = True, domain: Domain = ANY, value: Literal | None = None
@@ -240,7 +248,7 @@ class Draft:
         self, *roots: Ref, retain: bool | None = None, cotangents: Sequence[Literal | None] | None = None
     ) -> None:
         """A backward call; cotangents are drawn where none are given."""
-        if self.modest:
+        if self.limited:
             roots, retain, cotangents = self._within_claims(roots, retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
         self.add(Backward(roots, given, retain))
@@ -248,7 +256,7 @@ class Draft:
     def _within_claims(
         self, roots: tuple[Ref, ...], retain: bool | None, cotangents: Sequence[Literal | None] | None
     ) -> tuple[tuple[Ref, ...], bool | None, Sequence[Literal | None] | None]:
-        """The call that comes nearest to what is asked for: one root, its total, nothing said about the graph."""
+        """The nearest call within the claims: one root, its sum, nothing said about the graph."""
         if not self.can(Capability.MULTIPLE_ROOTS):
             roots, cotangents = roots[-1:], cotangents and cotangents[-1:]
         if not self.can(Capability.COTANGENTS) and cotangents is None:
@@ -260,7 +268,7 @@ class Draft:
         if size(self.shape(root)) == 1:
             return root
         if root not in self.totals:
-            (name,) = self.having("sum")
+            (name,) = self.available("sum")
             self.totals[root] = self.apply(name, (root,), choices_of(OPS[name], (self.shape(root),))[0])[0]
         return self.totals[root]
 
@@ -271,8 +279,8 @@ class Draft:
             return None
         return self.tensor(shape, self.dtypes[root])
 
-    def zero(self, *leaves: Ref, to_none: bool = True) -> None:
-        """Clear gradients, in the way that is asked for or else in the other; in none where none is claimed."""
+    def zero_grad(self, *leaves: Ref, to_none: bool = True) -> None:
+        """Clear gradients to none or to zeros, as far as the framework claims either."""
         none, zeros = self.can(Capability.ZERO_TO_NONE), self.can(Capability.ZERO_TO_ZEROS)
         if not (none or zeros):
             return
@@ -280,8 +288,12 @@ class Draft:
         self.add(ZeroGrad(leaves, to_none))
 
     def program(self) -> Program:
-        """The program so far, with its reference kept for the judge."""
-        return remember(Program(tuple(self.reference.steps), tuple(self.under_modes)), self.reference)
+        """The program so far."""
+        return Program(tuple(self.reference.steps), tuple(self.under_modes))
+
+    def drawn(self) -> Drawn:
+        """The program so far, and its reference, which must not be added to from then on."""
+        return Drawn(self.program(), self.reference)
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
@@ -296,3 +308,7 @@ class Draft:
     def made(self) -> list[Ref]:
         """The values that ops made and that require grad."""
         return [r for r in self.live if self.requires(r) and isinstance(self.reference.steps[r.at], Apply)]
+
+
+def _without_values(step: Instruction) -> AssertionError:
+    return AssertionError(f"a value of {step}, which makes none")

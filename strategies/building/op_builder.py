@@ -1,4 +1,4 @@
-"""The builder: draws ops and operands into a draft, every one of them valid when it is drawn.
+"""`OpBuilder` draws ops and operands into a draft, every one of them valid when it is drawn.
 
 An op is offered only operands inside its domain; where no value fits, a fresh leaf is made that does. Nothing is
 rejected and drawn again. Choices run from the newest value to the oldest and from the simplest op to the rarest,
@@ -15,7 +15,8 @@ from autograd_conformance.ops.row import LARGEST, POOL, arity, choices_of, rest_
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Apply, Attrs, Ref, Shape
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.strategies.building.draft import Draft, Undrawable, one_of
+from autograd_conformance.strategies.building.choices import one_of
+from autograd_conformance.strategies.building.draft import Draft, Undrawable
 from hypothesis import strategies as st
 
 LIMIT = 100.0
@@ -29,7 +30,7 @@ _NONEMPTY = tuple(s for s in POOL if 0 not in s)
 REQUIRES = st.sampled_from((True, True, True, True, False))
 
 
-class Builder(Draft):
+class OpBuilder(Draft):
     """A draft that draws its ops."""
 
     # -- drawing ops --------------------------------------------------------------------------------------------------
@@ -118,16 +119,16 @@ class Builder(Draft):
         return self.leaf(self.pick(_NONEMPTY))
 
     def nonlinear(self, value: Ref, name: str | None = None) -> Ref:
-        """The result of an op on `value` that surely saves."""
+        """The result of an op that certainly saves tensors, all of whose operands are `value`."""
         name = name or self.pick(self._products())
         return self.apply(name, (value,) * arity(OPS[name]))[0]
 
     def _products(self) -> tuple[str, ...]:
         named = tuple(n for n in ("multiply", "sin", "square", "sigmoid", "tanh") if n in self.alphabet.ops)
-        return named or self.having("cos", "atan", "softplus", "silu", "gelu")
+        return named or self.available("cos", "atan", "softplus", "silu", "gelu")
 
     def root(self, most: int = 5) -> Ref:
-        """A value whose walk surely needs saved values, at the end of up to `most` drawn ops."""
+        """A value on which a call certainly needs saved tensors, at the end of up to `most` drawn ops."""
         if not self.leaves:
             self.leaf(self.pick(_NONEMPTY))
         self.grow(0, most)
@@ -146,7 +147,7 @@ class Builder(Draft):
         return self.apply(self.pick(named), (value,))[0] if named else self.nonlinear(value)
 
     def rebuild(self, value: Ref) -> Ref:
-        """The same value computed anew, by the same ops from the same leaves."""
+        """A value computed anew, by the same ops from the same leaves."""
         new: dict[Ref, Ref] = {}
         for at in sorted(self._ancestors(value)):
             step = self.reference.steps[at]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from autograd_conformance.ops.optimizers import FUSED, OPTIMIZERS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Attrs, Groups, Ref
+from autograd_conformance.programs.language import Attrs, Groups
 from autograd_conformance.strategies.building.draft import Draft, Undrawable
 
-Drawn = tuple[str, Attrs, Groups]
+OptimizerChoice = tuple[str, Attrs, Groups]
 """An optimizer's name, settings and parameter groups."""
 
 PLAIN: tuple[tuple[str, Attrs], ...] = (
@@ -55,15 +53,15 @@ def variants(b: Draft, name: str) -> list[Attrs]:
     ]
 
 
-def optimizer(b: Draft, leaves: Sequence[Ref], name: str | None = None, grouped: bool | None = None) -> Drawn:
-    """An optimizer of leaves: mostly a plain one; now and then in a variant, or with parameter groups."""
+def optimizer(b: Draft, count: int, name: str | None = None, grouped: bool | None = None) -> OptimizerChoice:
+    """An optimizer of so many leaves: mostly a plain one; now and then in a variant, or with parameter groups."""
     row, settings = b.pick(choices(b, name))
     others = variants(b, row)
     if others and b.below(3) == 2:
         settings = (*settings, *b.pick(others))
     if not b.can(Capability.GROUPS) or not (b.below(4) == 3 if grouped is None else grouped):
         return row, settings, ()
-    return row, settings, groups(b, row, settings, len(leaves))
+    return row, settings, groups(b, row, settings, count)
 
 
 def groups(b: Draft, name: str, settings: Attrs, count: int) -> Groups:

@@ -21,7 +21,7 @@ def _plain() -> np.ndarray:
 
 
 VALUES = _plain()
-"""What the bytes of a drawn tensor stand for, each counted from its place: the simplest tensor is 1, 2, 3, 4."""
+"""The number that each byte of a drawn tensor stands for, counted from its place: the simplest tensor is 1, 2, 3, 4."""
 
 
 @lru_cache(maxsize=None)

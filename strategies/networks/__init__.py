@@ -1,4 +1,4 @@
-"""Networks: parameter leaves in an actor's draft, and calls of them by a framework's modules or op by op.
+"""Networks: parameter leaves in a draft, and calls of them by a framework's modules or op by op.
 
 `Network` says what every one has: its `parameters` (each leaf once), its `operands` by their `names` (where a leaf may
 stand twice), and three ways to call it: `module`, `composed`, and `call`, which is one of both, as was drawn. A network

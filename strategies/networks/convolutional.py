@@ -1,5 +1,5 @@
-"""Convolutional networks: a convolution, batch normalisation by the batch or by running statistics, a curve, the mean
-over all places, a linear layer.
+"""Convolutional networks: a convolution, batch normalisation by the batch or by running statistics, an activation, the
+mean over all places, a linear layer.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from autograd_conformance.ops.domains import between
 from autograd_conformance.programs.language import Attrs, Ref, Shape
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,
@@ -21,7 +21,7 @@ from autograd_conformance.strategies.networks.network import (
     scaled,
 )
 
-CURVES = ("tanh", "gelu")
+ACTIVATIONS = ("tanh", "gelu")
 NORMS = (None, "nn_batch_norm", "nn_batch_norm_eval")
 VARIANCE = between(0.5, 2.0, "between a half and two")
 
@@ -31,37 +31,54 @@ INPUTS: dict[int, tuple[Shape, ...]] = {1: ((2, 2, 3), (3, 1, 4)), 2: ((2, 1, 3,
 
 @dataclass(frozen=True)
 class Convolutional(Network):
-    """`taps`, `scales` and `head` are the parameters of the three layers; running statistics are among the scales."""
+    """A convolution, perhaps a normalisation, an activation, the mean over all places, a linear layer."""
 
     rank: int
+    """How many dimensions the convolution goes over: 1 or 2."""
+
     shape: Shape
+    """The shape of inputs: samples, channels, places."""
+
     convolution: Attrs
+    """The settings of the convolution."""
+
     norm: str | None
+    """The module of the normalisation, where there is one."""
+
     affine: bool
-    curve: str
-    taps: tuple[Ref, ...]
+    """Whether the normalisation has a weight and a bias."""
+
+    activation: str
+    """The op behind the normalisation."""
+
+    kernel: tuple[Ref, ...]
+    """The parameters of the convolution."""
+
     scales: tuple[Ref, ...]
+    """The running statistics of the normalisation, where it has some, and its parameters."""
+
     head: tuple[Ref, ...]
+    """The parameters of the linear layer."""
 
     @property
     def modules(self) -> tuple[str, ...]:
         return (f"nn_conv{self.rank}d", *([self.norm] if self.norm else ()), "nn_linear")
 
-    def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
-        (x,) = called(a, f"nn_conv{self.rank}d", self.convolution, (*inputs, *self.taps))
+    def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+        (x,) = called(a, f"nn_conv{self.rank}d", self.convolution, (*inputs, *self.kernel))
         if self.norm:
             settings = (("dimensions", self.rank), ("affine", self.affine))
             (x,) = called(a, self.norm, settings, (x, *self.scales))
         return called(a, "nn_linear", (("bias", len(self.head) > 1),), (self._pooled(a, x), *self.head))
 
-    def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
+    def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         settings = {key: value for key, value in self.convolution if key != "bias"}
-        name = f"conv{self.rank}d" + ("_bias" if len(self.taps) > 1 else "")
-        x = op(a, name, *inputs, *self.taps, **settings, dilation=1, groups=1)
+        name = f"conv{self.rank}d" + ("_bias" if len(self.kernel) > 1 else "")
+        x = op(a, name, *inputs, *self.kernel, **settings, dilation=1, groups=1)
         x = self._normalised(a, x) if self.norm else x
         return [affine(a, self._pooled(a, x), *self.head)]
 
-    def _normalised(self, a: Actor, x: Ref) -> Ref:
+    def _normalised(self, a: ActionBuilder, x: Ref) -> Ref:
         by_channel = (1, -1, *(1,) * self.rank)
         scales = [op(a, "reshape", s, shape=by_channel) for s in self.scales]
         if self.norm == "nn_batch_norm_eval":
@@ -72,15 +89,15 @@ class Convolutional(Network):
             x = normalised(a, x, (0, *range(2, 2 + self.rank)))
         return scaled(a, x, *scales) if scales else x
 
-    def _pooled(self, a: Actor, x: Ref) -> Ref:
-        return op(a, "mean", op(a, self.curve, x), dim=tuple(range(2, 2 + self.rank)), keepdim=False)
+    def _pooled(self, a: ActionBuilder, x: Ref) -> Ref:
+        return op(a, "mean", op(a, self.activation, x), dim=tuple(range(2, 2 + self.rank)), keepdim=False)
 
-    def inputs(self, a: Actor, requires_grad: bool = False) -> list[Ref]:
+    def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
         return [a.leaf(self.shape, requires_grad, WEIGHT)]
 
 
 def convolutional(
-    a: Actor,
+    a: ActionBuilder,
     rank: int | None = None,
     norm: str | None = None,
     outputs: int = 2,
@@ -106,5 +123,5 @@ def convolutional(
     modules = (f"nn_conv{rank}d", *([norm] if norm else ()), "nn_linear")
     return Convolutional(
         drawn.refs, drawn.names, by_module(a, *modules), rank, shape, convolution, norm, affine,
-        a.pick(a.having(*CURVES)), taps, scales, head,
+        a.pick(a.available(*ACTIVATIONS)), taps, scales, head,
     )  # fmt: skip

@@ -8,39 +8,42 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.networks.network import WEIGHT, Parameters, op
 
-CURVES = ("tanh", "sin", "sigmoid", "atan")
+ACTIVATIONS = ("tanh", "sin", "sigmoid", "atan")
 SHAPES = ((2,), (1,), (2, 2))
 
 
 @dataclass(frozen=True)
 class Elementwise:
-    """A step with its two weights; without a curve where the framework has none."""
+    """A recurrent step whose elements do not mix."""
 
     weights: tuple[Ref, Ref]
-    curve: str | None
+    """The weights of the state and of the input: w and u."""
+
+    activation: str | None
+    """The op f, where the framework has one."""
 
     @property
     def parameters(self) -> tuple[Ref, ...]:
         """The leaves, each of them once."""
         return tuple(dict.fromkeys(self.weights))
 
-    def step(self, a: Actor, x: Ref, state: Ref) -> Ref:
+    def step(self, a: ActionBuilder, x: Ref, state: Ref) -> Ref:
         """The next state."""
         w, u = self.weights
         made = op(a, "add", op(a, "multiply", state, w), op(a, "multiply", x, u))
-        return op(a, self.curve, made) if self.curve else made
+        return op(a, self.activation, made) if self.activation else made
 
-    def input(self, a: Actor, requires_grad: bool = False) -> Ref:
+    def input(self, a: ActionBuilder, requires_grad: bool = False) -> Ref:
         """A fresh input, or a first state."""
         return a.leaf(a.shape(self.weights[0]), requires_grad, WEIGHT)
 
 
-def elementwise(a: Actor) -> Elementwise:
+def elementwise(a: ActionBuilder) -> Elementwise:
     """A step; its weights may be one leaf."""
     drawn, shape = Parameters(a), a.pick(SHAPES)
     weights = drawn.leaf("w", shape), drawn.leaf("u", shape)
-    known = [name for name in CURVES if name in a.alphabet.ops]
+    known = [name for name in ACTIVATIONS if name in a.alphabet.ops]
     return Elementwise(weights, a.pick(known) if known else None)

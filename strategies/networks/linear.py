@@ -1,4 +1,4 @@
-"""Linear layers, alone or one after another with something curved between them."""
+"""Linear layers, alone or one after another with an activation between them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from autograd_conformance.programs.language import Attrs, Ref
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.networks.network import WEIGHT, Network, Parameters, affine, by_module, called, op
 
-CURVES = ("tanh", "sigmoid", "gelu", "silu", "sin")
-"""What stands between two layers: smooth everywhere."""
+ACTIVATIONS = ("tanh", "sigmoid", "gelu", "silu", "sin")
+"""Ops between two layers: smooth everywhere."""
 
 WIDTHS = (2, 1, 3)
 
@@ -20,57 +20,61 @@ class Linear(Network):
     """One linear layer."""
 
     bias: bool
+    """Whether it has a bias."""
 
     @property
     def modules(self) -> tuple[str, ...]:
         return ("nn_linear",)
 
-    def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
+    def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         return called(a, "nn_linear", _settings(self.bias), (*inputs, *self.operands))
 
-    def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
+    def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         return [affine(a, inputs[0], *self.operands)]
 
-    def inputs(self, a: Actor, requires_grad: bool = False) -> list[Ref]:
+    def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
         return [a.leaf((a.pick((2, 1, 3)), a.shape(self.operands[0])[1]), requires_grad, WEIGHT)]
 
 
 @dataclass(frozen=True)
 class Mlp(Network):
-    """Layers with a curve after each but the last."""
+    """Layers with an activation after each but the last."""
 
     layers: tuple[Linear, ...]
-    curve: str
+    """The layers, first to last."""
+
+    activation: str
+    """The op between two of them."""
 
     @property
     def modules(self) -> tuple[str, ...]:
         return ("nn_linear",)
 
-    def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
+    def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         return self._run(a, inputs[0], True)
 
-    def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
+    def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         return self._run(a, inputs[0], False)
 
-    def _run(self, a: Actor, x: Ref, module: bool) -> list[Ref]:
+    def _run(self, a: ActionBuilder, x: Ref, module: bool) -> list[Ref]:
         for number, layer in enumerate(self.layers):
-            x = op(a, self.curve, x) if number else x
+            x = op(a, self.activation, x) if number else x
             (x,) = layer.module(a, x) if module else layer.composed(a, x)
         return [x]
 
-    def inputs(self, a: Actor, requires_grad: bool = False) -> list[Ref]:
+    def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
         return self.layers[0].inputs(a, requires_grad)
 
 
-def linear(a: Actor, i: int, o: int, bias: bool = True, frozen: bool = False) -> Linear:
+def linear(a: ActionBuilder, i: int, o: int, bias: bool = True, frozen: bool = False) -> Linear:
     """A linear layer from `i` features to `o`."""
     drawn = Parameters(a, frozen)
     drawn.of("nn_linear", _settings(bias), inputs=i, outputs=o)
     return Linear(drawn.refs, drawn.names, by_module(a, "nn_linear"), bias)
 
 
-def mlp(a: Actor, width_in: int, width_out: int, layers: int | None = None, frozen: bool = False) -> Mlp:
-    """Up to three linear layers (or as many as are asked for); layers of one shape may share their parameters."""
+def mlp(a: ActionBuilder, width_in: int, width_out: int, layers: int | None = None, frozen: bool = False) -> Mlp:
+    """Up to three linear layers (or `layers`); layers of one shape may share their parameters."""
     count = 1 + a.below(3) if layers is None else layers
     widths = [width_in, *(a.pick(WIDTHS) for _ in range(count - 1)), width_out]
     bias = a.below(4) < 3
@@ -79,7 +83,7 @@ def mlp(a: Actor, width_in: int, width_out: int, layers: int | None = None, froz
     for number, (i, o) in enumerate(pairwise(widths)):
         refs = drawn.of("nn_linear", _settings(bias), f"{number}.", inputs=i, outputs=o)
         made.append(Linear(refs, drawn.names[-len(refs) :], way, bias))
-    return Mlp(drawn.refs, drawn.names, way, tuple(made), a.pick(a.having(*CURVES)))
+    return Mlp(drawn.refs, drawn.names, way, tuple(made), a.pick(a.available(*ACTIVATIONS)))
 
 
 def _settings(bias: bool) -> Attrs:

@@ -1,4 +1,4 @@
-"""What every network is: parameter leaves, and two ways to call them on a value.
+"""Networks in general: parameter leaves, and two ways to compute results from them and an input.
 
 `module` asks for the framework's own module; `composed` computes the module's documented equations op by op. Both use
 the same parameters, so that what one gives is what the other has to give.
@@ -16,7 +16,7 @@ from autograd_conformance.ops.modules import parameters as parameters_of
 from autograd_conformance.ops.modules import results
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref, Shape
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Undrawable
 
 WEIGHT = Domain("within one", lambda x: x.size == 0 or bool(np.abs(x).max() <= 1), lambda x: np.clip(x, -4, 4) / 4)
@@ -26,19 +26,21 @@ REUSED = 10
 """One in so many parameters is another one of the same shape."""
 
 FROZEN = 8
-"""One in so many parameters requires no grad, in networks of which some may."""
+"""One in so many parameters requires no grad, in networks that may have frozen ones."""
 
 
 @dataclass(frozen=True)
 class Network(ABC):
-    """A network: its parameters, their names, and whether `call` asks for the framework's module.
-
-    `operands` are the leaves in the order of the names; one leaf may stand under two names.
-    """
+    """A network, whose parameters are leaves of one draft."""
 
     operands: tuple[Ref, ...]
+    """The parameters in the order of their names; one leaf may stand under two names."""
+
     names: tuple[str, ...]
+    """The name of each operand in the framework's module."""
+
     by_module: bool
+    """Whether `call` asks for the framework's module, or computes op by op."""
 
     @property
     def parameters(self) -> tuple[Ref, ...]:
@@ -46,15 +48,15 @@ class Network(ABC):
         return tuple(dict.fromkeys(self.operands))
 
     @abstractmethod
-    def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
+    def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         """The results of the framework's module."""
 
     @abstractmethod
-    def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
-        """The same, computed op by op."""
+    def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+        """The results of the framework's module, computed op by op."""
 
     @abstractmethod
-    def inputs(self, a: Actor, requires_grad: bool = False) -> list[Ref]:
+    def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
         """Fresh leaves that the network can be called on."""
 
     @property
@@ -62,22 +64,22 @@ class Network(ABC):
     def modules(self) -> tuple[str, ...]:
         """The modules that it is made of."""
 
-    def call(self, a: Actor, *inputs: Ref) -> list[Ref]:
+    def call(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         """Its results, in the way that was drawn for it."""
         return (self.module if self.by_module else self.composed)(a, *inputs)
 
-    def needs_modules(self, a: Actor) -> None:
+    def needs_modules(self, a: ActionBuilder) -> None:
         """Give up unless the framework has the network's modules."""
-        a.claims(Capability.MODULES)
+        a.require(Capability.MODULES)
         missing = [name for name in self.modules if name not in a.alphabet.modules]
         if missing:
             raise Undrawable(f"the framework has no module {' or '.join(missing)}")
 
 
 class Parameters:
-    """Parameters as they are drawn, one after another; `frozen` says that some may require no grad."""
+    """Parameters as they are drawn, one after another; with `frozen`, now and then one that requires no grad."""
 
-    def __init__(self, a: Actor, frozen: bool = False) -> None:
+    def __init__(self, a: ActionBuilder, frozen: bool = False) -> None:
         self.a, self.frozen = a, frozen
         self.named: list[tuple[str, Ref]] = []
 
@@ -108,13 +110,13 @@ class Parameters:
         return tuple(name for name, _ in self.named)
 
 
-def by_module(a: Actor, *modules: str) -> bool:
+def by_module(a: ActionBuilder, *modules: str) -> bool:
     """Whether a network is to be called by the framework's modules: never where there are none, else mostly."""
     has = a.can(Capability.MODULES) and set(modules) <= set(a.alphabet.modules)
     return has and a.below(3) < 2
 
 
-def called(a: Actor, module: str, attrs: Attrs, operands: Iterable[Ref]) -> list[Ref]:
+def called(a: ActionBuilder, module: str, attrs: Attrs, operands: Iterable[Ref]) -> list[Ref]:
     """A module on operands."""
     made = a.apply(module, operands, attrs)
     assert len(made) == results(module, attrs)
@@ -124,14 +126,14 @@ def called(a: Actor, module: str, attrs: Attrs, operands: Iterable[Ref]) -> list
 # -- pieces that composed networks share
 
 
-def op(a: Actor, name: str, *operands: Ref, **attrs: object) -> Ref:
+def op(a: ActionBuilder, name: str, *operands: Ref, **attrs: object) -> Ref:
     """The only result of an op that the framework has to have."""
-    (name,) = a.having(name)
+    (name,) = a.available(name)
     return a.apply(name, operands, tuple(attrs.items()))[0]  # type: ignore[arg-type]
 
 
-def affine(a: Actor, x: Ref, weight: Ref, bias: Ref | None = None) -> Ref:
-    """What a linear layer computes."""
+def affine(a: ActionBuilder, x: Ref, weight: Ref, bias: Ref | None = None) -> Ref:
+    """The result of a linear layer."""
     if bias is not None and "linear_bias" in a.alphabet.ops:
         return op(a, "linear_bias", x, weight, bias)
     if "linear" in a.alphabet.ops:
@@ -141,7 +143,7 @@ def affine(a: Actor, x: Ref, weight: Ref, bias: Ref | None = None) -> Ref:
     return made if bias is None else op(a, "add", made, bias)
 
 
-def joined(a: Actor, parts: Sequence[Ref], dim: int) -> Ref:
+def joined(a: ActionBuilder, parts: Sequence[Ref], dim: int) -> Ref:
     """Values put side by side along a dimension."""
     parts = list(parts)
     while len(parts) > 1:
@@ -150,18 +152,18 @@ def joined(a: Actor, parts: Sequence[Ref], dim: int) -> Ref:
     return parts[0]
 
 
-def stacked(a: Actor, parts: Sequence[Ref], dim: int) -> Ref:
+def stacked(a: ActionBuilder, parts: Sequence[Ref], dim: int) -> Ref:
     """Values put side by side along a new dimension."""
     return joined(a, [op(a, "expand_dims", part, dim=dim) for part in parts], dim)
 
 
-def normalised(a: Actor, x: Ref, dims: tuple[int, ...]) -> Ref:
+def normalised(a: ActionBuilder, x: Ref, dims: tuple[int, ...]) -> Ref:
     """Values less their mean, over their deviation."""
     centred = op(a, "subtract", x, op(a, "mean", x, dim=dims, keepdim=True))
     variance = op(a, "mean", op(a, "square", centred), dim=dims, keepdim=True)
     return op(a, "divide", centred, op(a, "sqrt", op(a, "add_scalar", variance, scalar=1e-5)))
 
 
-def scaled(a: Actor, x: Ref, weight: Ref, bias: Ref) -> Ref:
+def scaled(a: ActionBuilder, x: Ref, weight: Ref, bias: Ref) -> Ref:
     """Values times a weight, and a bias."""
     return op(a, "add", op(a, "multiply", x, weight), bias)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.programs.language import Attrs, Literal, Ref, Shape
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,
@@ -26,13 +26,22 @@ STATES = {"rnn": 1, "gru": 1, "lstm": 2}
 
 
 class Settings(NamedTuple):
-    """What a recurrent network is asked for; `state` says whether its first state is given."""
+    """The settings of a recurrent module."""
 
     layers: int = 1
+    """How many layers there are, each fed with the outputs of the one before."""
+
     directions: int = 1
+    """Two where each layer also goes through the sequence backwards."""
+
     batch_first: bool = False
+    """Whether the samples are the first dimension of inputs, or the second, behind time."""
+
     bias: bool = True
+    """Whether cells have biases."""
+
     state: bool = False
+    """Whether the first state is an input; it is zeros otherwise."""
 
     def attrs(self, lengths: tuple[int, ...] | None = None) -> Attrs:
         """As a module's settings."""
@@ -53,7 +62,7 @@ SETTINGS = (
 """Any two settings occur together in every way but the rarest; few, for each is traced anew."""
 
 CARRYING = tuple(s for s in SETTINGS if s.state and s.directions == 1)
-"""Those whose last state can be the next part's first."""
+"""Settings of networks whose last state can be the first state of another call."""
 
 WIDTHS = (1, 2)
 SIZES = ((2, 1), (3, 2), (1, 2), (2, 0), (5, 1), (3, 3))
@@ -68,7 +77,10 @@ class Recurrent(Network):
     """Layers of one kind of cell. Its results are the outputs at all times, then the last states."""
 
     cell: str
+    """The kind of cell, one of `CELLS`."""
+
     settings: Settings
+    """The settings of the framework's module."""
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -79,14 +91,14 @@ class Recurrent(Network):
         """How many values a state is made of."""
         return STATES[self.cell]
 
-    def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
+    def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         return called(a, f"nn_{self.cell}", self.settings.attrs(), (*inputs, *self.operands))
 
-    def packed(self, a: Actor, lengths: tuple[int, ...], *inputs: Ref) -> list[Ref]:
+    def packed(self, a: ActionBuilder, lengths: tuple[int, ...], *inputs: Ref) -> list[Ref]:
         """The module on a batch whose sequences have lengths of their own."""
         return called(a, f"nn_{self.cell}", self.settings.attrs(lengths), (*inputs, *self.operands))
 
-    def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
+    def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         layers, directions, *_ = self.settings
         x, *starts = inputs
         along = self.along(a, x)
@@ -105,13 +117,13 @@ class Recurrent(Network):
         return [x, *(stacked(a, parts, 0) for parts in zip(*ends, strict=True))]
 
     def _layer(
-        self, a: Actor, x: Ref, state: tuple[Ref, ...], weights: tuple[Ref, ...], along: int, reverse: bool
+        self, a: ActionBuilder, x: Ref, state: tuple[Ref, ...], weights: tuple[Ref, ...], along: int, reverse: bool
     ) -> tuple[Ref, tuple[Ref, ...]]:
         """One layer in one direction: the output at every time, and the last state."""
         w_ih, w_hh, *biases = weights
         b_ih, b_hh = biases or (None, None)
         given = affine(a, x, w_ih, b_ih)
-        (name,) = a.having("unstack")
+        (name,) = a.available("unstack")
         times = a.apply(name, (given,), (("dim", along),))
         outs = []
         for at in times[::-1] if reverse else times:
@@ -119,45 +131,45 @@ class Recurrent(Network):
             outs.append(state[0])
         return stacked(a, outs[::-1] if reverse else outs, along), state
 
-    def along(self, a: Actor, x: Ref) -> int:
+    def along(self, a: ActionBuilder, x: Ref) -> int:
         """Which of the input's dimensions is time."""
         return 1 if self.settings.batch_first and len(a.shape(x)) == 3 else 0
 
-    def batch(self, a: Actor, x: Ref) -> tuple[int, ...]:
+    def batch(self, a: ActionBuilder, x: Ref) -> tuple[int, ...]:
         """The batch's dimension, if the input has one."""
         return (a.shape(x)[1 - self.along(a, x)],) if len(a.shape(x)) == 3 else ()
 
-    def state_shape(self, a: Actor, x: Ref) -> Shape:
+    def state_shape(self, a: ActionBuilder, x: Ref) -> Shape:
         """The shape of a state for an input."""
         hidden = a.shape(self.operands[1])[1]  # weight_hh_l0
         return (self.settings.layers * self.settings.directions, *self.batch(a, x), hidden)
 
-    def _zeros(self, a: Actor, x: Ref) -> Ref:
+    def _zeros(self, a: ActionBuilder, x: Ref) -> Ref:
         shape = self.state_shape(a, x)
         return a.leaf(value=Literal((0.0,) * size(shape), shape, a.dtype), requires_grad=False)
 
-    def sequence(self, a: Actor, time: int, batch: int, requires_grad: bool = False) -> Ref:
+    def sequence(self, a: ActionBuilder, time: int, batch: int, requires_grad: bool = False) -> Ref:
         """A fresh input."""
         inputs = a.shape(self.operands[0])[1]
         shape = (batch, time) if self.settings.batch_first else (time, batch)
         return a.leaf((*shape, inputs) if batch else (time, inputs), requires_grad, WEIGHT)
 
-    def first(self, a: Actor, x: Ref, requires_grad: bool = False) -> list[Ref]:
+    def first(self, a: ActionBuilder, x: Ref, requires_grad: bool = False) -> list[Ref]:
         """Fresh first states for an input."""
         return [a.leaf(self.state_shape(a, x), requires_grad, WEIGHT) for _ in range(self.states)]
 
-    def inputs(self, a: Actor, requires_grad: bool = False) -> list[Ref]:
+    def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
         x = self.sequence(a, *sizes(a), requires_grad)
         return [x, *(self.first(a, x, requires_grad) if self.settings.state else ())]
 
 
-def sizes(a: Actor) -> tuple[int, int]:
+def sizes(a: ActionBuilder) -> tuple[int, int]:
     """A length and a batch."""
     return LONG if a.below(24) == 23 else a.pick(SIZES)
 
 
 def recurrent(
-    a: Actor,
+    a: ActionBuilder,
     cell: str | None = None,
     width_in: int | None = None,
     hidden: int | None = None,
@@ -174,7 +186,7 @@ def recurrent(
     return Recurrent(drawn.refs, drawn.names, by_module(a, f"nn_{cell}"), cell, settings)
 
 
-def stepped(a: Actor, cell: str, given: Ref, kept: Ref, state: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def stepped(a: ActionBuilder, cell: str, given: Ref, kept: Ref, state: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """One step of a cell: the next state, from what the input and the hidden state come to."""
     match cell:
         case "rnn":
@@ -186,16 +198,19 @@ def stepped(a: Actor, cell: str, given: Ref, kept: Ref, state: tuple[Ref, ...]) 
             n = op(a, "tanh", op(a, "add", gn, op(a, "multiply", r, kn)))
             rest = op(a, "subtract", n, op(a, "multiply", z, n))
             return (op(a, "add", rest, op(a, "multiply", z, h)),)
-    _, c = state
-    i, f, g, o = _gates(a, op(a, "add", given, kept), 4)
-    i, f, o = (op(a, "sigmoid", gate) for gate in (i, f, o))
-    c = op(a, "add", op(a, "multiply", f, c), op(a, "multiply", i, op(a, "tanh", g)))
-    return op(a, "multiply", o, op(a, "tanh", c)), c
+        case "lstm":
+            _, c = state
+            i, f, g, o = _gates(a, op(a, "add", given, kept), 4)
+            i, f, o = (op(a, "sigmoid", gate) for gate in (i, f, o))
+            c = op(a, "add", op(a, "multiply", f, c), op(a, "multiply", i, op(a, "tanh", g)))
+            return op(a, "multiply", o, op(a, "tanh", c)), c
+        case _:
+            raise ValueError(cell)
 
 
-def _gates(a: Actor, values: Ref, count: int) -> list[Ref]:
+def _gates(a: ActionBuilder, values: Ref, count: int) -> list[Ref]:
     """The gates that stand beside one another in the last dimension."""
-    (name,) = a.having("split")
+    (name,) = a.available("split")
     *_, width = shape = a.shape(values)
     return a.apply(name, (values,), (("sizes", (width // count,) * count), ("dim", len(shape) - 1)))
 
@@ -210,7 +225,7 @@ CELL_OPS = {
 }
 
 
-def composable(a: Actor, cell: str) -> bool:
+def composable(a: ActionBuilder, cell: str) -> bool:
     """Whether the framework has the ops that a cell can be composed of."""
     ops = set(a.alphabet.ops)
     maps = "linear" in ops or {"matmul", "matrix_transpose"} <= ops

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from autograd_conformance.programs.language import Attrs, Literal, Ref
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,
@@ -33,12 +33,19 @@ WIDTHS = ((1, 3), (2, 4))
 
 @dataclass(frozen=True)
 class Attention:
-    """What attention is asked for. `mask` and `padding` hide keys from queries, and from all of a sample's."""
+    """Scaled dot-product attention: its settings, and how it is computed op by op."""
 
     heads: int
+    """How many heads there are."""
+
     batch_first: bool
+    """Whether the samples are the first dimension of inputs, or the second."""
+
     mask: Mask
+    """Which keys (columns) are hidden from which queries (rows); "causal" hides later ones; None hides none."""
+
     padding: tuple[tuple[bool, ...], ...] | None
+    """For each sample (row), which keys (columns) are hidden from all its queries."""
 
     def hidden(self, queries: int, keys: int) -> np.ndarray | None:
         """Which keys are hidden, for (samples, heads, queries, keys); None where none are."""
@@ -51,7 +58,7 @@ class Attention:
             found = ends if found is None else found | ends
         return found
 
-    def of(self, a: Actor, x: Ref, keys: Ref, weights: Sequence[Ref], bias: bool) -> tuple[Ref, Ref]:
+    def of(self, a: ActionBuilder, x: Ref, keys: Ref, weights: Sequence[Ref], bias: bool) -> tuple[Ref, Ref]:
         """Attention of values (sample, time, width), op by op: the output, and the weights' mean over the heads."""
         width = a.shape(x)[2]
         w_in, b_in, w_out, b_out = weights if bias else (weights[0], None, weights[1], None)
@@ -71,25 +78,34 @@ class Attention:
         out = affine(a, op(a, "reshape", seen_values, shape=a.shape(x)), w_out, b_out)
         return out, op(a, "mean", likely, dim=(1,), keepdim=False)
 
-    def _heads(self, a: Actor, x: Ref) -> Ref:
+    def _heads(self, a: ActionBuilder, x: Ref) -> Ref:
         samples, time, width = a.shape(x)
         parted = op(a, "reshape", x, shape=(samples, time, self.heads, width // self.heads))
         return op(a, "permute_dims", parted, dims=(0, 2, 1, 3))
 
-    def turned(self, a: Actor, x: Ref) -> Ref:
+    def samples_first(self, a: ActionBuilder, x: Ref) -> Ref:
         """Samples first, or back."""
         return x if self.batch_first else op(a, "permute_dims", x, dims=(1, 0, 2))
 
 
 @dataclass(frozen=True)
 class Transformer(Network):
-    """`kind` is "attention" (to itself, or to a memory that is an input) or "encoder"."""
+    """Attention by itself, or an encoder layer around it."""
 
     kind: str
+    """Either "attention" (to the queries themselves, or to a memory that is an input) or "encoder"."""
+
     attention: Attention
+    """The attention in it."""
+
     settings: Attrs
+    """The settings of the framework's module."""
+
     sizes: Sizes
+    """Samples, queries, and keys."""
+
     width: int
+    """How many features each query and each key has."""
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -99,20 +115,20 @@ class Transformer(Network):
     def _asked(self) -> dict[str, Any]:
         return dict(self.settings)
 
-    def module(self, a: Actor, *inputs: Ref) -> list[Ref]:
+    def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         return called(a, self.modules[0], self.settings, (*inputs, *self.operands))
 
-    def composed(self, a: Actor, *inputs: Ref) -> list[Ref]:
+    def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         attention, asked = self.attention, self._asked
-        x, *others = (attention.turned(a, given) for given in inputs)
+        x, *others = (attention.samples_first(a, given) for given in inputs)
         if self.kind == "encoder":
-            return [attention.turned(a, self._encoded(a, x))]
+            return [attention.samples_first(a, self._encoded(a, x))]
         keys = others[0] if others else x
         out, likely = attention.of(a, x, keys, self.operands, asked["bias"])
-        out = attention.turned(a, out)
+        out = attention.samples_first(a, out)
         return [out, likely] if asked["need_weights"] else [out]
 
-    def _encoded(self, a: Actor, x: Ref) -> Ref:
+    def _encoded(self, a: ActionBuilder, x: Ref) -> Ref:
         weights, (w1, b1, w2, b2), norms = self.operands[:4], self.operands[4:8], self.operands[8:]
 
         def attended(y: Ref) -> Ref:
@@ -130,14 +146,16 @@ class Transformer(Network):
         x = normal(op(a, "add", x, attended(x)), 0)
         return normal(op(a, "add", x, fed(x)), 1)
 
-    def inputs(self, a: Actor, requires_grad: bool = False) -> list[Ref]:
+    def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
         samples, queries, keys = self.sizes
         lengths = (queries, keys) if self._asked.get("memory") else (queries,)
         shapes = [(samples, n, self.width) if self.attention.batch_first else (n, samples, self.width) for n in lengths]
         return [a.leaf(shape, requires_grad, WEIGHT) for shape in shapes]
 
 
-def transformer(a: Actor, kind: str | None = None, masked: bool | None = None, frozen: bool = False) -> Transformer:
+def transformer(
+    a: ActionBuilder, kind: str | None = None, masked: bool | None = None, frozen: bool = False
+) -> Transformer:
     """Attention or an encoder layer, of one head or two; what is not given is drawn."""
     kind = kind or a.pick(("attention", "encoder"))
     sizes, (heads, width) = a.pick(SIZES), a.pick(WIDTHS)
@@ -165,7 +183,7 @@ def transformer(a: Actor, kind: str | None = None, masked: bool | None = None, f
     )
 
 
-def _masks(a: Actor, samples: int, queries: int, keys: int) -> tuple[Mask, tuple[tuple[bool, ...], ...] | None]:
+def _masks(a: ActionBuilder, samples: int, queries: int, keys: int) -> tuple[Mask, tuple[tuple[bool, ...], ...] | None]:
     """Masks that leave every query its first key: a causal one, or rows; and now and then the ends of sequences."""
     rows = tuple(tuple(k > 0 and (q + k) % 2 == 1 for k in range(keys)) for q in range(queries))
     ends = tuple(tuple(k > 0 and k >= keys - s % 2 for k in range(keys)) for s in range(1, samples + 1))
@@ -173,7 +191,7 @@ def _masks(a: Actor, samples: int, queries: int, keys: int) -> tuple[Mask, tuple
     return mask, ends if mask is None or a.below(3) == 2 else None
 
 
-def _thirds(a: Actor, value: Ref, width: int) -> list[Ref]:
+def _thirds(a: ActionBuilder, value: Ref, width: int) -> list[Ref]:
     """The projections of queries, keys and values, which stand below one another."""
-    (name,) = a.having("split")
+    (name,) = a.available("split")
     return a.apply(name, (value,), (("sizes", (width,) * 3), ("dim", 0)))

@@ -26,8 +26,8 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import refer
 from autograd_conformance.programs.operands import results as results_of
 from autograd_conformance.rules.relations.relation import Alike, Related
-from autograd_conformance.strategies.building.action_builder import Actor
-from autograd_conformance.strategies.building.draft import Draw
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.choices import Draw
 from hypothesis import strategies as st
 
 Relations = st.SearchStrategy[Related]
@@ -35,19 +35,19 @@ Relations = st.SearchStrategy[Related]
 FACTORS = (2.0, 0.5, -1.0, 4.0, -0.25, 1024.0)
 """Powers of two, and the negatives of some: what is multiplied by them is not rounded."""
 
-TURNS = ("op",) * 12 + ("beyond",) * 3 + ("write", "scale", "unrecorded", "detach", "retain")
-"""What a computation is made of."""
+PARTS = ("op",) * 12 + ("beyond",) * 3 + ("write", "scale", "unrecorded", "detach", "retain")
+"""The parts of a computation, each as often as it stands here."""
 
 Call = Callable[[Sequence[Ref], Sequence[Literal | None], bool | None], Instruction]
 """How a call is written: its roots, their cotangents, whether it keeps the graph."""
 
 
-def relation(write: Callable[[Actor], Related]) -> Callable[[], Relations]:
-    """The strategy of the pairs that `write` makes of an actor's draft."""
+def relation(write: Callable[[ActionBuilder], Related]) -> Callable[[], Relations]:
+    """The strategy of the pairs of programs that `write` makes with an `ActionBuilder`."""
 
     @st.composite
     def drawn(draw: Draw) -> Related:
-        return write(Actor(draw))
+        return write(ActionBuilder(draw))
 
     drawn.__name__, drawn.__doc__ = write.__name__, write.__doc__
     return drawn
@@ -56,18 +56,18 @@ def relation(write: Callable[[Actor], Related]) -> Callable[[], Relations]:
 # -- computations ------------------------------------------------------------------------------------------------------
 
 
-def _compute(a: Actor) -> None:
-    """A computation of up to ten turns, from one leaf on."""
+def _compute(a: ActionBuilder) -> None:
+    """A computation of up to ten parts, from one leaf on."""
     a.leaf()
     for _ in range(1 + a.below(10)):
         value = a.recent(a.live)
-        match a.draw(st.sampled_from(TURNS)):
+        match a.draw(st.sampled_from(PARTS)):
             case "op":
                 a.op()
             case "beyond" if a.requires(value):
                 a.beyond(value)
             case "write" if a.can(Capability.WRITES):
-                made = [r for r in a.made() if not a.reference.storages.overlaps_itself(r) and a.walkable(r)]
+                made = [r for r in a.made() if not a.reference.storages.overlaps_itself(r) and a.traversable(r)]
                 if made:
                     a.write(a.recent(made))
             case "scale" if a.can(Capability.HOOKS) and a.requires(value):
@@ -78,34 +78,35 @@ def _compute(a: Actor) -> None:
             case "detach" if a.can(Capability.DETACH):
                 a.detach(value)
             case "retain" if a.can(Capability.RETAINS_GRAD) and value in a.made():
-                a.retain(value)
+                a.retain_grad(value)
 
 
-def _root(a: Actor, dtype: str | None = None) -> Ref:
-    """A value that can be walked."""
-    made = [r for r in a.made() if a.walkable(r) and a.reference.values[r].size]
+def _root(a: ActionBuilder, dtype: str | None = None) -> Ref:
+    """A value on which a call is legal."""
+    made = [r for r in a.made() if a.traversable(r) and a.reference.values[r].size]
     made = [r for r in made if dtype is None or a.dtypes[r] == dtype]
     root = a.recent(made) if made else a.nonlinear(a.leaf((3,)))
     return root if a.can(Capability.COTANGENTS) else a.total(root)
 
 
-def _keeping(a: Actor) -> bool | None:
+def _keeping(a: ActionBuilder) -> bool | None:
     """Whether the last call keeps the graph."""
     return a.pick((None, True)) if a.can(Capability.RETAIN) else None
 
 
-def _holders(a: Actor) -> list[Ref]:
+def _with_grad(a: ActionBuilder) -> list[Ref]:
     """The values that hold gradients: leaves, and values that were asked to."""
     retained = [step.target for step in a.reference.steps if isinstance(step, RetainGrad)]
     return [*(r for r in a.leaves if a.requires(r)), *dict.fromkeys(retained)]
 
 
-def _program(a: Actor, *calls: Instruction) -> Program:
+def _program(a: ActionBuilder, *calls: Instruction) -> Program:
     return Program(tuple(a.reference.steps), tuple(a.under_modes)).extended(*calls)
 
 
-def _form(a: Actor, roots: Iterable[Ref], leaves: bool = False) -> Call:
-    """Backward over everything, or the functional form, or backward into some values; into some `leaves` only."""
+def _form(a: ActionBuilder, roots: Iterable[Ref], leaves: bool = False) -> Call:
+    """How a call is written: backward, the functional form, or backward restricted to inputs; these are `leaves` or any
+    values."""
     due = set().union(*(a.reference.pullback(Backward((r,), (_ones(a, r),))) for r in roots))
     reached = [r for r in (a.leaves if leaves else a.live) if a.requires(r) and a.reference.edge(r) in due]
     chosen = tuple(dict.fromkeys(a.recent(reached) for _ in range(1 + a.below(3))))
@@ -117,31 +118,31 @@ def _form(a: Actor, roots: Iterable[Ref], leaves: bool = False) -> Call:
     return a.pick((forms[0], *forms))
 
 
-def _ones(a: Actor, root: Ref) -> Literal:
+def _ones(a: ActionBuilder, root: Ref) -> Literal:
     shape = a.shape(root)
     return Literal((1.0,) * int(a.reference.values[root].size), shape, a.dtypes[root])
 
 
-def _given(a: Actor, call: Instruction, at: int) -> list[Ref]:
-    """What a call at some place gives: results of the functional form, or what is held."""
+def _gradients(a: ActionBuilder, call: Instruction, at: int) -> list[Ref]:
+    """The gradients that instruction `at` leaves: results of the functional form, or values with a `.grad`."""
     if isinstance(call, Grad):
         return [Ref(at, k) for k in range(len(call.inputs))]
     assert isinstance(call, Backward)
-    return _holders(a) if call.inputs is None else list(call.inputs)
+    return _with_grad(a) if call.inputs is None else list(call.inputs)
 
 
 # -- sums and multiples ------------------------------------------------------------------------------------------------
 
 
 @relation
-def sums(a: Actor) -> Related:
+def sums(a: ActionBuilder) -> Related:
     """Two or three roots: one call on their sum, or on all of them, and one call on each."""
     _compute(a)
     terms = [_root(a)]
     terms += [_root(a, a.dtypes[terms[0]]) for _ in range(1 + a.below(2))]
     together = a.can(Capability.MULTIPLE_ROOTS) and a.below(2)
     if not together and len({a.shape(r) for r in terms}) > 1:
-        (total,) = a.having("sum")
+        (total,) = a.available("sum")
         terms = [a.apply(total, (r,), choices_of(OPS[total], (a.shape(r),))[0])[0] for r in terms]
     cotangents = [a.cotangent(r) for r in terms] if together else [a.cotangent(terms[0])] * len(terms)
     call, count = _form(a, terms), len(a.reference.steps)
@@ -150,21 +151,21 @@ def sums(a: Actor) -> Related:
     if together:
         once = call(terms, cotangents, _keeping(a))
     else:
-        (add,) = a.having("add")
+        (add,) = a.available("add")
         whole = terms[0]
         for term in terms[1:]:
             (whole,) = a.apply(add, (whole, term))
         once = call((whole,), (cotangents[0],), _keeping(a))
     first = _program(a, once)
-    several = [_given(a, each, count + n) for n, each in enumerate(calls)]
-    mine = _given(a, once, len(first) - 1)
+    several = [_gradients(a, each, count + n) for n, each in enumerate(calls)]
+    mine = _gradients(a, once, len(first) - 1)
     if isinstance(once, Grad):
         return Related("relations/sum", first, second, tuple(map(Alike, mine, zip(*several))))
     return Related("relations/sum", first, second, tuple(Alike(r, (r,)) for r in mine))
 
 
 @relation
-def scalings(a: Actor) -> Related:
+def scalings(a: ActionBuilder) -> Related:
     """One call with a cotangent, and one with a multiple of it."""
     _compute(a)
     root, factor = _root(a), a.pick(FACTORS)
@@ -173,13 +174,13 @@ def scalings(a: Actor) -> Related:
     scaled = Literal(tuple(factor * x for x in plain.data), plain.shape, plain.dtype)
     call, retain = _form(a, [root]), _keeping(a)
     first, second = call((root,), (scaled,), retain), call((root,), (given,), retain)
-    same = _given(a, first, len(a.reference.steps))
+    same = _gradients(a, first, len(a.reference.steps))
     alike = tuple(Alike(r, (r,), factor) for r in same)
     return Related("relations/scaling", _program(a, first), _program(a, second), alike)
 
 
 @relation
-def repetitions(a: Actor) -> Related:
+def repetitions(a: ActionBuilder) -> Related:
     """Two to five calls that retain the graph, and one call."""
     _compute(a)
     root, count = _root(a), len(a.reference.steps)
@@ -189,10 +190,10 @@ def repetitions(a: Actor) -> Related:
     several = [call((root,), (given,), True) for _ in range(times - 1)] + [one]
     first, second = _program(a, *several), _program(a, one)
     if isinstance(one, Grad):
-        its = _given(a, one, count)
+        its = _gradients(a, one, count)
         alike = [Alike(Ref(count + n, r.output), (r,)) for n in range(times) for r in its]
     else:
-        alike = [Alike(r, (r,), float(times)) for r in _given(a, one, count)]
+        alike = [Alike(r, (r,), float(times)) for r in _gradients(a, one, count)]
     return Related("relations/repeated", first, second, tuple(alike))
 
 
@@ -200,7 +201,7 @@ def repetitions(a: Actor) -> Related:
 
 
 @relation
-def sharings(a: Actor) -> Related:
+def sharings(a: ActionBuilder) -> Related:
     """A value used several times, and the same value computed anew for one of its uses."""
     a.leaf()
     a.grow(0, 6)
@@ -219,16 +220,16 @@ def sharings(a: Actor) -> Related:
     places = [(at, k) for at, step in enumerate(first) if isinstance(step, Apply) for k in _places(step, value)]
     at, place = a.pick(places[::-1])
     second, new = apart(first, value, at, place, deep=not a.below(2))
-    mine = [r for r in _given(a, call, len(first) - 1) if isinstance(first[r.at], (Leaf, Grad))]
+    mine = [r for r in _gradients(a, call, len(first) - 1) if isinstance(first[r.at], (Leaf, Grad))]
     return Related("relations/sharing", first, second, tuple(Alike(r, (new[r],)) for r in mine))
 
 
-def _joined(a: Actor, values: Sequence[Ref]) -> Ref:
+def _joined(a: ActionBuilder, values: Sequence[Ref]) -> Ref:
     """The sum of values, or of their totals."""
     if len({(a.shape(v), a.dtypes[v]) for v in values}) > 1:
-        (total,) = a.having("sum")
+        (total,) = a.available("sum")
         values = [a.apply(total, (v,), choices_of(OPS[total], (a.shape(v),))[0])[0] for v in values]
-    (add,) = a.having("add")
+    (add,) = a.available("add")
     made = values[0]
     for other in values[1:]:
         if a.dtypes[other] == a.dtypes[made]:

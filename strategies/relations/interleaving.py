@@ -4,27 +4,37 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import assert_never
 
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
     Backward,
+    Clip,
+    Delete,
     Detach,
+    DetachInPlace,
     Grad,
     Hook,
     InPlace,
     Instruction,
     Leaf,
+    Optimizer,
     Program,
     ReadGrad,
     Ref,
+    RemoveHook,
     RetainGrad,
+    SetRequiresGrad,
+    Step,
     ZeroGrad,
 )
 from autograd_conformance.programs.operands import operands, refer, results
 from autograd_conformance.rules.relations.relation import Related
-from autograd_conformance.strategies.building.draft import RETAIN, Draw, Undrawable
-from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.choices import RETAIN, Draw
+from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.sequences import sequences
 from autograd_conformance.strategies.situations import (
@@ -47,7 +57,7 @@ PURE = (Leaf, Apply, Detach)
 CALLS = (Backward, Grad, ZeroGrad, RetainGrad, Hook)
 """Instructions that keep their order among each other; nothing else keeps its place because of them."""
 
-WIDE: tuple[Callable[[], st.SearchStrategy[Program]], ...] = (
+WIDE: tuple[Callable[[], st.SearchStrategy[Drawn]], ...] = (
     gradients.whole_graphs,
     writes.written_values,
     accumulation.replaced_gradients,
@@ -60,21 +70,21 @@ WIDE: tuple[Callable[[], st.SearchStrategy[Program]], ...] = (
     functional.inner_inputs,
     modes.unrecorded_calls,
     writes.written_saved,
-    errors.failing_walks,
+    errors.failing_calls,
     hooks.raising_hooks,
     errors.refused,
-    higher.held_derivatives,
+    higher.derivatives_of_grads,
     accumulation.assigned_objects,
     higher.penalised_gradients,
     hooks.accumulated_hooks,
     modes.restored,
     modes.frozen_leaves,
 )
-"""Situations of every family, of which some program is drawn."""
+"""Situations of every family."""
 
 
 @st.composite
-def any_program(draw: Draw) -> Program:
+def any_program(draw: Draw) -> Drawn:
     """A program of any kind, as far as the framework claims what it needs."""
     make = draw(st.sampled_from((programs, programs, sequences, sequences, *WIDE)))
     try:
@@ -84,9 +94,9 @@ def any_program(draw: Draw) -> Program:
 
 
 @st.composite
-def forests(draw: Draw) -> Program:
+def forests(draw: Draw) -> Drawn:
     """Two to four chains of ops from leaves of their own, each value used once, and a call for each."""
-    b = Builder(draw)
+    b = OpBuilder(draw)
     ends: list[Ref] = []
     for _ in range(2 + b.below(3)):
         value = b.nonlinear(b.leaf(b.pick(((3,), (2, 3), (), (2, 2)))))
@@ -95,7 +105,7 @@ def forests(draw: Draw) -> Program:
         ends.append(value)
     for end in ends:
         b.backward(end, retain=b.draw(RETAIN))
-    return b.program()
+    return b.drawn()
 
 
 # -- another order -----------------------------------------------------------------------------------------------------
@@ -104,7 +114,7 @@ def forests(draw: Draw) -> Program:
 @st.composite
 def orders(draw: Draw) -> Related:
     """A program, and the same with one to six instructions moved as far as nothing depends on it."""
-    program = draw(st.one_of(any_program(), forests()))
+    program = draw(st.one_of(any_program(), forests())).program
     before = needs(program)
     order = list(range(len(program)))
     for _ in range(draw(st.integers(1, 6))):
@@ -160,8 +170,14 @@ def single(program: Program) -> bool:
                 return False
             case Apply() | Detach():
                 uses.update(set(operands(step)))
-            case Backward(roots) | Grad(roots) if len(roots) > 1:
-                uses.update(roots)
+            case Backward(roots) | Grad(roots):
+                uses.update(roots if len(roots) > 1 else ())
+            case Leaf() | DetachInPlace() | SetRequiresGrad() | RetainGrad() | Hook() | RemoveHook():
+                pass
+            case ZeroGrad() | ReadGrad() | AssignGrad() | Optimizer() | Step() | Clip() | Delete():
+                pass
+            case _:
+                assert_never(step)
     return all(count < 2 for count in uses.values())
 
 
@@ -171,14 +187,14 @@ def single(program: Program) -> bool:
 @st.composite
 def interleavings(draw: Draw) -> Related:
     """A program, and the same with the instructions of another one between its own."""
-    program, other = draw(any_program()), draw(any_program())
-    turns = draw(st.integers(0, 2 ** (len(program) + len(other)) - 1))
+    program, other = draw(any_program()).program, draw(any_program()).program
+    order = draw(st.integers(0, 2 ** (len(program) + len(other)) - 1))
     mine, its = list(range(len(program))), list(range(len(other)))
     steps: list[tuple[Program, int]] = []
     while mine or its:
-        from_other = not mine or (its and turns & 1)
+        from_other = not mine or (its and order & 1)
         steps.append((other, its.pop(0)) if from_other else (program, mine.pop(0)))
-        turns >>= 1
+        order >>= 1
     second, new = arranged(steps, (program, other))
     same = tuple((at, new[0][Ref(at)].at) for at in range(len(program)))
     return Related("relations/interleaved", program, second, same=same, exact=True)
@@ -187,7 +203,7 @@ def interleavings(draw: Draw) -> Related:
 def arranged(
     steps: Sequence[tuple[Program, int]], of: Sequence[Program] | None = None
 ) -> tuple[Program, list[dict[Ref, Ref]]]:
-    """The program of some programs' instructions in a given order, and where the values of each are in it.
+    """The program of several programs' instructions in the given order, and where the values of each are in it.
 
     An instruction that makes no value has its place there, too.
     """

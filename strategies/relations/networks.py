@@ -1,6 +1,6 @@
 """Pairs of programs around networks: a module and the same op by op, a packed batch and each of its sequences alone.
 
-Every result is multiplied by a leaf of its own before it is walked: that leaf's gradient is the result itself, so that
+Every result is multiplied by a leaf of its own before a call on it: that leaf's gradient is the result itself, so that
 values are compared, too.
 """
 
@@ -14,7 +14,7 @@ from autograd_conformance.programs.language import Backward, Instruction, Leaf, 
 from autograd_conformance.programs.operands import operands, refer
 from autograd_conformance.programs.operands import results as results_of
 from autograd_conformance.rules.relations.relation import Alike, Related
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.networks.network import WEIGHT, Network, op
 from autograd_conformance.strategies.networks.recurrent import Recurrent, recurrent
 from autograd_conformance.strategies.relations.gradients import relation
@@ -24,21 +24,21 @@ LENGTHS = ((3, 1), (2, 3), (1, 3, 2))
 """The lengths of a batch's sequences."""
 
 
-def _calls(a: Actor, roots: Sequence[Ref], cotangents: Sequence[Literal]) -> list[Backward]:
+def _calls(a: ActionBuilder, roots: Sequence[Ref], cotangents: Sequence[Literal]) -> list[Backward]:
     """One call of all roots, or one call of each where the framework takes one at a time."""
     given: list[Literal | None] = list(cotangents)
     if not a.can(Capability.COTANGENTS):
         roots, given = [a.total(root) for root in roots], [None] * len(roots)
     if a.can(Capability.MULTIPLE_ROOTS) or len(roots) == 1:
         return [Backward(tuple(roots), tuple(given))]
-    a.claims(Capability.RETAIN)
+    a.require(Capability.RETAIN)
     return [Backward((root,), (ct,), True) for root, ct in zip(roots, given, strict=True)]
 
 
 def only(
     steps: Sequence[Instruction], kept: Sequence[Ref], calls: Sequence[Backward]
 ) -> tuple[Program, dict[Ref, Ref]]:
-    """The program of some calls without what they do not need, but for the leaves `kept`; where values are in it."""
+    """The program of the calls, of what they depend on, and of the leaves `kept`; and where each value is in it."""
     needed = {ref.at for ref in kept} | {ref.at for call in calls for ref in call.roots}
     for at in range(len(steps) - 1, -1, -1):
         if at in needed:
@@ -52,7 +52,7 @@ def only(
 
 
 def _related(
-    a: Actor,
+    a: ActionBuilder,
     rule: str,
     first: tuple[list[Ref], list[Literal]],
     second: tuple[list[Ref], list[Literal]],
@@ -66,17 +66,17 @@ def _related(
     return Related(rule, one, other, alike)
 
 
-def _kept(a: Actor) -> list[Ref]:
+def _kept(a: ActionBuilder) -> list[Ref]:
     """The leaves so far: parameters, inputs, probes."""
     return [Ref(at) for at, step in enumerate(a.reference.steps) if isinstance(step, Leaf)]
 
 
-def _chosen(a: Actor, results: Sequence[Ref]) -> list[int]:
-    """Which of the results are walked: all of them, or one."""
+def _chosen(a: ActionBuilder, results: Sequence[Ref]) -> list[int]:
+    """Which of the results are called on: all of them, or one."""
     return list(range(len(results))) if a.below(2) else [a.below(len(results))]
 
 
-def _both_ways(a: Actor, rule: str, made: Network) -> Related:
+def _both_ways(a: ActionBuilder, rule: str, made: Network) -> Related:
     """A network by its modules, and the same op by op."""
     inputs = made.inputs(a, bool(a.below(4)))
     results = made.module(a, *inputs)
@@ -91,13 +91,13 @@ def _both_ways(a: Actor, rule: str, made: Network) -> Related:
 
 
 @relation
-def modules(a: Actor) -> Related:
+def modules(a: ActionBuilder) -> Related:
     """A network of any kind that is not recurrent, both ways."""
     return _both_ways(a, "networks/module", network(a))
 
 
 @relation
-def recurrent_modules(a: Actor) -> Related:
+def recurrent_modules(a: ActionBuilder) -> Related:
     """A recurrent network, both ways."""
     made = recurrent(a, frozen=True)
     made.needs_modules(a)
@@ -105,7 +105,7 @@ def recurrent_modules(a: Actor) -> Related:
 
 
 @relation
-def packed(a: Actor) -> Related:
+def packed(a: ActionBuilder) -> Related:
     """Sequences of several lengths in one padded batch, and each of them alone."""
     made = recurrent(a, frozen=True)
     made.needs_modules(a)
@@ -128,12 +128,12 @@ def packed(a: Actor) -> Related:
     return _related(a, "recurrent/packed", (whole, cotangents), (roots, given), kept)
 
 
-def _one(a: Actor, value: Ref, dim: int, number: int) -> Ref:
+def _one(a: ActionBuilder, value: Ref, dim: int, number: int) -> Ref:
     """One of a batch, which stays a batch."""
     return op(a, "narrow", value, dim=dim, start=number, length=1)
 
 
-def _cut(a: Actor, made: Recurrent, value: Ref, number: int, length: int) -> Ref:
+def _cut(a: ActionBuilder, made: Recurrent, value: Ref, number: int, length: int) -> Ref:
     """One sequence of a batch, without its padding."""
     along = made.along(a, value)
     return op(a, "narrow", _one(a, value, 1 - along, number), dim=along, start=0, length=length)

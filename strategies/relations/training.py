@@ -10,11 +10,11 @@ import numpy as np
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.rules.relations.relation import Alike, Related
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.op_builder import LIMIT
 from autograd_conformance.strategies.relations.gradients import relation
 from autograd_conformance.strategies.relations.interleaving import arranged
-from autograd_conformance.strategies.training.drawing import planned
+from autograd_conformance.strategies.training.drawing import drawn_plan
 from autograd_conformance.strategies.training.loop import Loop
 from autograd_conformance.strategies.training.losses import losses
 from autograd_conformance.strategies.training.nets import SMOOTH
@@ -23,13 +23,13 @@ from autograd_conformance.strategies.training.plan import Plan
 from hypothesis import reject
 
 
-def _plan(a: Actor, name: str) -> Plan:
-    return planned(a, PATTERNS[name], ())
+def _plan(a: ActionBuilder, name: str) -> Plan:
+    return drawn_plan(a, PATTERNS[name], ())
 
 
-def _again(a: Actor, plan: Plan) -> Actor:
+def _again(a: ActionBuilder, plan: Plan) -> ActionBuilder:
     """A draft of its own for the other of two programs; nothing is drawn there."""
-    return Actor(a.draw, plan.dtype)
+    return ActionBuilder(a.draw, plan.dtype)
 
 
 def _related(rule: str, first: Loop, second: Loop) -> Related:
@@ -42,11 +42,11 @@ def _related(rule: str, first: Loop, second: Loop) -> Related:
     return Related(rule, one, other, tuple(Alike(p, (p,)) for p in parameters))
 
 
-def _calm(a: Actor, plan: Plan) -> Plan:
+def _calm(a: ActionBuilder, plan: Plan) -> Plan:
     """The plan with no more iterations than leave its numbers small: where they grow, an op stands in for another."""
     loop = started(plan, _again(a, plan))
     for i in range(plan.iterations - 1):
-        loop.turn(0, i, lambda i: losses(loop, i)[:1])
+        loop.update(0, i, lambda i: losses(loop, i)[:1])
         if loop.is_wild():
             return replace(plan, iterations=max(1, i))
     return plan
@@ -56,13 +56,13 @@ def _before(loop: Loop) -> int:
     """Iterations that are the same in both programs, but for the last one; the number of that."""
     count = loop.plan.iterations - 1
     for i in range(count):
-        loop.turn(0, i, lambda i: losses(loop, i)[:1])
+        loop.update(0, i, lambda i: losses(loop, i)[:1])
     loop.zero(0)
     return count
 
 
 @relation
-def micro_batches(a: Actor) -> Related:
+def micro_batches(a: ActionBuilder) -> Related:
     """Some iterations, and then the gradient of a batch: in the second program that of its parts, accumulated."""
     plan = _plan(a, "micro-batches")
     plan = replace(plan, clip=None, activation=plan.activation if plan.activation in SMOOTH else "tanh")
@@ -89,26 +89,26 @@ def micro_batches(a: Actor) -> Related:
 
 
 @relation
-def several_losses(a: Actor) -> Related:
-    """Some iterations, and then several losses of one result: walked one by one, in the second program their sum."""
+def several_losses(a: ActionBuilder) -> Related:
+    """Some iterations, and then several losses of one result: a call on each, or one on their sum."""
     plan = _calm(a, replace(_plan(a, "several losses"), clip=None))
     each, once = started(plan, a), started(plan, _again(a, plan))
     for loop in (each, once):
         last = _before(loop)
         found = losses(loop, last)
-        loop.walk(0, found if loop is each else [loop.total(found)])
+        loop.backward_calls(0, found if loop is each else [loop.total(found)])
     return _related("training/losses", each, once)
 
 
 @relation
-def networks_apart(a: Actor) -> Related:
+def networks_apart(a: ActionBuilder) -> Related:
     """A loop, and the same loop with the instructions of another one between its own."""
-    a.claims(Capability.OPTIMIZERS)
-    names = [name for name, row in PATTERNS.items() if row.order == 1 and a.can(*row.needs)]
+    a.require(Capability.OPTIMIZERS)
+    runnable = [name for name, row in PATTERNS.items() if row.order == 1 and a.can(*row.needs)]
     made: list[Program] = []
     for _ in range(2):
-        b = Actor(a.draw, a.dtype)
-        loop = started(_plan(b, b.pick(names)), b)
+        b = ActionBuilder(a.draw, a.dtype)
+        loop = started(_plan(b, b.pick(runnable)), b)
         PATTERNS[loop.plan.pattern].run(loop)
         made.append(Program(tuple(b.reference.steps), tuple(b.under_modes)))
     mine, its = (list(range(len(program))) for program in made)

@@ -1,4 +1,4 @@
-"""The turns of a sequence that have to do with gradients: calls of both forms, what is held, and hooks."""
+"""The actions that have to do with gradients: calls of both forms, `.grad`, and hooks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, InPlace, Literal, Ref, Step, ZeroGrad
-from autograd_conformance.strategies.sequences.table import Sequence, turn
+from autograd_conformance.strategies.sequences.table import Sequence, action
 
 FACTORS = (2.0, 0.5, -1.0)
 
@@ -15,48 +15,48 @@ CHANGING = (*WRITES, Backward, ZeroGrad)
 """Instructions that may change a gradient in place."""
 
 
-@turn(5)
+@action(5)
 def backward(s: Sequence) -> None:
     """A backward call."""
     root = s.root()
     if root is not None:
-        s.walked.append(root)
+        s.called.append(root)
         s.b.call(root, retain=s.retain())
 
 
-@turn(2)
+@action(2)
 def once_more(s: Sequence) -> None:
     """A backward call on a root that was called before."""
-    walked = [r for r in s.walked if r in s.b.live]
-    if walked:
-        s.b.call(s.b.recent(walked), retain=s.retain())
+    called = [r for r in s.called if r in s.b.live]
+    if called:
+        s.b.call(s.b.recent(called), retain=s.retain())
 
 
-@turn(1)
+@action(1)
 def several(s: Sequence) -> None:
     """One call over several roots, which may be one and the same."""
     one, other = s.root(), s.root()
     if one is not None and other is not None and s.b.can(Capability.MULTIPLE_ROOTS):
-        s.walked.append(one)
+        s.called.append(one)
         s.b.call(one, other, retain=s.retain())
 
 
-@turn(2)
+@action(2)
 def create(s: Sequence) -> None:
     """A call that makes its gradients differentiable, and one of them as a value."""
     root = s.root()
     if root is None or not s.b.can(Capability.CREATE_GRAPH) or not s.smooth(root):
         return
-    s.walked.append(root)
+    s.called.append(root)
     s.b.call(root, create=True, retain=s.b.pick((None, None, False)))
-    reached = [r for r in s.b.leaves if s.b.holds(r)]
+    reached = [r for r in s.b.leaves if s.b.holds_grad(r)]
     if reached and not s.b.fails and s.b.can(Capability.ASSIGNS):
-        s.b.held(s.b.recent(reached))
+        s.b.read_grad(s.b.recent(reached))
 
 
-@turn(2)
+@action(2)
 def inputs(s: Sequence) -> None:
-    """A call that accumulates into some values only."""
+    """A call restricted to inputs."""
     root = s.root()
     if root is not None and s.b.can(Capability.INPUTS):
         into = [r for r in s.b.live if s.b.requires(r)]
@@ -64,7 +64,7 @@ def inputs(s: Sequence) -> None:
         s.b.call(root, retain=s.retain(), inputs=tuple(chosen))
 
 
-@turn(3)
+@action(3)
 def grad(s: Sequence) -> None:
     """The functional form, of inputs that are reached, mostly; its results are values like all others."""
     b, root = s.b, s.root()
@@ -86,7 +86,7 @@ def _plain(root: Ref, s: Sequence) -> Backward:
     return Backward((root,), (Literal((1.0,) * math.prod(shape), shape),))
 
 
-@turn(1)
+@action(1)
 def refused(s: Sequence) -> None:
     """A call with a cotangent of another shape, or on a value that has no history."""
     root = s.value()
@@ -94,24 +94,24 @@ def refused(s: Sequence) -> None:
     s.b.call(root, cotangents=[s.b.pick([None, wrong] if s.b.can(Capability.COTANGENTS) else [None])], retain=True)
 
 
-@turn(1)
-def zero(s: Sequence) -> None:
+@action(1)
+def zero_grad(s: Sequence) -> None:
     """A gradient cleared."""
     at = s.leaf()
     if at is not None:
-        s.b.zero(at, to_none=not s.b.below(2))
+        s.b.zero_grad(at, to_none=not s.b.below(2))
 
 
-@turn(2)
-def held(s: Sequence) -> None:
-    """A gradient that is held, as a value."""
-    holding = [r for r in s.b.leaves if s.b.holds(r)]
+@action(2)
+def read_grad(s: Sequence) -> None:
+    """A leaf's `.grad` as a value."""
+    holding = [r for r in s.b.leaves if s.b.holds_grad(r)]
     if holding and s.b.can(Capability.ASSIGNS):
-        s.b.held(s.b.recent(holding))
+        s.b.read_grad(s.b.recent(holding))
 
 
-@turn(1)
-def assign(s: Sequence) -> None:
+@action(1)
+def assign_grad(s: Sequence) -> None:
     """A gradient replaced by another value of its shape, or by none."""
     b, at = s.b, s.leaf()
     if at is None or not b.can(Capability.ASSIGNS):
@@ -123,10 +123,10 @@ def assign(s: Sequence) -> None:
         if b.shape(r) == b.shape(at) and b.dtypes[r] == b.dtypes[at] and r != at and not b.requires(r)
         and memory.storage(r) != memory.storage(at) and not memory.overlaps_itself(r)
     ]  # fmt: skip
-    b.assign(at, b.recent(fitting) if fitting and b.below(4) else None)
+    b.assign_grad(at, b.recent(fitting) if fitting and b.below(4) else None)
 
 
-@turn(2)
+@action(2)
 def hook(s: Sequence) -> None:
     """A hook on a value, on a leaf perhaps after accumulation; now and then one that misbehaves."""
     b = s.b
@@ -134,7 +134,7 @@ def hook(s: Sequence) -> None:
     if not options or not b.can(Capability.HOOKS):
         return
     target = b.recent(options)
-    if _may_be_stale(s, target):
+    if _may_be_outdated(s, target):
         return  # PyTorch 2.13 crashes where a view gets a hook after its memory was written to
     if b.reference.is_leaf(target) and b.can(Capability.ACCUMULATED_HOOKS) and not b.below(4):
         s.handles.append(b.hook(target, accumulated=True))
@@ -143,7 +143,7 @@ def hook(s: Sequence) -> None:
     s.handles.append(b.hook(target, effect, b.pick(FACTORS) if effect in ("scale", "replace") else 1.0))
 
 
-def _may_be_stale(s: Sequence, target: Ref) -> bool:
+def _may_be_outdated(s: Sequence, target: Ref) -> bool:
     """Whether a value that is no leaf may use memory that was written to after it was made: a gradient may be a view of
     any other, and a write that would be refused to a view is none if what an op returned is a copy.
     """
@@ -157,20 +157,20 @@ def _may_be_stale(s: Sequence, target: Ref) -> bool:
         return True
     if reference.is_gradient(owner):
         return any(isinstance(step, CHANGING) for step in since)
-    held = {memory.storage(held) for held in reference.grads.values() if held is not None}
-    return owner in held and owner != target and target not in reference.same_object
+    grads = {memory.storage(grad) for grad in reference.grads.values() if grad is not None}
+    return owner in grads and owner != target and target not in reference.same_object
 
 
-@turn(1)
-def unhook(s: Sequence) -> None:
+@action(1)
+def remove_hook(s: Sequence) -> None:
     """A hook taken away."""
     if s.handles:
-        s.b.unhook(s.handles.pop())
+        s.b.remove_hook(s.handles.pop())
 
 
-@turn(1)
+@action(1)
 def retain(s: Sequence) -> None:
     """A value that is no leaf asked to hold its gradient."""
     made = [r for r in s.b.live if s.b.requires(r) and not s.b.reference.is_leaf(r)]
     if made and s.b.can(Capability.RETAINS_GRAD):
-        s.b.retain(s.b.recent(made))
+        s.b.retain_grad(s.b.recent(made))

@@ -1,4 +1,4 @@
-"""The turns of a sequence that compute and write."""
+"""The actions that compute and write."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Leaf
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
-from autograd_conformance.strategies.sequences.table import SHAPES, Sequence, turn
+from autograd_conformance.strategies.sequences.table import SHAPES, Sequence, action
 from autograd_conformance.strategies.situations.base import joined
 
 VIEWS = tuple(name for name, op in OPS.items() if op.aliases is not Certainty.NEVER)
@@ -16,19 +16,19 @@ VIEWS = tuple(name for name, op in OPS.items() if op.aliases is not Certainty.NE
 # -- computing --------------------------------------------------------------------------------------------------------
 
 
-@turn(7)
+@action(7)
 def op(s: Sequence) -> None:
     """Any op on any values."""
     s.b.op()
 
 
-@turn(3)
+@action(3)
 def deeper(s: Sequence) -> None:
     """Any op on the newest value, so that graphs grow deep."""
     s.b.op(on=s.b.live[-1])
 
 
-@turn(3)
+@action(3)
 def view(s: Sequence) -> None:
     """A view of a value; under no_grad of what needs no gradient only, for there frameworks differ."""
     names = [name for name in VIEWS if name in s.b.alphabet.ops]
@@ -37,19 +37,19 @@ def view(s: Sequence) -> None:
         s.b.op(s.b.pick(names), on=source)
 
 
-@turn(1)
+@action(1)
 def join(s: Sequence) -> None:
     """The sum of two values, of the same one perhaps."""
     joined(s.b, [s.value(), s.value()])
 
 
-@turn(1)
+@action(1)
 def leaf(s: Sequence) -> None:
     """A fresh leaf, which may need no gradient."""
     s.b.leaf(s.b.pick(SHAPES), requires_grad=bool(s.b.below(3)))
 
 
-@turn(1)
+@action(1)
 def twin(s: Sequence) -> None:
     """A leaf with the values of another."""
     old = s.leaf()
@@ -58,7 +58,7 @@ def twin(s: Sequence) -> None:
         s.b.leaf(value=step.value)
 
 
-@turn(1)
+@action(1)
 def again(s: Sequence) -> None:
     """A value computed anew by the same ops, from operands as they are now."""
     made = [r for r in s.b.made() if isinstance(s.b.reference.steps[r.at], Apply)]
@@ -69,26 +69,26 @@ def again(s: Sequence) -> None:
             s.b.op(step.op, on=step.args[0])
 
 
-@turn(1)
+@action(1)
 def detach(s: Sequence) -> None:
     """A detached value, now and then made a leaf of its own."""
     if s.b.can(Capability.DETACH):
         made = s.b.detach(s.value())
         if s.b.can(Capability.SWITCHES) and s.b.below(2):
-            s.b.switch(made, True)
+            s.b.set_requires_grad(made, True)
 
 
-@turn(1)
-def drop(s: Sequence) -> None:
+@action(1)
+def delete(s: Sequence) -> None:
     """The last reference to a value goes away."""
-    options = [r for r in s.b.live if r not in s.b.leaves and r not in s.walked]
+    options = [r for r in s.b.live if r not in s.b.leaves and r not in s.called]
     if len(options) > 1:
-        s.b.drop(s.b.pick(options[::-1]))
+        s.b.delete(s.b.pick(options[::-1]))
 
 
-@turn(2)
+@action(2)
 def mode(s: Sequence) -> None:
-    """What follows stands under another grad mode, until it is changed again."""
+    """Another grad mode, until it is changed again."""
     if s.b.can(Capability.MODES):
         s.b.modes = () if s.b.modes else s.b.pick((("no_grad",), ("no_grad", "enable_grad"), ("enable_grad",)))
 
@@ -96,7 +96,7 @@ def mode(s: Sequence) -> None:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-@turn(4)
+@action(4)
 def write(s: Sequence) -> None:
     """A write to a value, recorded or not as the mode says."""
     b = s.b
@@ -109,11 +109,11 @@ def write(s: Sequence) -> None:
         return
     base = memory.base(target)
     if base.output and base in b.reference.retained | b.reference.captured_inputs:
-        return  # PyTorch 2.13 crashes when what such a base became is walked
+        return  # PyTorch 2.13 crashes in a call on what such a base became
     b.write(target)
 
 
-@turn(2)
+@action(2)
 def unrecorded_write(s: Sequence) -> None:
     """A write under no_grad to a value that a graph may have saved."""
     if s.b.can(Capability.WRITES, Capability.MODES):
@@ -122,16 +122,16 @@ def unrecorded_write(s: Sequence) -> None:
         s.b.modes = outer
 
 
-@turn(1)
-def cut(s: Sequence) -> None:
+@action(1)
+def detach_in_place(s: Sequence) -> None:
     """A value detached in place."""
     b = s.b
     made = [r for r in b.made() if r not in b.reference.retained and r not in b.reference.storages.views_of]
     if made and b.can(Capability.WRITES, Capability.DETACH):
-        b.cut(b.recent(made))
+        b.detach_in_place(b.recent(made))
 
 
-@turn(1)
+@action(1)
 def step(s: Sequence) -> None:
     """An optimizer's step over a leaf."""
     leaves = [r for r in s.b.leaves if s.b.requires(r) and s.b.reference.is_leaf(r)]
@@ -139,9 +139,9 @@ def step(s: Sequence) -> None:
         s.b.step([s.b.recent(leaves)], *plain_optimizer(s.b))
 
 
-@turn(1)
-def switch(s: Sequence) -> None:
+@action(1)
+def set_requires_grad(s: Sequence) -> None:
     """A leaf frozen, or a frozen one set free."""
     at = s.leaf()
     if at is not None and s.b.can(Capability.SWITCHES):
-        s.b.switch(at, not s.b.requires(at))
+        s.b.set_requires_grad(at, not s.b.requires(at))

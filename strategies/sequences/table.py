@@ -1,4 +1,4 @@
-"""The table of what a sequence may do in a turn, and what it remembers of what it did."""
+"""The table of a sequence's actions, and what a sequence remembers of those that it did."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.reference.staging.vjp import base_op
-from autograd_conformance.strategies.building.action_builder import Actor
-from autograd_conformance.strategies.building.draft import Draw
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.choices import Draw
 from hypothesis import strategies as st
 
 SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
@@ -15,44 +15,50 @@ SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
 TRIED = 4
 """How many other roots are tried where a call on the one that was drawn would not be legal."""
 
-Turn = Callable[["Sequence"], None]
-TURNS: dict[str, tuple[int, Turn]] = {}
+Action = Callable[["Sequence"], None]
+TABLE: dict[str, tuple[int, Action]] = {}
 """Every action by its name: how often it stands in the table, and what it does."""
 
 
-def turn(times: int) -> Callable[[Turn], Turn]:
+def action(times: int) -> Callable[[Action], Action]:
     """Put an action into the table."""
 
-    def put(action: Turn) -> Turn:
-        TURNS[action.__name__] = (times, action)
+    def put(action: Action) -> Action:
+        TABLE[action.__name__] = (times, action)
         return action
 
     return put
 
 
 class Sequence:
-    """An actor with a memory of what it did: the roots that it walked, its hooks and its steps."""
+    """A program under construction, with the roots that were called and the handles of the hooks that are there."""
 
-    def __init__(self, b: Actor) -> None:
+    def __init__(self, b: ActionBuilder) -> None:
         self.b = b
-        self.walked: list[Ref] = []
-        self.handles: list[Ref] = []
-        self.table = st.sampled_from(["nothing", *(name for name, (times, _) in TURNS.items() for _ in range(times))])
+        """The program so far."""
 
-    def play(self, draw: Draw) -> None:
-        """One turn, whose draws are its own."""
+        self.called: list[Ref] = []
+        """The roots of all backward calls."""
+
+        self.handles: list[Ref] = []
+        """The handles of the hooks that were not removed."""
+
+        self.table = st.sampled_from(["nothing", *(name for name, (times, _) in TABLE.items() for _ in range(times))])
+
+    def act(self, draw: Draw) -> None:
+        """One action, with draws of its own."""
         outer, self.b.draw = self.b.draw, draw
         try:
             name = draw(self.table)
             if name != "nothing":
-                TURNS[name][1](self)
+                TABLE[name][1](self)
         finally:
             self.b.draw = outer
 
     # -- choosing -----------------------------------------------------------------------------------------------------
 
     def value(self) -> Ref:
-        """Some value, half of the time the newest."""
+        """A value, half of the time the newest."""
         return self.b.recent(self.b.live)
 
     def root(self) -> Ref | None:
@@ -64,18 +70,18 @@ class Sequence:
         if not options:
             return None
         drawn = b.recent(options)
-        if b.below(6) and not b.walkable(drawn):
+        if b.below(6) and not b.traversable(drawn):
             others = [r for r in reversed(options) if r != drawn][:TRIED]
-            return next((r for r in others if b.walkable(r)), drawn)
+            return next((r for r in others if b.traversable(r)), drawn)
         return drawn
 
     def smooth(self, root: Ref) -> bool:
-        """Whether what a call on a root walks may be differentiated once more, which derivatives in it were before."""
-        walk = self.b.walk(root)
-        nodes = (*walk.nodes, *walk.maybe_nodes)
-        left_out = self.b.alphabet.once
+        """Whether a call on a root may have create_graph: whether its ops may be differentiated once more."""
+        traversal = self.b.traverse(root)
+        nodes = (*traversal.nodes, *traversal.maybe_nodes)
+        left_out = self.b.alphabet.only_once
         if any(n.derivative for n in nodes):
-            left_out = left_out | self.b.alphabet.twice_only
+            left_out = left_out | self.b.alphabet.only_twice
         return not any(base_op(n.op).rstrip("_") in left_out for n in nodes)
 
     def retain(self) -> bool | None:

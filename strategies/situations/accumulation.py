@@ -1,4 +1,4 @@
-"""Leaves that hold gradients: added to, cleared, not reached, not meant to have one."""
+"""The `.grad` of leaves: added to, cleared, not reached, not meant to be there."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from autograd_conformance.ops.row import takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import Actor
-from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history, joined, situation, view
 
 
 @situation
-def accumulations(b: Builder) -> None:
+def accumulations(b: OpBuilder) -> None:
     """Two to five backward calls that reach the same leaves: from one retained root, from several, or from rebuilt
     ones.
     """
@@ -27,16 +27,16 @@ def accumulations(b: Builder) -> None:
         b.backward(root, retain=True)
 
 
-def _cleared(to_none: bool) -> Callable[[Builder], None]:
-    def write(b: Builder) -> None:
+def _cleared(to_none: bool) -> Callable[[OpBuilder], None]:
+    def write(b: OpBuilder) -> None:
         root = b.root(3)
         b.backward(root, retain=True)
         leaves = [leaf for leaf in b.leaves if b.requires(leaf)]
-        b.zero(*leaves[: 1 + b.below(len(leaves))], to_none=to_none)
+        b.zero_grad(*leaves[: 1 + b.below(len(leaves))], to_none=to_none)
         for _ in range(b.below(3)):
             b.backward(root, retain=True)
             if b.below(2):
-                b.zero(b.pick(leaves), to_none=to_none)
+                b.zero_grad(b.pick(leaves), to_none=to_none)
 
     write.__name__ = "cleared_to_none" if to_none else "cleared_to_zeros"
     write.__doc__ = f"Backward, clear some gradients to {'none' if to_none else 'zeros'}, perhaps backward again."
@@ -48,7 +48,7 @@ cleared_to_zeros = situation(_cleared(False))
 
 
 @situation
-def unreached_leaves(b: Builder) -> None:
+def unreached_leaves(b: OpBuilder) -> None:
     """Leaves that the root does not depend on, with and without a gradient of their own."""
     other = b.leaf()
     if b.below(2):
@@ -58,15 +58,15 @@ def unreached_leaves(b: Builder) -> None:
 
 
 @situation
-def constant_leaves(b: Builder) -> None:
+def constant_leaves(b: OpBuilder) -> None:
     """A leaf that requires no grad, as an operand beside one that does."""
     value = b.required()
     constant = b.leaf(b.shape(value), requires_grad=False)
     if b.dtypes[constant] != b.dtypes[value]:
         constant = b.leaf(value=b.tensor(b.shape(value), b.dtypes[value]), requires_grad=False)
     if b.below(2):
-        constant = b.apply(b.pick(b.having("negative", "sin", "tanh")), (constant,))[0]
-    name = b.pick(b.having("multiply", "add", "subtract"))
+        constant = b.apply(b.pick(b.available("negative", "sin", "tanh")), (constant,))[0]
+    name = b.pick(b.available("multiply", "add", "subtract"))
     made = b.apply(name, (value, constant) if b.below(2) == 0 else (constant, value))[0]
     b.backward(b.beyond(made) if b.below(2) else made)
 
@@ -74,54 +74,54 @@ def constant_leaves(b: Builder) -> None:
 SHAPES = ((3,), (2, 3), (), (2, 2))
 
 
-def _again(b: Actor, leaf: Ref, root: Ref) -> Ref:
-    """A root that leads to a leaf and can be walked: the same one where it was retained, or a new one."""
+def _again(b: ActionBuilder, leaf: Ref, root: Ref) -> Ref:
+    """A root that leads to a leaf, and on which a call is legal: the same one where it was retained, or a new one."""
     return root if b.can(Capability.RETAIN) and b.below(2) else b.nonlinear(leaf)
 
 
 @history
-def added_in_place(b: Actor) -> None:
+def added_in_place(b: ActionBuilder) -> None:
     """References to the gradient that a leaf holds, and calls that add to it: the references see the sum."""
-    b.claims(Capability.ASSIGNS)
+    b.require(Capability.ASSIGNS)
     leaf = b.leaf(b.pick(SHAPES))
     root = chain(b, leaf)
     keep = True if b.can(Capability.RETAIN) else None
     b.call(root, retain=keep)
-    held = b.held(leaf)
+    grad = b.read_grad(leaf)
     for _ in range(1 + b.below(2)):
         b.call(_again(b, leaf, root), retain=keep)
         if b.below(2):
-            b.nonlinear(held)
+            b.nonlinear(grad)
         if b.below(4) == 3:
-            b.zero(leaf, to_none=bool(b.below(2)))
+            b.zero_grad(leaf, to_none=bool(b.below(2)))
             b.call(b.nonlinear(leaf))
 
 
 @history
-def replaced_gradients(b: Actor) -> None:
+def replaced_gradients(b: ActionBuilder) -> None:
     """A leaf that holds a gradient, and a call with create_graph: a new object, and the old one as it was."""
-    b.claims(Capability.CREATE_GRAPH, Capability.ASSIGNS)
+    b.require(Capability.CREATE_GRAPH, Capability.ASSIGNS)
     leaf = b.leaf(b.pick(SHAPES))
     root = chain(b, leaf)
     keep = True if b.can(Capability.RETAIN) else None
     b.call(root, retain=keep, create=bool(b.below(2)))
-    held = b.held(leaf)
+    grad = b.read_grad(leaf)
     b.call(_again(b, leaf, root), create=True)
-    b.nonlinear(held) if b.below(2) else b.held(leaf)
+    b.nonlinear(grad) if b.below(2) else b.read_grad(leaf)
     if b.below(2):
         b.call(_again(b, leaf, root), create=bool(b.below(2)))
 
 
 @history
-def laid_out(b: Actor) -> None:
+def layouts(b: ActionBuilder) -> None:
     """Leaves of every layout: as they were made, or detached from a view that is transposed, spread or one of many."""
     leaf = b.leaf(b.pick(((3,), (2, 3), (2, 2, 3), (3, 2))))
     if b.can(Capability.SWITCHES, Capability.DETACH, Capability.VIEWS) and b.below(4):
         names = ("matrix_transpose", "permute_dims", "slice", "broadcast_to", "select", "diagonal", "expand_dims")
-        fitting = [n for n in b.having(*names) if takes(OPS[n], b.shape(leaf))]
+        fitting = [n for n in b.available(*names) if takes(OPS[n], b.shape(leaf))]
         seen = b.op(b.pick(fitting), on=leaf)[0] if fitting and b.below(3) else view(b, leaf)
         leaf = b.detach(seen)
-        b.switch(leaf, True)
+        b.set_requires_grad(leaf, True)
     if not b.reference.values[leaf].size:
         return
     root = b.beyond(leaf) if b.below(2) else b.nonlinear(leaf)
@@ -132,72 +132,72 @@ def laid_out(b: Actor) -> None:
 
 
 @history
-def misfit_gradients(b: Actor) -> None:
+def misfit_gradients(b: ActionBuilder) -> None:
     """A gradient of another shape, also one that would broadcast, assigned: refused; a fitting one after it."""
-    b.claims(Capability.ASSIGNS, Capability.CONSTANTS)
+    b.require(Capability.ASSIGNS, Capability.CONSTANTS)
     leaf = b.leaf(b.pick(((3,), (2, 3), (), (2,))))
     root = chain(b, leaf)
     if b.below(2):
         b.call(root, retain=True if b.can(Capability.RETAIN) else None)
     shape = b.shape(leaf)
     others = [s for s in ((2,), (3,), (1,), (), (3, 2), (1, *shape), shape[::-1], shape[1:]) if s != shape]
-    b.assign(leaf, b.leaf(b.pick(others), requires_grad=False))
+    b.assign_grad(leaf, b.leaf(b.pick(others), requires_grad=False))
     if b.below(2):
-        b.assign(leaf, b.leaf(shape, requires_grad=False))
+        b.assign_grad(leaf, b.leaf(shape, requires_grad=False))
     b.call(_again(b, leaf, root))
 
 
 @history
-def assigned_objects(b: Actor) -> None:
+def assigned_objects(b: ActionBuilder) -> None:
     """A gradient that is assigned: a constant, what another leaf holds, a part of something; added to and written to
     afterwards.
     """
-    b.claims(Capability.ASSIGNS, Capability.CONSTANTS)
+    b.require(Capability.ASSIGNS, Capability.CONSTANTS)
     leaf, other = (b.leaf(b.pick(SHAPES)) for _ in range(2))
     root = joined(b, [chain(b, leaf), chain(b, other)])
     keep = True if b.can(Capability.RETAIN) else None
     if b.below(2):
         b.call(root, retain=keep)
     match b.below(4):
-        case 3 if b.holds(other) and b.shape(other) == b.shape(leaf):
-            given = b.held(other)
+        case 3 if b.holds_grad(other) and b.shape(other) == b.shape(leaf):
+            given = b.read_grad(other)
         case 2 if b.can(Capability.DETACH):
             given = b.detach(leaf)
         case _:
             given = b.leaf(b.shape(leaf), requires_grad=False)
-    b.assign(leaf, given)
+    b.assign_grad(leaf, given)
     if b.can(Capability.WRITES) and b.below(2):
-        b.write(given if b.below(2) and b.reference.is_leaf(given) else b.held(leaf), "mul_scalar_")
+        b.write(given if b.below(2) and b.reference.is_leaf(given) else b.read_grad(leaf), "mul_scalar_")
     for _ in range(b.below(3)):
         b.call(_again(b, leaf, root), retain=keep)
 
 
 @history
-def clipped_gradients(b: Actor) -> None:
-    """What a training loop does between backward and step: the gradient is scaled or clipped in place, then used."""
-    b.claims(Capability.ASSIGNS, Capability.WRITES, Capability.MODES)
+def clipped_gradients(b: ActionBuilder) -> None:
+    """Gradients scaled or clipped in place, then used by a step, as in a training loop."""
+    b.require(Capability.ASSIGNS, Capability.WRITES, Capability.MODES)
     leaf = b.leaf(b.pick(SHAPES))
     optimizer = plain_optimizer(b) if b.can(Capability.OPTIMIZERS) else None
     for _ in range(1 + b.below(3)):
         b.call(chain(b, leaf, 2))
-        held = b.held(leaf)
+        grad = b.read_grad(leaf)
         with b.under("no_grad"):
-            b.write(held, b.pick(("mul_scalar_", "clamp_", "mul_", "zero_", "add_")))
+            b.write(grad, b.pick(("mul_scalar_", "clamp_", "mul_", "zero_", "add_")))
         if optimizer is not None:
             b.step([leaf], *optimizer)
         if b.below(2):
-            b.zero(leaf, to_none=bool(b.below(2)))
+            b.zero_grad(leaf, to_none=bool(b.below(2)))
 
 
 @history
-def assigned_gradients(b: Actor) -> None:
+def assigned_gradients(b: ActionBuilder) -> None:
     """A gradient replaced, by another value or by none, and added to."""
-    b.claims(Capability.ASSIGNS)
+    b.require(Capability.ASSIGNS)
     leaf = b.leaf(b.pick(LEAF_SHAPES))
     root = chain(b, leaf)
     b.call(root, retain=True if b.can(Capability.RETAIN) else None)
     given = b.leaf(b.shape(leaf), requires_grad=False)
-    b.assign(leaf, None if b.below(4) == 3 or b.requires(given) else given)
+    b.assign_grad(leaf, None if b.below(4) == 3 or b.requires(given) else given)
     for _ in range(b.below(3)):
         if not b.can(Capability.RETAIN):
             root = chain(b, leaf)

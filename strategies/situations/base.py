@@ -1,4 +1,4 @@
-"""What situations share: how one is defined, and the pieces that several are made of."""
+"""How a situation is defined, and the pieces that situations of several families are made of."""
 
 from __future__ import annotations
 
@@ -8,50 +8,51 @@ from functools import lru_cache
 from autograd_conformance.ops.row import POOL, choices_of, takes
 from autograd_conformance.ops.tables import OPS, VIEWS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Program, Ref, Shape
+from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.strategies.building.action_builder import Actor
-from autograd_conformance.strategies.building.draft import Draw
-from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.choices import Draw
+from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.op_builder import OpBuilder
 from hypothesis import strategies as st
 
-Programs = st.SearchStrategy[Program]
+Programs = st.SearchStrategy[Drawn]
 
 FREEING = (None, False)
 """The two ways to say that a graph need not be kept."""
 
 
 def situation(write: Callable[..., None]) -> Callable[..., Programs]:
-    """The strategy of the programs that `write` puts into a builder."""
+    """The strategy of the programs that `write` puts into an `OpBuilder`."""
 
     @st.composite
-    def drawn(draw: Draw, *args: object) -> Program:
-        builder = Builder(draw)
-        write(builder, *args)
-        return builder.program()
+    def drawn(draw: Draw, *args: object) -> Drawn:
+        b = OpBuilder(draw)
+        write(b, *args)
+        return b.drawn()
 
     drawn.__name__, drawn.__doc__ = write.__name__, write.__doc__
     return drawn
 
 
 def history(write: Callable[..., None]) -> Callable[..., Programs]:
-    """The same for programs of an actor, which follows the model of the tape."""
+    """The strategy of the programs that `write` puts into an `ActionBuilder`."""
 
     @st.composite
-    def drawn(draw: Draw, *args: object) -> Program:
-        actor = Actor(draw)
-        write(actor, *args)
-        return actor.program()
+    def drawn(draw: Draw, *args: object) -> Drawn:
+        b = ActionBuilder(draw)
+        write(b, *args)
+        return b.drawn()
 
     drawn.__name__, drawn.__doc__ = write.__name__, write.__doc__
     return drawn
 
 
-def joined(b: Builder, values: Sequence[Ref]) -> Ref:
+def joined(b: OpBuilder, values: Sequence[Ref]) -> Ref:
     """One value that depends on all the given ones, by as few ops as their shapes allow."""
-    join = b.having("add", "subtract")[0]
+    join = b.available("add", "subtract")[0]
     if len({(b.shape(v), b.dtypes[v]) for v in values}) > 1:
-        (total,) = b.having("sum")
+        (total,) = b.available("sum")
         values = [b.apply(total, (v,), choices_of(OPS[total], (b.shape(v),))[0])[0] for v in values]
     made = values[0]
     for other in values[1:]:
@@ -60,7 +61,7 @@ def joined(b: Builder, values: Sequence[Ref]) -> Ref:
     return made
 
 
-def negative(b: Builder) -> str | None:
+def negative(b: OpBuilder) -> str | None:
     """The simplest op that saves nothing, where there is one."""
     return "negative" if "negative" in b.alphabet.ops else None
 
@@ -82,7 +83,7 @@ def _without_views(weighted: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in weighted if name not in VIEWS)
 
 
-def plain(b: Actor, value: Ref) -> Ref:
+def plain(b: ActionBuilder, value: Ref) -> Ref:
     """A value with memory of its own, made from `value` by a drawn op that can take it."""
     names = _without_views(tuple(b.alphabet.weighted))
     for _ in range(2 if names else 0):
@@ -92,9 +93,9 @@ def plain(b: Actor, value: Ref) -> Ref:
     return b.nonlinear(value)
 
 
-def computed(b: Actor, *shapes: Shape, most: int = 2) -> Ref:
-    """A value with memory of its own that requires grad and is no leaf, `most` ops or fewer from a leaf of one of some
-    shapes.
+def computed(b: ActionBuilder, *shapes: Shape, most: int = 2) -> Ref:
+    """A value with memory of its own that requires grad and is no leaf, `most` ops or fewer from a leaf of one of
+    the shapes.
     """
     value = b.leaf(b.pick(shapes or NONEMPTY))
     for _ in range(b.below(most)):
@@ -103,11 +104,11 @@ def computed(b: Actor, *shapes: Shape, most: int = 2) -> Ref:
     return b.nonlinear(value)
 
 
-def view(b: Actor, source: Ref, most: int = 2, several: bool = False) -> Ref:
+def view(b: ActionBuilder, source: Ref, most: int = 2, several: bool = False) -> Ref:
     """A view of a value, by one to `most` view ops, each on the result of the one before; `several` lets in the ops
     that give several views.
     """
-    names = b.having(*LOOKING, *(SPLITTING if several else ()))
+    names = b.available(*LOOKING, *(SPLITTING if several else ()))
     made = source
     for _ in range(1 + b.below(most)):
         fitting = [n for n in names if takes(OPS[n], b.shape(made))]
@@ -119,7 +120,7 @@ def view(b: Actor, source: Ref, most: int = 2, several: bool = False) -> Ref:
     return made
 
 
-def alias(b: Actor, source: Ref) -> Ref:
+def alias(b: ActionBuilder, source: Ref) -> Ref:
     """A value in the memory of another: a view of it, or it detached, or a view of that."""
     if not b.can(Capability.DETACH) or b.below(3):
         return view(b, source)
@@ -133,8 +134,8 @@ LEAF_SHAPES: tuple[Shape, ...] = ((3,), (2,), (), (2, 3))
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh", "exp")
 
 
-def chain(b: Builder, value: Ref, most: int = 3) -> Ref:
+def chain(b: OpBuilder, value: Ref, most: int = 3) -> Ref:
     """One to `most` smooth ops that save, each on the result of the one before."""
     for _ in range(1 + b.below(most)):
-        value = b.nonlinear(value, b.pick(b.having(*SMOOTH[:5])))
+        value = b.nonlinear(value, b.pick(b.available(*SMOOTH[:5])))
     return value

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.strategies.building.action_builder import Actor
-from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.situations.base import computed, history, negative, situation, view
 
 
 @situation
-def detached_operands(b: Builder) -> None:
+def detached_operands(b: OpBuilder) -> None:
     """A detached value beside its source, or alone, in the way to the root."""
     source = b.nonlinear(b.required()) if b.below(2) else b.required()
     detached = b.detach(source)
     other = b.pick([source, b.leaf(b.shape(source))]) if b.dtypes[source] == b.dtype else source
-    made = b.apply(b.pick(b.having("multiply", "add", "subtract")[:2]), (other, detached))[0]
+    made = b.apply(b.pick(b.available("multiply", "add", "subtract")[:2]), (other, detached))[0]
     b.backward(b.beyond(made) if b.below(2) else made)
 
 
 @situation
-def detached_roots(b: Builder) -> None:
+def detached_roots(b: OpBuilder) -> None:
     """A backward call on a detached value, or on what was made from detached values only."""
     source = b.root(3)
     root = b.detach(source if b.can(Capability.COTANGENTS) else b.total(source))
@@ -29,8 +29,8 @@ def detached_roots(b: Builder) -> None:
 
 
 @situation
-def detached_sources(b: Builder) -> None:
-    """A value that was detached, perhaps used in its detached form, walked itself."""
+def detached_sources(b: OpBuilder) -> None:
+    """A value that was detached, perhaps used in its detached form, and a call on itself."""
     source = b.root(3)
     detached = b.detach(source)
     if b.below(2):
@@ -42,27 +42,27 @@ def detached_sources(b: Builder) -> None:
 
 
 @history
-def cut_values(b: Actor) -> None:
+def values_detached_in_place(b: ActionBuilder) -> None:
     """A result, or a leaf, that is detached in place: what is made from it has no history, what it came from has."""
-    b.claims(Capability.DETACH, Capability.WRITES)
+    b.require(Capability.DETACH, Capability.WRITES)
     value = computed(b, (3,), (2, 3), ())
     target = b.leaf((3,)) if b.below(4) == 3 else value
     before = b.nonlinear(target) if b.below(2) else None
-    b.cut(target)
+    b.detach_in_place(target)
     made = b.nonlinear(target)
     if b.can(Capability.NO_GRAD_CHECK) and b.below(3) == 2:
         b.call(b.pick((target, made)))
     leaf = b.leaf(value=b.tensor(b.shape(made), b.dtypes[made]))
-    b.call(b.apply(b.pick(b.having("multiply", "add")), (made, leaf))[0])
+    b.call(b.apply(b.pick(b.available("multiply", "add")), (made, leaf))[0])
     if before is not None and b.below(2):
         b.call(before)
 
 
 @history
-def cut_views(b: Actor) -> None:
-    """A view that is detached in place: refused, and the graph stays walkable."""
-    b.claims(Capability.DETACH, Capability.WRITES, Capability.VIEWS)
+def views_detached_in_place(b: ActionBuilder) -> None:
+    """A view that is detached in place: refused, and a call on the graph stays legal."""
+    b.require(Capability.DETACH, Capability.WRITES, Capability.VIEWS)
     source = b.leaf(b.pick(((3,), (2, 3), (2, 2)))) if b.below(2) else computed(b, (3,), (2, 3), (2, 2))
     target = view(b, source)
-    b.cut(target)
+    b.detach_in_place(target)
     b.call(b.nonlinear(target) if b.below(2) else target)

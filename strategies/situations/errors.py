@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Undrawable
-from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.situations.base import FREEING, history, joined, situation
 
 
 @situation
-def no_grad_roots(b: Builder) -> None:
+def no_grad_roots(b: OpBuilder) -> None:
     """A root that requires no grad, alone or among others."""
     root = b.leaf(requires_grad=False)
     if b.below(2):
@@ -22,8 +22,8 @@ def no_grad_roots(b: Builder) -> None:
 
 
 @situation
-def implicit_cotangents(b: Builder) -> None:
-    """A root that has not exactly one element, walked without a cotangent."""
+def implicit_cotangents(b: OpBuilder) -> None:
+    """A root that has not exactly one element, and a backward call on it without a cotangent."""
     b.grow(0, 3)
     root = b.nonlinear(b.leaf(b.pick(((3,), (2,), (2, 3), (0,), (2, 1)))))
     b.backward(root, cotangents=[None])
@@ -32,7 +32,7 @@ def implicit_cotangents(b: Builder) -> None:
 
 
 @situation
-def wrong_cotangents(b: Builder) -> None:
+def wrong_cotangents(b: OpBuilder) -> None:
     """A cotangent of another shape, also one that would broadcast; then perhaps the right one."""
     if not b.can(Capability.COTANGENTS):
         raise Undrawable("the framework claims to take no cotangents")
@@ -50,29 +50,29 @@ REFUSALS = (
     (Capability.COTANGENT_CHECK, Capability.COTANGENTS),
     (Capability.NO_GRAD_CHECK, Capability.DETACH, Capability.MULTIPLE_ROOTS),
 )
-"""What each way to have a call refused needs."""
+"""The capabilities that each way to have a call refused needs."""
 
 
 @situation
-def refused_after_gradients(b: Builder) -> None:
+def refused_after_gradients(b: OpBuilder) -> None:
     """Leaves that hold gradients, a call that is refused for its arguments, and the legal call after it."""
     _refused(b, True)
 
 
 @situation
-def refused(b: Builder) -> None:
-    """A call that is refused for its arguments, and the legal call after it, which may be the first that walks the
-    graph.
+def refused(b: OpBuilder) -> None:
+    """A call that is refused for its arguments, and the legal call after it, which may be the first that
+    traverses the graph.
     """
     _refused(b, bool(b.below(2)))
 
 
-def _refused(b: Builder, walked: bool) -> None:
+def _refused(b: OpBuilder, called: bool) -> None:
     refusals = [n for n, needs in enumerate(REFUSALS) if b.can(*needs)]
     if not refusals:
         raise Undrawable("the framework claims to refuse no call")
     root = b.nonlinear(b.leaf(b.pick(((3,), (2, 3), (2,)))))
-    if walked:
+    if called:
         b.backward(root, retain=True)
     match b.pick(refusals):
         case 0:
@@ -85,8 +85,8 @@ def _refused(b: Builder, walked: bool) -> None:
 
 
 @situation
-def failing_walks(b: Builder) -> None:
-    """A call that meets a freed part of its graph after, or before, it has walked other parts."""
+def failing_calls(b: OpBuilder) -> None:
+    """A call that meets a freed part of its graph after, or before, it has traversed other parts."""
     freed = b.nonlinear(b.leaf((3,)))
     other = b.nonlinear(b.leaf((3,)))
     parts = [freed, other] if b.below(2) else [other, freed]
@@ -94,65 +94,65 @@ def failing_walks(b: Builder) -> None:
     b.backward(freed, retain=b.pick(FREEING))
     b.backward(whole, retain=b.pick((None, True)))
     if b.below(2):
-        b.zero(*b.leaves)
+        b.zero_grad(*b.leaves)
         b.backward(other)
 
 
 SHAPES = ((3,), (2, 3), (), (2,))
 
 
-def _freed(b: Actor, root: Ref, part: Ref) -> None:
+def _freed(b: ActionBuilder, root: Ref, part: Ref) -> None:
     """A call that meets a freed part, perhaps after parts that are not."""
     b.call(part)
     b.call(root)
 
 
-def _modified(b: Actor, root: Ref, part: Ref) -> None:
+def _modified(b: ActionBuilder, root: Ref, part: Ref) -> None:
     """A call that meets a value that was written to since."""
-    saved = b.nonlinear(part, b.pick(b.having("exp", "tanh", "sigmoid", "square", "multiply")))
+    saved = b.nonlinear(part, b.pick(b.available("exp", "tanh", "sigmoid", "square", "multiply")))
     whole = joined(b, [root, saved] if b.below(2) else [saved, root])
     b.write(b.pick((part, saved)), b.pick(("mul_scalar_", "zero_", "add_scalar_")))
     b.call(whole)
 
 
-def _raising(b: Actor, root: Ref, part: Ref) -> None:
+def _raising(b: ActionBuilder, root: Ref, part: Ref) -> None:
     """A call that meets a hook that raises, or that returns a gradient of another shape."""
     handle = b.hook(part, b.pick(("raise", "misshape")))
     b.call(root, retain=True if b.can(Capability.RETAIN) else None)
-    b.unhook(handle)
+    b.remove_hook(handle)
 
 
-def _unused(b: Actor, root: Ref, part: Ref) -> None:
+def _unused(b: ActionBuilder, root: Ref, part: Ref) -> None:
     """A functional call for an input that is not used."""
     b.grad([root], [b.leaf(b.pick(SHAPES)), *b.leaves[:1]], True if b.can(Capability.RETAIN) else None)
 
 
-def _implicit(b: Actor, root: Ref, part: Ref) -> None:
+def _implicit(b: ActionBuilder, root: Ref, part: Ref) -> None:
     """A call without the cotangent that its root needs."""
     b.call(b.nonlinear(b.leaf((3,))), root, cotangents=[None, b.cotangent(root)])
 
 
-def _rootless(b: Actor, root: Ref, part: Ref) -> None:
+def _rootless(b: ActionBuilder, root: Ref, part: Ref) -> None:
     """A call on what has no history."""
     b.call(b.nonlinear(b.detach(root)))
 
 
-def _options(b: Actor, root: Ref, part: Ref) -> None:
+def _options(b: ActionBuilder, root: Ref, part: Ref) -> None:
     """A functional call with options that contradict each other."""
     b.grad([root], b.leaves[:1], unused=False, materialize=True)
 
 
-def _inputless(b: Actor, root: Ref, part: Ref) -> None:
+def _inputless(b: ActionBuilder, root: Ref, part: Ref) -> None:
     """A call with an empty list of inputs."""
     b.call(root, inputs=[])
 
 
-def _written_leaf(b: Actor, root: Ref, part: Ref) -> None:
+def _written_leaf(b: ActionBuilder, root: Ref, part: Ref) -> None:
     """A write to a leaf that requires grad."""
     b.write(b.leaves[0], "mul_scalar_")
 
 
-FAILURES: tuple[tuple[Callable[[Actor, Ref, Ref], None], tuple[Capability, ...]], ...] = (
+FAILURES: tuple[tuple[Callable[[ActionBuilder, Ref, Ref], None], tuple[Capability, ...]], ...] = (
     (_freed, (Capability.FREES,)),
     (_modified, (Capability.WRITES,)),
     (_raising, (Capability.HOOKS,)),
@@ -167,7 +167,7 @@ FAILURES: tuple[tuple[Callable[[Actor, Ref, Ref], None], tuple[Capability, ...]]
 
 
 @history
-def resumed(b: Actor) -> None:
+def resumed(b: ActionBuilder) -> None:
     """Leaves with or without gradients, a call that fails, and legal calls over other graphs and the same leaves."""
     ways = [fail for fail, needs in FAILURES if b.can(*needs)]
     if not ways:
@@ -183,11 +183,11 @@ def resumed(b: Actor) -> None:
         _go_on(b, leaves, other)
 
 
-def _go_on(b: Actor, leaves: list[Ref], other: Ref) -> None:
+def _go_on(b: ActionBuilder, leaves: list[Ref], other: Ref) -> None:
     """A legal call or two: over a graph that is there and was not touched, over a new one, over the failed one anew."""
     if b.below(3) == 2:
-        b.zero(*leaves, to_none=bool(b.below(2)))
-    if b.walkable(other) and b.below(2):
+        b.zero_grad(*leaves, to_none=bool(b.below(2)))
+    if b.traversable(other) and b.below(2):
         b.call(other, retain=True if b.can(Capability.RETAIN) else None)
     root = joined(b, [b.nonlinear(leaf) for leaf in leaves]) if b.below(2) else b.nonlinear(b.pick(leaves))
     match b.below(3):

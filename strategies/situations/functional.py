@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.situations.base import FREEING, computed, history, joined
 
 SHAPES = ((3,), (2, 3), (), (2,))
 
 
-def _graph(b: Actor) -> tuple[Ref, list[Ref], list[Ref]]:
-    """A root, the leaves that it surely depends on, and values on the way."""
+def _graph(b: ActionBuilder) -> tuple[Ref, list[Ref], list[Ref]]:
+    """A root, the leaves that it certainly depends on, and a value between each of these and the root."""
     leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(3))]
     inner = [b.nonlinear(b.beyond(leaf)) if b.below(2) else b.nonlinear(leaf) for leaf in leaves]
     root = joined(b, inner)
     return b.nonlinear(root) if b.below(2) else root, leaves, inner
 
 
-def _keeping(b: Actor) -> bool | None:
+def _keeping(b: ActionBuilder) -> bool | None:
     """Something to say about whether the graph is kept."""
     return b.pick((None, True, False)) if b.can(Capability.RETAIN) else None
 
 
 @history
-def functional_gradients(b: Actor) -> None:
+def functional_gradients(b: ActionBuilder) -> None:
     """Gradients of one or several roots with respect to leaves and other values, used as values afterwards."""
-    b.claims(Capability.FUNCTIONAL)
+    b.require(Capability.FUNCTIONAL)
     root, leaves, inner = _graph(b)
     roots = [root, *([b.pick([*inner, root])] if b.can(Capability.MULTIPLE_ROOTS) and b.below(3) == 2 else [])]
     inputs = list(dict.fromkeys(b.pick([*leaves, *inner]) for _ in range(1 + b.below(3))))
@@ -36,23 +36,23 @@ def functional_gradients(b: Actor) -> None:
 
 
 @history
-def functional_beside_held(b: Actor) -> None:
+def functional_beside_grads(b: ActionBuilder) -> None:
     """Leaves that hold gradients, and leaves that hold none, before and after a functional call."""
-    b.claims(Capability.FUNCTIONAL, Capability.RETAIN)
+    b.require(Capability.FUNCTIONAL, Capability.RETAIN)
     root, leaves, _ = _graph(b)
     if b.below(4):
         b.call(root, retain=True)
     if b.below(3) == 2:
-        b.zero(b.pick(leaves), to_none=bool(b.below(2)))
+        b.zero_grad(b.pick(leaves), to_none=bool(b.below(2)))
     for _ in range(1 + b.below(2)):
         b.grad([root], [b.pick(leaves)], True)
     b.call(root)
 
 
 @history
-def functional_frees(b: Actor) -> None:
+def functional_frees(b: ActionBuilder) -> None:
     """A functional call that does not retain, then another call over the same graph, or a larger one."""
-    b.claims(Capability.FUNCTIONAL)
+    b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     freeing = b.pick(FREEING) if b.can(Capability.RETAIN) else None
     if b.below(2) and b.can(Capability.RETAIN):
@@ -63,9 +63,9 @@ def functional_frees(b: Actor) -> None:
 
 
 @history
-def inner_inputs(b: Actor) -> None:
+def inner_inputs(b: ActionBuilder) -> None:
     """Gradients with respect to results, to the root itself, to a result of several; written to before, perhaps."""
-    b.claims(Capability.FUNCTIONAL)
+    b.require(Capability.FUNCTIONAL)
     root, leaves, inner = _graph(b)
     value = b.pick([*inner, root])
     if b.can(Capability.WRITES) and b.below(4) == 3:
@@ -77,9 +77,9 @@ def inner_inputs(b: Actor) -> None:
 
 
 @history
-def duplicate_inputs(b: Actor) -> None:
+def duplicate_inputs(b: ActionBuilder) -> None:
     """The same input two or three times, beside others."""
-    b.claims(Capability.FUNCTIONAL)
+    b.require(Capability.FUNCTIONAL)
     root, leaves, inner = _graph(b)
     twice = b.pick([*leaves, *inner])
     others = [b.pick(leaves)] if b.below(2) else []
@@ -88,15 +88,15 @@ def duplicate_inputs(b: Actor) -> None:
         b.write(made[0], "mul_scalar_")
 
 
-def _unused(b: Actor) -> Ref:
+def _unused(b: ActionBuilder) -> Ref:
     """A value that requires grad and has nothing to do with what there is: a leaf, or a result."""
     return b.leaf(b.pick(SHAPES)) if b.below(2) else computed(b, *SHAPES)
 
 
 @history
-def unused_inputs(b: Actor) -> None:
+def unused_inputs(b: ActionBuilder) -> None:
     """An input that the roots do not depend on, where that is not allowed."""
-    b.claims(Capability.FUNCTIONAL)
+    b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     other = b.beyond(root) if b.below(4) == 3 else _unused(b)
     inputs = [*leaves[: b.below(2)], other]
@@ -105,17 +105,17 @@ def unused_inputs(b: Actor) -> None:
 
 
 @history
-def allowed_unused(b: Actor) -> None:
+def allowed_unused(b: ActionBuilder) -> None:
     """An input that the roots do not depend on, where that is allowed."""
-    b.claims(Capability.FUNCTIONAL)
+    b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     b.grad([root], [_unused(b), *leaves[: b.below(3)], *([_unused(b)] if b.below(2) else [])], _keeping(b), unused=True)
 
 
 @history
-def materialized(b: Actor) -> None:
+def materialized(b: ActionBuilder) -> None:
     """An input that the roots do not depend on, whose gradient is to be zeros; used as a value afterwards."""
-    b.claims(Capability.FUNCTIONAL)
+    b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     inputs = [_unused(b), *leaves[: b.below(2)]]
     made = b.grad([root], inputs, _keeping(b), unused=b.pick((None, True)), materialize=True)
@@ -124,9 +124,9 @@ def materialized(b: Actor) -> None:
 
 
 @history
-def contradicting_options(b: Actor) -> None:
+def contradicting_options(b: ActionBuilder) -> None:
     """Materialised gradients, and unused inputs forbidden: refused; the legal call after it works."""
-    b.claims(Capability.FUNCTIONAL)
+    b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     inputs = [*leaves, *([_unused(b)] if b.below(2) else [])]
     b.grad([root], inputs, unused=False, materialize=True)
@@ -134,9 +134,9 @@ def contradicting_options(b: Actor) -> None:
 
 
 @history
-def constant_inputs(b: Actor) -> None:
+def constant_inputs(b: ActionBuilder) -> None:
     """An input that requires no grad: a constant, a detached value; in the functional form, or of a backward call."""
-    b.claims(Capability.CONSTANTS)
+    b.require(Capability.CONSTANTS)
     root, leaves, _ = _graph(b)
     constant = b.leaf(b.pick(SHAPES), requires_grad=False)
     if b.can(Capability.DETACH) and b.below(2):
@@ -145,15 +145,15 @@ def constant_inputs(b: Actor) -> None:
     if b.can(Capability.INPUTS) and (b.below(2) or not b.can(Capability.FUNCTIONAL)):
         b.call(root, inputs=inputs)
     else:
-        b.claims(Capability.FUNCTIONAL)
+        b.require(Capability.FUNCTIONAL)
         b.grad([root], inputs, unused=b.pick((None, True)))
     b.call(root)
 
 
 @history
-def restricted_calls(b: Actor) -> None:
-    """A backward call into some leaves and results alone: listed once or twice, reached or not, holding or not."""
-    b.claims(Capability.INPUTS)
+def restricted_calls(b: ActionBuilder) -> None:
+    """A backward call restricted to leaves and results: listed once or twice, reached or not, holding or not."""
+    b.require(Capability.INPUTS)
     root, leaves, inner = _graph(b)
     if b.can(Capability.RETAIN) and b.below(3) == 2:
         b.call(root, retain=True)
@@ -166,9 +166,9 @@ def restricted_calls(b: Actor) -> None:
 
 
 @history
-def empty_inputs(b: Actor) -> None:
+def empty_inputs(b: ActionBuilder) -> None:
     """A backward call with an empty list of inputs, and the legal call after it."""
-    b.claims(Capability.INPUTS)
+    b.require(Capability.INPUTS)
     root, leaves, _ = _graph(b)
     b.call(root, inputs=[], retain=_keeping(b))
     b.call(root, inputs=leaves) if b.below(2) else b.call(root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Leaf, Literal
-from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.situations.base import joined, situation
 
 SEVERAL = ("split", "unstack", "chunk", "slogdet", "tensor_split")
@@ -13,7 +13,7 @@ SEVERAL = ("split", "unstack", "chunk", "slogdet", "tensor_split")
 
 
 @situation
-def single_ops(b: Builder, name: str) -> None:
+def single_ops(b: OpBuilder, name: str) -> None:
     """One op on fresh leaves, and a backward call from its results."""
     made = b.op(name, fresh=True)
     for _ in range(2):  # a draw whose results are too large, or whose operands tie, comes to a calm op instead
@@ -27,7 +27,7 @@ def single_ops(b: Builder, name: str) -> None:
 
 
 @situation
-def whole_graphs(b: Builder) -> None:
+def whole_graphs(b: OpBuilder) -> None:
     """A graph of one to twelve ops, and one backward call from a late value."""
     b.leaf()
     b.grow(1, 12)
@@ -36,7 +36,7 @@ def whole_graphs(b: Builder) -> None:
 
 
 @situation
-def chains(b: Builder) -> None:
+def chains(b: OpBuilder) -> None:
     """A long chain: four to sixteen ops, each on the result of the one before, and a backward call from its end."""
     value = b.leaf(b.pick(((3,), (2, 3), (), (2, 2))))
     for _ in range(4 + b.below(13)):
@@ -45,7 +45,7 @@ def chains(b: Builder) -> None:
 
 
 @situation
-def fan_outs(b: Builder) -> None:
+def fan_outs(b: OpBuilder) -> None:
     """One value used two to ten times, its uses joined again."""
     value = b.required() if b.below(2) else b.nonlinear(b.required())
     uses = [b.beyond(value) for _ in range(2 + b.below(9))]
@@ -53,11 +53,11 @@ def fan_outs(b: Builder) -> None:
 
 
 @situation
-def same_arguments(b: Builder) -> None:
+def same_arguments(b: OpBuilder) -> None:
     """An op that takes the same value in two places, in a graph around it."""
     b.grow(0, 3)
     value = b.required()
-    pairs = b.having("multiply", "add", "subtract", "atan2", "hypot")
+    pairs = b.available("multiply", "add", "subtract", "atan2", "hypot")
     name = b.pick(pairs)
     if not OPS[name].domain(0).holds(b.reference.values[value]) or not OPS[name].domain(1).holds(
         b.reference.values[value]
@@ -68,9 +68,9 @@ def same_arguments(b: Builder) -> None:
 
 
 @situation
-def several_results(b: Builder) -> None:
+def several_results(b: OpBuilder) -> None:
     """An op with several results, of which one, some or all go on to the root."""
-    b.having(*SEVERAL)
+    b.available(*SEVERAL)
     made = b.op(b.pick([n for n in b.alphabet.ops if n in SEVERAL]), on=b.required())
     chosen = [r for r in made if b.requires(r)][: 1 + b.below(len(made))]
     if not chosen:
@@ -83,7 +83,7 @@ def several_results(b: Builder) -> None:
 
 
 @situation
-def several_roots(b: Builder) -> None:
+def several_roots(b: OpBuilder) -> None:
     """One backward call over two or three roots, some sharing a subgraph, some the same."""
     first = b.root()
     second = b.pick([b.beyond(first), first, b.root(2)] if b.below(2) else [b.beyond(first)])
@@ -92,7 +92,7 @@ def several_roots(b: Builder) -> None:
 
 
 @situation
-def weighted_roots(b: Builder) -> None:
+def weighted_roots(b: OpBuilder) -> None:
     """A root with a cotangent that is not all ones."""
     root = b.root()
     shape = b.shape(root)
@@ -102,7 +102,7 @@ def weighted_roots(b: Builder) -> None:
 
 
 @situation
-def equal_leaves(b: Builder) -> None:
+def equal_leaves(b: OpBuilder) -> None:
     """Two leaves of equal values that go different ways into one root."""
     first = b.leaf(b.pick(((3,), (2,), (), (2, 3))))
     step = b.reference.steps[first.at]
@@ -114,7 +114,7 @@ def equal_leaves(b: Builder) -> None:
 
 
 @situation
-def shared_contributions(b: Builder) -> None:
+def shared_contributions(b: OpBuilder) -> None:
     """Two or three leaves that receive the same contribution: an implementation may be tempted to hand out one
     object.
     """
@@ -127,7 +127,7 @@ def shared_contributions(b: Builder) -> None:
 
 
 @situation
-def forms(b: Builder) -> None:
+def forms(b: OpBuilder) -> None:
     """Leaves of every rank, with dimensions of zero and one, that reach a root through few ops."""
     shapes = ((), (1,), (0,), (2, 1), (0, 3), (2, 2, 3), (1, 2, 1, 2), (2, 3))
     value = b.leaf(b.pick(shapes))

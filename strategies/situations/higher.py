@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history, joined
 
 SHAPES = ((3,), (2,), (), (2, 2))
@@ -18,7 +18,7 @@ MOVING = ("sum", "reshape", "matrix_transpose", "expand_dims", "mean", "negative
 JOINING = ("multiply", "matmul", "add", "subtract", "linear")
 
 
-def _step(b: Actor, value: Ref, leaves: list[Ref]) -> Ref:
+def _step(b: ActionBuilder, value: Ref, leaves: list[Ref]) -> Ref:
     """One op on a value, of a kind whose derivatives are easily computed to the last place."""
     kind = b.below(4)
     able = b.alphabet.thrice.ops
@@ -36,15 +36,15 @@ def _step(b: Actor, value: Ref, leaves: list[Ref]) -> Ref:
     return _smooth(b, value)
 
 
-def _smooth(b: Actor, value: Ref) -> Ref:
+def _smooth(b: ActionBuilder, value: Ref) -> Ref:
     """A smooth op on a value; on a large one, an op that neither grows nor saturates, which rounding would show in."""
     large = abs(b.reference.values[value]).max() > 2.5
     able = [n for n in SMOOTH if n in b.alphabet.thrice.ops]
-    return b.nonlinear(value, b.pick(b.having(*([n for n in ("sin", "cos") if n in able] if large else able))))
+    return b.nonlinear(value, b.pick(b.available(*([n for n in ("sin", "cos") if n in able] if large else able))))
 
 
-def _function(b: Actor, leaves: list[Ref], most: int = 3) -> Ref:
-    """A value that depends on some leaves by a few smooth ops."""
+def _function(b: ActionBuilder, leaves: list[Ref], most: int = 3) -> Ref:
+    """A value that depends on all of the leaves by a few smooth ops."""
     made = joined(b, [_step(b, leaf, leaves) for leaf in leaves])
     for _ in range(b.below(most)):
         made = _step(b, made, leaves)
@@ -52,25 +52,25 @@ def _function(b: Actor, leaves: list[Ref], most: int = 3) -> Ref:
 
 
 @history
-def held_derivatives(b: Actor) -> None:
-    """What a leaf holds after a call with create_graph, used and walked; its gradient again, up to the third order."""
-    b.claims(Capability.CREATE_GRAPH, Capability.ASSIGNS, Capability.ZERO_TO_NONE)
+def derivatives_of_grads(b: ActionBuilder) -> None:
+    """A leaf's `.grad` after a call with create_graph, used and differentiated, up to the third order."""
+    b.require(Capability.CREATE_GRAPH, Capability.ASSIGNS, Capability.ZERO_TO_NONE)
     leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
     root = _function(b, leaves)
     for _ in range(1 + b.below(2)):
         b.call(root, create=True)
-        gradient = b.held(b.pick(leaves))
+        gradient = b.read_grad(b.pick(leaves))
         if b.below(3):
-            b.zero(*leaves)
+            b.zero_grad(*leaves)
         root = joined(b, [gradient, root]) if b.below(4) == 3 else gradient
         root = _step(b, root, leaves) if b.below(2) else root
     b.call(root, retain=True if b.can(Capability.RETAIN) and b.below(2) else None)
 
 
 @history
-def functional_derivatives(b: Actor) -> None:
+def functional_derivatives(b: ActionBuilder) -> None:
     """Gradients by the functional form with create_graph, differentiated again, up to the third order."""
-    b.claims(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
+    b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
     leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
     root = _function(b, leaves)
     for _ in range(1 + b.below(2)):
@@ -87,22 +87,22 @@ def functional_derivatives(b: Actor) -> None:
 
 
 @history
-def penalised_gradients(b: Actor) -> None:
-    """A gradient penalty: the gradient's square is added to the loss, and the sum is walked."""
-    b.claims(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
+def penalised_gradients(b: ActionBuilder) -> None:
+    """A gradient penalty: the gradient's square is added to the loss, and backward is called on the sum."""
+    b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
     leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
     loss = _function(b, leaves)
     if b.below(3) == 2 and b.can(Capability.HOOKS):
         b.hook(b.pick(leaves), "scale", 2.0)
     made = [r for r in b.grad([loss], leaves, create=True, unused=True) if b.requires(r)]
-    penalties = [b.nonlinear(r, b.having("square", "multiply")[0]) for r in made]
+    penalties = [b.nonlinear(r, b.available("square", "multiply")[0]) for r in made]
     b.call(joined(b, [loss, *penalties]))
 
 
 @history
-def created_graphs(b: Actor) -> None:
-    """A graph that was walked with create_graph is kept, unless it is said to be freed; the gradient's own graph is."""
-    b.claims(Capability.CREATE_GRAPH, Capability.FUNCTIONAL, Capability.RETAIN)
+def created_graphs(b: ActionBuilder) -> None:
+    """A graph is retained by create_graph, unless it is said to be freed; the gradient's own graph is freed."""
+    b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL, Capability.RETAIN)
     leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
     root = _function(b, leaves)
     made = [r for r in b.grad([root], leaves[:1], b.pick((None, True, False)), True) if b.requires(r)]
@@ -111,9 +111,9 @@ def created_graphs(b: Actor) -> None:
 
 
 @history
-def plain_results(b: Actor) -> None:
+def plain_results(b: ActionBuilder) -> None:
     """A gradient computed without create_graph, by either form, taken for a root: it has no history."""
-    b.claims(Capability.FUNCTIONAL)
+    b.require(Capability.FUNCTIONAL)
     leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
     root = _function(b, leaves)
     made = b.grad([root], leaves[:1], b.pick((None, True)) if b.can(Capability.RETAIN) else None)
@@ -123,24 +123,24 @@ def plain_results(b: Actor) -> None:
 
 
 @history
-def second_derivatives(b: Actor) -> None:
-    """A gradient computed with create_graph, used in a computation of its own, and walked; up to third order."""
-    b.claims(Capability.CREATE_GRAPH, Capability.ASSIGNS)
+def second_derivatives(b: ActionBuilder) -> None:
+    """A gradient computed with create_graph, used in a computation, and differentiated; up to the third order."""
+    b.require(Capability.CREATE_GRAPH, Capability.ASSIGNS)
     leaf = b.leaf(b.pick(LEAF_SHAPES))
     root = chain(b, leaf)
     for _ in range(1 + b.below(2)):
         b.call(root, create=True)
-        gradient = b.held(leaf)
-        b.zero(leaf)
+        gradient = b.read_grad(leaf)
+        b.zero_grad(leaf)
         root = chain(b, gradient, 1) if b.below(2) else gradient
     b.call(root)
 
 
 @history
-def plain_gradients(b: Actor) -> None:
+def plain_gradients(b: ActionBuilder) -> None:
     """A gradient computed without create_graph, retained or not, taken for a root."""
-    b.claims(Capability.ASSIGNS)
+    b.require(Capability.ASSIGNS)
     leaf = b.leaf(b.pick(LEAF_SHAPES))
     keep = b.pick((None, True)) if b.can(Capability.RETAIN) else None
     b.call(chain(b, leaf), retain=keep)
-    b.call(b.held(leaf), retain=keep)
+    b.call(b.read_grad(leaf), retain=keep)

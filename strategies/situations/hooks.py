@@ -1,17 +1,17 @@
-"""Functions that are called with gradients, and values that hold theirs though they are no leaves."""
+"""Hooks, and retained gradients of values that are no leaves."""
 
 from __future__ import annotations
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.situations.base import computed, history, joined, view
 
 SHAPES = ((3,), (2, 3), (), (2, 2))
 CHANGING = (("scale", 2.0), ("replace", 0.5), ("scale", -0.5), ("replace", 0.0), ("scale", 0.0))
 
 
-def _hooked(b: Actor) -> tuple[Ref, Ref]:
+def _hooked(b: ActionBuilder) -> tuple[Ref, Ref]:
     """A value that a hook may be put on (a leaf, a result, a view), and a root that depends on it."""
     leaf = b.leaf(b.pick(SHAPES))
     match b.below(4):
@@ -24,13 +24,13 @@ def _hooked(b: Actor) -> tuple[Ref, Ref]:
     return value, leaf
 
 
-def _root(b: Actor, value: Ref) -> Ref:
-    """A root that surely depends on a value, perhaps in several ways."""
+def _root(b: ActionBuilder, value: Ref) -> Ref:
+    """A root that certainly depends on a value, perhaps in several ways."""
     uses = [b.nonlinear(value), *(b.beyond(value) for _ in range(b.below(3)))]
     return joined(b, uses)
 
 
-def _call(b: Actor, root: Ref, *values: Ref, last: bool = True) -> None:
+def _call(b: ActionBuilder, root: Ref, *values: Ref, last: bool = True) -> None:
     """A call of any kind that comes by all that the root depends on."""
     retain = None if last or not b.can(Capability.RETAIN) else True
     match b.below(4):
@@ -43,9 +43,9 @@ def _call(b: Actor, root: Ref, *values: Ref, last: bool = True) -> None:
 
 
 @history
-def observed(b: Actor) -> None:
+def observed(b: ActionBuilder) -> None:
     """A hook that observes, on a leaf, a result or a view; one to three calls."""
-    b.claims(Capability.HOOKS)
+    b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     before = b.below(2)
     root = None if before else _root(b, value)
@@ -57,9 +57,9 @@ def observed(b: Actor) -> None:
 
 
 @history
-def changing_hooks(b: Actor) -> None:
+def changing_hooks(b: ActionBuilder) -> None:
     """Hooks that scale or replace the gradient that goes on from there."""
-    b.claims(Capability.HOOKS)
+    b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
     b.hook(value, *b.pick(CHANGING))
@@ -71,36 +71,36 @@ def changing_hooks(b: Actor) -> None:
 
 
 @history
-def ordered_hooks(b: Actor) -> None:
+def ordered_hooks(b: ActionBuilder) -> None:
     """Two to four hooks on one value, some of which change the gradient; one is taken away, perhaps."""
-    b.claims(Capability.HOOKS)
+    b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
     handles = [
         b.hook(value, *b.pick((("observe", 1.0), *CHANGING[:3], ("observe", 1.0)))) for _ in range(2 + b.below(3))
     ]
     if len(handles) > 2 and b.below(3) == 2:
-        b.unhook(b.pick(handles))
+        b.remove_hook(b.pick(handles))
     _call(b, root, leaf)
 
 
 @history
-def hooks_and_writes(b: Actor) -> None:
+def hooks_and_writes(b: ActionBuilder) -> None:
     """Hooks put on a value before and after a recorded write to it: each stays with the value that it was put on."""
-    b.claims(Capability.HOOKS, Capability.WRITES)
+    b.require(Capability.HOOKS, Capability.WRITES)
     value = computed(b, *SHAPES)
     b.hook(value, *b.pick((("observe", 1.0), *CHANGING[:2])))
     if b.can(Capability.RETAINS_GRAD) and b.below(3) == 2:
-        b.retain(value)
+        b.retain_grad(value)
     b.write(value, b.pick(("mul_scalar_", "add_scalar_", "neg_", "add_", "mul_")))
     b.hook(value, *b.pick((("observe", 1.0), *CHANGING[:2])))
     b.call(_root(b, value))
 
 
 @history
-def removed_hooks(b: Actor) -> None:
+def removed_hooks(b: ActionBuilder) -> None:
     """A hook that is taken away, before any call or between two."""
-    b.claims(Capability.HOOKS)
+    b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
     handle = b.hook(value, *b.pick((("observe", 1.0), *CHANGING[:2])))
@@ -108,14 +108,14 @@ def removed_hooks(b: Actor) -> None:
         b.hook(value)
     if b.can(Capability.RETAIN) and b.below(2):
         _call(b, root, leaf, last=False)
-    b.unhook(handle)
+    b.remove_hook(handle)
     _call(b, root, leaf)
 
 
 @history
-def accumulated_hooks(b: Actor) -> None:
+def accumulated_hooks(b: ActionBuilder) -> None:
     """Hooks after accumulation, on leaves that hold a gradient already, or none; other hooks beside them."""
-    b.claims(Capability.ACCUMULATED_HOOKS)
+    b.require(Capability.ACCUMULATED_HOOKS)
     leaf = b.leaf(b.pick(SHAPES))
     root = _root(b, leaf)
     handle = b.hook(leaf, accumulated=True)
@@ -130,21 +130,21 @@ def accumulated_hooks(b: Actor) -> None:
         b.grad([root], [leaf], True)
     b.call(root)
     if b.below(3) == 2:
-        b.unhook(handle)
+        b.remove_hook(handle)
         b.call(b.nonlinear(leaf))
 
 
 @history
-def refused_hooks(b: Actor) -> None:
+def refused_hooks(b: ActionBuilder) -> None:
     """A hook on a constant or a detached value, or one after accumulation on a result: refused."""
-    b.claims(Capability.HOOKS)
+    b.require(Capability.HOOKS)
     value = computed(b, *SHAPES)
     if b.can(Capability.ACCUMULATED_HOOKS) and b.below(2):
         b.hook(value, accumulated=True)
     elif b.can(Capability.DETACH) and b.below(2):
         b.hook(b.detach(value))
     else:
-        b.claims(Capability.CONSTANTS)
+        b.require(Capability.CONSTANTS)
         b.hook(
             b.leaf(b.pick(SHAPES), requires_grad=False),
             accumulated=b.can(Capability.ACCUMULATED_HOOKS) and not b.below(4),
@@ -152,7 +152,7 @@ def refused_hooks(b: Actor) -> None:
     b.call(value)
 
 
-def _broken(b: Actor, effect: str) -> None:
+def _broken(b: ActionBuilder, effect: str) -> None:
     value, leaf = _hooked(b)
     other = b.leaf(b.pick(SHAPES))
     root = joined(b, [_root(b, value), b.nonlinear(other)] if b.below(2) else [b.nonlinear(other), _root(b, value)])
@@ -163,22 +163,22 @@ def _broken(b: Actor, effect: str) -> None:
         b.call(b.nonlinear(leaf), retain=True)
     b.call(root, retain=True if b.can(Capability.RETAIN) else None)
     if b.below(2):
-        b.unhook(handle)
-        b.zero(leaf, other)
+        b.remove_hook(handle)
+        b.zero_grad(leaf, other)
         b.call(root if b.can(Capability.RETAIN) and b.below(2) else _root(b, value))
 
 
 @history
-def raising_hooks(b: Actor) -> None:
+def raising_hooks(b: ActionBuilder) -> None:
     """A hook that raises; without it the next call works."""
-    b.claims(Capability.HOOKS)
+    b.require(Capability.HOOKS)
     _broken(b, "raise")
 
 
 @history
-def misshaping_hooks(b: Actor) -> None:
+def misshaping_hooks(b: ActionBuilder) -> None:
     """A hook that returns a gradient of another shape; without it the next call works."""
-    b.claims(Capability.HOOKS)
+    b.require(Capability.HOOKS)
     _broken(b, "misshape")
 
 
@@ -186,20 +186,20 @@ def misshaping_hooks(b: Actor) -> None:
 
 
 @history
-def retained_gradients(b: Actor) -> None:
+def retained_gradients(b: ActionBuilder) -> None:
     """Values that retain their gradient, over several calls, with hooks, after writes, and beside functional calls."""
-    b.claims(Capability.RETAINS_GRAD)
+    b.require(Capability.RETAINS_GRAD)
     value = computed(b, *SHAPES)
     value = view(b, value, 1) if b.can(Capability.VIEWS) and b.below(4) == 3 else value
     if b.can(Capability.WRITES) and b.below(4) == 3:
         b.write(value, b.pick(("mul_scalar_", "add_scalar_")))
     first = b.below(2)
     root = None if first else _root(b, value)
-    b.retain(value)
+    b.retain_grad(value)
     if b.can(Capability.HOOKS) and b.below(3) == 2:
         b.hook(value, *b.pick(CHANGING[:3]))
     if b.below(4) == 3:
-        b.retain(value)
+        b.retain_grad(value)
     root = _root(b, value) if root is None else root
     if b.can(Capability.RETAIN):
         for _ in range(b.below(3)):
@@ -207,20 +207,20 @@ def retained_gradients(b: Actor) -> None:
         if b.can(Capability.FUNCTIONAL) and b.below(4) == 3:
             b.grad([root], [b.leaves[0]], True, unused=True)
         if b.below(4) == 3:
-            b.zero(value, to_none=bool(b.below(2)))
+            b.zero_grad(value, to_none=bool(b.below(2)))
     b.call(root)
 
 
 @history
-def refused_retains(b: Actor) -> None:
+def refused_retains(b: ActionBuilder) -> None:
     """A constant, or a detached value, that is asked to retain its gradient: refused."""
-    b.claims(Capability.RETAINS_GRAD)
+    b.require(Capability.RETAINS_GRAD)
     value = computed(b, *SHAPES)
     if b.can(Capability.DETACH) and b.below(2):
         target = b.detach(value)
     else:
-        b.claims(Capability.CONSTANTS)
+        b.require(Capability.CONSTANTS)
         target = b.leaf(b.pick(SHAPES), requires_grad=False)
         target = b.nonlinear(target) if b.below(2) else target
-    b.retain(target)
+    b.retain_grad(target)
     b.call(value)

@@ -1,14 +1,14 @@
-"""Graphs walked twice, retained, freed in part, rebuilt, or with nothing saved in them."""
+"""Graphs traversed twice, retained, freed in part, rebuilt, or with nothing saved in them."""
 
 from __future__ import annotations
 
-from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.situations.base import FREEING, joined, negative, situation
 
 
 @situation
-def walked_twice(b: Builder) -> None:
-    """A root walked without keeping its graph, then walked again."""
+def backward_twice(b: OpBuilder) -> None:
+    """A call that does not retain its graph, and another one on the same root."""
     root = b.root()
     b.backward(root, retain=b.pick(FREEING))
     b.grow(0, 2)
@@ -16,15 +16,15 @@ def walked_twice(b: Builder) -> None:
 
 
 @situation
-def default_frees(b: Builder) -> None:
-    """A root walked with retain_graph left out, then walked again."""
+def default_frees(b: OpBuilder) -> None:
+    """A call that leaves retain_graph out, and another one on the same root."""
     root = b.root()
     b.backward(root)
     b.backward(root)
 
 
 @situation
-def new_root_on_freed(b: Builder) -> None:
+def new_root_on_freed(b: OpBuilder) -> None:
     """A freed graph, and a new root built on a value inside it."""
     root = b.root()
     b.backward(root, retain=b.pick(FREEING))
@@ -35,7 +35,7 @@ def new_root_on_freed(b: Builder) -> None:
 
 
 @situation
-def late_retains(b: Builder) -> None:
+def late_retains(b: OpBuilder) -> None:
     """A freed graph, and a later call that asks to keep it."""
     root = b.root()
     b.backward(root, retain=b.pick(FREEING))
@@ -43,7 +43,7 @@ def late_retains(b: Builder) -> None:
 
 
 @situation
-def last_calls(b: Builder) -> None:
+def last_calls(b: OpBuilder) -> None:
     """One to three calls that retain, one that does not, and one more."""
     root = b.root()
     for _ in range(1 + b.below(3)):
@@ -53,21 +53,21 @@ def last_calls(b: Builder) -> None:
 
 
 @situation
-def retained(b: Builder) -> None:
-    """A graph walked two to five times, always retained until the last call; ops and clearings may stand between."""
+def retained(b: OpBuilder) -> None:
+    """A graph traversed two to five times, always retained until the last call; ops and clearings may stand between."""
     root = b.root()
     b.backward(root, retain=True)
     for _ in range(b.below(4)):
         b.grow(0, 1)
         if b.below(4) == 3:
-            b.zero(b.pick([leaf for leaf in b.leaves if b.requires(leaf)]), to_none=bool(b.below(2)))
+            b.zero_grad(b.pick([leaf for leaf in b.leaves if b.requires(leaf)]), to_none=bool(b.below(2)))
         b.backward(b.recent([r for r in b.live if r in b.saving]) if b.below(3) == 2 else root, retain=True)
     b.backward(root, retain=b.pick((None, True)))
 
 
 @situation
-def branches(b: Builder) -> None:
-    """One graph with two branches; walking the first must leave the second."""
+def branches(b: OpBuilder) -> None:
+    """One graph with two branches; a call on the first must leave the second."""
     left, right = b.nonlinear(b.leaf((3,))), b.nonlinear(b.leaf((3,)))
     if b.below(2):
         left = b.beyond(left)
@@ -81,8 +81,8 @@ def branches(b: Builder) -> None:
 
 
 @situation
-def independent_graphs(b: Builder) -> None:
-    """Two graphs that share leaves and nothing else; one is freed, the other walked."""
+def independent_graphs(b: OpBuilder) -> None:
+    """Two graphs that share leaves and nothing else; one is freed, the other traversed."""
     shared = b.leaf(b.pick(((3,), (2, 3), ())))
     first = b.nonlinear(shared)
     second = b.nonlinear(b.beyond(shared)) if b.below(2) else b.nonlinear(shared, negative(b))
@@ -91,8 +91,8 @@ def independent_graphs(b: Builder) -> None:
 
 
 @situation
-def rebuilt(b: Builder) -> None:
-    """A graph freed, computed anew by the same ops from the same leaves, and walked again; several times perhaps."""
+def rebuilt(b: OpBuilder) -> None:
+    """A graph freed, computed anew by the same ops from the same leaves, and traversed again; several times perhaps."""
     leaf = b.leaf(b.pick(((3,), (2, 3), (), (1,))))
     names = [b.pick(b._products()) for _ in range(1 + b.below(4))]
     for _ in range(2 + b.below(3)):
@@ -103,10 +103,10 @@ def rebuilt(b: Builder) -> None:
 
 
 @situation
-def nothing_saved(b: Builder) -> None:
-    """A graph of ops that save nothing, walked two or three times without keeping it."""
+def nothing_saved(b: OpBuilder) -> None:
+    """A graph of ops that save nothing, traversed two or three times without retaining it."""
     value = b.leaf(b.pick(((3,), (2, 3), ())))
-    linear = b.having("negative", "sum", "reshape", "expand_dims", "add")
+    linear = b.available("negative", "sum", "reshape", "expand_dims", "add")
     for _ in range(1 + b.below(4)):
         name = b.pick(linear)
         value = b.apply(name, (value, value))[0] if name == "add" else b.op(name, on=value)[0]

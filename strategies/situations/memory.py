@@ -1,6 +1,6 @@
-"""Saved tensors and what keeps them: graphs walked, retained, dropped, tied to their gradients, built again and again.
+"""Saved tensors and what keeps them: graphs traversed, retained, deleted, tied to their gradients, built again.
 
-What a program lets go of it drops: a value that no instruction names any more is still a value.
+A program keeps every value until it deletes it, whether an instruction names the value later or not.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, Instruction, Modes, Program, Ref
 from autograd_conformance.programs.operands import refer, results
-from autograd_conformance.strategies.building.action_builder import Actor
-from autograd_conformance.strategies.building.draft import Draw
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.choices import Draw
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import FREEING, LEAF_SHAPES, history, joined
 from hypothesis import strategies as st
@@ -26,8 +26,8 @@ TIMES = (2, 3, 4, 5, 100)
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
-def _walk(a: Actor, root: Ref, retain: bool | None, create: bool = False) -> None:
-    """A call by either form: over the whole graph, or towards some leaf or inner value."""
+def _backward(a: ActionBuilder, root: Ref, retain: bool | None, create: bool = False) -> None:
+    """A call by either form: over the whole graph, or restricted to a leaf or to a value on the way."""
     due = a.reference.pullback(Backward((root,), (a.cotangent(root),)))
     inputs = [r for r in a.live if a.requires(r) and a.reference.edge(r) in due and r != root]
     form = a.below(4) if inputs else 0
@@ -39,92 +39,92 @@ def _walk(a: Actor, root: Ref, retain: bool | None, create: bool = False) -> Non
         a.call(root, retain=retain, create=create)
 
 
-def _smooth(a: Actor, value: Ref) -> Ref:
+def _smooth(a: ActionBuilder, value: Ref) -> Ref:
     """One to three ops that save and may be differentiated twice."""
     for _ in range(1 + a.below(3)):
-        value = a.nonlinear(value, a.pick(a.having(*SMOOTH)))
+        value = a.nonlinear(value, a.pick(a.available(*SMOOTH)))
     return value
 
 
-def _let_go(a: Actor, values: Sequence[Ref]) -> None:
-    """Drop values, all at once or in two parts."""
-    some = a.below(len(values)) if a.below(2) else 0
-    for part in (values[:some], values[some:]):
+def _delete(a: ActionBuilder, values: Sequence[Ref]) -> None:
+    """Delete values, all at once or in two parts."""
+    first = a.below(len(values)) if a.below(2) else 0
+    for part in (values[:first], values[first:]):
         if part:
-            a.drop(*part)
+            a.delete(*part)
     a.totals.clear()
 
 
-def _made(a: Actor, start: int = 0) -> list[Ref]:
-    """The values made since some instruction, and before that no leaves."""
+def _values_since(a: ActionBuilder, start: int = 0) -> list[Ref]:
+    """The values made since instruction `start`; since the beginning, those that are no leaves."""
     return [r for r in a.live if r.at >= start and (start or r not in a.leaves)]
 
 
-def _clear(a: Actor) -> None:
+def _clear(a: ActionBuilder) -> None:
     """Make every leaf hold no gradient."""
     leaves = [r for r in a.leaves if a.requires(r)]
     if a.can(Capability.ASSIGNS) and a.below(3) == 2:
         for leaf in leaves:
-            a.assign(leaf, None)
+            a.assign_grad(leaf, None)
     elif leaves:
-        a.zero(*leaves)
+        a.zero_grad(*leaves)
 
 
 # -- one graph ---------------------------------------------------------------------------------------------------------
 
 
 @history
-def released(a: Actor) -> None:
-    """A graph walked without keeping it, beside one that is not walked, or that has a part which is not."""
+def freed(a: ActionBuilder) -> None:
+    """A graph traversed without retaining it, beside one that is not, or that has a part which is not."""
     root = a.root()
     if a.below(2):
         other = a.nonlinear(a.required())
         if a.below(2):
             joined(a, [root, other])
-    _walk(a, root, a.pick(FREEING))
+    _backward(a, root, a.pick(FREEING))
     if a.below(2):
-        again = a.nonlinear(a.leaf(a.pick(LEAF_SHAPES)))
-        _walk(a, again, a.pick(FREEING))
+        other = a.nonlinear(a.leaf(a.pick(LEAF_SHAPES)))
+        _backward(a, other, a.pick(FREEING))
 
 
 @history
-def kept(a: Actor) -> None:
-    """A graph walked two to four times, retained each time but perhaps the last; values come and go between."""
+def retained(a: ActionBuilder) -> None:
+    """A graph traversed two to four times, retained each time but perhaps the last; values come and go between."""
     root = a.root()
     for _ in range(1 + a.below(3)):
-        _walk(a, root, True)
+        _backward(a, root, True)
         if a.below(3) == 2:
             a.grow(0, 1)
         if a.below(3) == 2 and a.can(Capability.DETACH):
             a.detach(root)
-        inner = [r for r in _made(a) if r != root]
+        inner = [r for r in _values_since(a) if r != root]
         if inner and a.below(3) == 2:
-            a.drop(a.pick(inner))
+            a.delete(a.pick(inner))
             a.totals.clear()
-    _walk(a, root, a.pick((True, None, False)))
+    _backward(a, root, a.pick((True, None, False)))
 
 
 @history
-def let_go(a: Actor) -> None:
-    """A graph that is dropped: never walked, walked and retained, or in part; views and detached values may stay."""
+def deleted(a: ActionBuilder) -> None:
+    """A graph that is deleted, never traversed, or traversed and retained, or in part; detached values may stay."""
     root = a.root()
     stays: list[Ref] = []
     for _ in range(a.below(3)):
-        _walk(a, a.pick((root, a.recent(a.made()))), a.pick((True, None)))
+        _backward(a, a.pick((root, a.recent(a.made()))), a.pick((True, None)))
         if a.fails:
             break
     if a.can(Capability.DETACH) and a.below(2):
         stays.append(a.detach(root))
-    _let_go(a, [r for r in _made(a) if r not in stays])
+    _delete(a, [r for r in _values_since(a) if r not in stays])
     if a.below(2):
         a.nonlinear(a.required())
-        _let_go(a, [r for r in _made(a) if r not in stays])
+        _delete(a, [r for r in _values_since(a) if r not in stays])
 
 
 @history
-def failed(a: Actor) -> None:
-    """A call that meets a freed part on its way, or a hook that raises, beside parts that it has yet to walk; then all
-    is dropped.
+def failed(a: ActionBuilder) -> None:
+    """A call that meets a freed part on its way, or a hook that raises, beside parts that it has yet to reach; then all
+    values are deleted.
     """
     first = a.nonlinear(a.leaf(a.pick(LEAF_SHAPES)))
     parts = [a.nonlinear(a.required()) for _ in range(1 + a.below(2))]
@@ -135,54 +135,54 @@ def failed(a: Actor) -> None:
         a.call(first, retain=a.pick(FREEING))
     for _ in range(1 + a.below(2)):
         a.call(root, retain=a.pick((None, True)))
-    _let_go(a, _made(a))
+    _delete(a, _values_since(a))
 
 
 @history
-def cycles(a: Actor) -> None:
-    """Gradients that are differentiable, perhaps differentiated, then cleared; all values dropped before or after."""
-    a.claims(Capability.CREATE_GRAPH)
+def cycles(a: ActionBuilder) -> None:
+    """Gradients that are differentiable, perhaps differentiated, then cleared; all values deleted before or after."""
+    a.require(Capability.CREATE_GRAPH)
     leaf = a.leaf(a.pick(LEAF_SHAPES))
     other = a.leaf(a.shape(leaf)) if a.below(2) else leaf
     root = _smooth(a, joined(a, [_smooth(a, leaf), other]))
     for _ in range(1 + a.below(2)):
-        _walk(a, root, a.pick((None, True)), create=True)
-    if a.can(Capability.ASSIGNS) and a.holds(leaf) and a.below(2):
-        gradient = a.held(leaf)
+        _backward(a, root, a.pick((None, True)), create=True)
+    if a.can(Capability.ASSIGNS) and a.holds_grad(leaf) and a.below(2):
+        gradient = a.read_grad(leaf)
         if a.requires(gradient) and a.below(2):
             a.call(_smooth(a, gradient), retain=a.pick((None, True)), create=not a.below(3))
     if a.below(2):
         _clear(a)
-        _let_go(a, _made(a))
+        _delete(a, _values_since(a))
     else:
-        _let_go(a, _made(a))
+        _delete(a, _values_since(a))
         _clear(a)
 
 
 # -- again and again ---------------------------------------------------------------------------------------------------
 
 
-def _plain(a: Actor, leaf: Ref) -> None:
+def _plain(a: ActionBuilder, leaf: Ref) -> None:
     a.grow(0, 2)
     a.call(a.nonlinear(leaf), retain=a.pick(FREEING))
 
 
-def _retained(a: Actor, leaf: Ref) -> None:
+def _retained(a: ActionBuilder, leaf: Ref) -> None:
     root = a.beyond(a.nonlinear(leaf))
     for _ in range(1 + a.below(2)):
-        _walk(a, root, True)
+        _backward(a, root, True)
 
 
-def _created(a: Actor, leaf: Ref) -> None:
-    a.claims(Capability.CREATE_GRAPH)
-    _walk(a, _smooth(a, leaf), None, create=True)
-    if a.can(Capability.ASSIGNS) and a.holds(leaf) and a.below(2):
-        gradient = a.held(leaf)
+def _created(a: ActionBuilder, leaf: Ref) -> None:
+    a.require(Capability.CREATE_GRAPH)
+    _backward(a, _smooth(a, leaf), None, create=True)
+    if a.can(Capability.ASSIGNS) and a.holds_grad(leaf) and a.below(2):
+        gradient = a.read_grad(leaf)
         if a.requires(gradient):
             a.call(gradient)
 
 
-def _failing(a: Actor, leaf: Ref) -> None:
+def _failing(a: ActionBuilder, leaf: Ref) -> None:
     root = a.nonlinear(leaf)
     if a.can(Capability.COTANGENTS, Capability.COTANGENT_CHECK) and a.below(2):
         wrong = a.tensor((*a.shape(root), 2), a.dtypes[root])
@@ -192,37 +192,44 @@ def _failing(a: Actor, leaf: Ref) -> None:
         a.call(a.beyond(root) if a.below(2) else root, retain=a.pick((None, True)))
 
 
-def _unwalked(a: Actor, leaf: Ref) -> None:
+def _uncalled(a: ActionBuilder, leaf: Ref) -> None:
     a.beyond(a.nonlinear(leaf))
     if a.can(Capability.MODES) and a.below(2):
         with a.under("no_grad"):
             a.nonlinear(leaf)
 
 
-def _stepped(a: Actor, leaf: Ref) -> None:
+def _stepped(a: ActionBuilder, leaf: Ref) -> None:
     optimizer = plain_optimizer(a)
-    a.call(a.nonlinear(leaf, a.having("multiply", "square", "sin")[0]), retain=a.pick((None, True)))
+    a.call(a.nonlinear(leaf, a.available("multiply", "square", "sin")[0]), retain=a.pick((None, True)))
     a.step([leaf], *optimizer)
 
 
-BODIES: tuple[Callable[[Actor, Ref], None], ...] = (_plain, _retained, _created, _failing, _unwalked, _stepped)
+BODIES: tuple[Callable[[ActionBuilder, Ref], None], ...] = (
+    _plain,
+    _retained,
+    _created,
+    _failing,
+    _uncalled,
+    _stepped,
+)
 
 
 @st.composite
-def rounds(draw: Draw) -> Program:
-    """Two to a hundred times the same: build, walk (or fail to, or not), clear, drop."""
-    a = Actor(draw)
+def repeated(draw: Draw) -> Program:
+    """Two to a hundred times the same: build, call (or fail to, or not), clear, delete."""
+    a = ActionBuilder(draw)
     leaf = a.leaf(a.pick(LEAF_SHAPES))
     start = len(a.reference.steps)
     for _ in range(1 + a.below(2)):
         a.pick(BODIES)(a, leaf)
     _clear(a)
-    _let_go(a, _made(a, start))
-    return again(a.program(), start, a.pick(TIMES))
+    _delete(a, _values_since(a, start))
+    return repeat(a.program(), start, a.pick(TIMES))
 
 
-def again(program: Program, start: int, times: int) -> Program:
-    """What a program does from `start` on, done so many times; what is older stays what it is."""
+def repeat(program: Program, start: int, times: int) -> Program:
+    """The program with its instructions from `start` on repeated so many times; they use older values as before."""
     body, count = range(start, len(program)), len(program) - start
     new = {Ref(at, k): Ref(at, k) for at in range(start) for k in range(results(program[at]))}
     steps: list[Instruction] = list(program.instructions[:start])

@@ -1,10 +1,10 @@
-"""What is computed, written and called under no_grad and enable_grad, and leaves that are switched on and off."""
+"""Ops, writes and calls under no_grad and enable_grad, and leaves whose requires_grad is changed."""
 
 from __future__ import annotations
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.situations.base import FREEING, LOOKING, computed, history, joined, plain, view
 
 OFF = (("no_grad",), ("no_grad", "no_grad"), ("enable_grad", "no_grad"), ("no_grad", "enable_grad", "no_grad"))
@@ -12,20 +12,20 @@ ON = (("no_grad", "enable_grad"), ("enable_grad",), ("no_grad", "no_grad", "enab
 """Ways to stand with recording off, and on, inside of modes."""
 
 
-def _source(b: Actor) -> Ref:
+def _source(b: ActionBuilder) -> Ref:
     """A leaf or a result that requires grad."""
     return computed(b) if b.below(2) else b.leaf(b.pick(((3,), (2, 3), (), (2, 2))))
 
 
-def _uses(b: Actor, *values: Ref) -> Ref:
-    """A value that depends on all of some values."""
+def _uses(b: ActionBuilder, *values: Ref) -> Ref:
+    """A value that depends on all of the given ones."""
     return joined(b, [b.nonlinear(v) if b.below(2) else v for v in values])
 
 
 @history
-def unrecorded(b: Actor) -> None:
+def unrecorded(b: ActionBuilder) -> None:
     """Ops under no_grad, however it is nested, on values that require grad."""
-    b.claims(Capability.MODES)
+    b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
         if not b.below(3):
@@ -38,20 +38,20 @@ def unrecorded(b: Actor) -> None:
 
 
 @history
-def unrecorded_views(b: Actor) -> None:
+def unrecorded_views(b: ActionBuilder) -> None:
     """Views, made under no_grad, of values that require grad."""
-    b.claims(Capability.MODES)
+    b.require(Capability.MODES)
     source = _source(b)
-    b.sound = False
+    b.portable = False
     with b.under("no_grad"):
         view(b, source, 1)
     b.call(source)
 
 
 @history
-def recorded(b: Actor) -> None:
-    """Ops under enable_grad inside no_grad are recorded: their result is walked."""
-    b.claims(Capability.MODES)
+def recorded(b: ActionBuilder) -> None:
+    """Ops under enable_grad inside no_grad are recorded: backward can be called on their result."""
+    b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(ON)):
         made = plain(b, source)
@@ -61,9 +61,9 @@ def recorded(b: Actor) -> None:
 
 
 @history
-def restored(b: Actor) -> None:
+def restored(b: ActionBuilder) -> None:
     """A no_grad block that ends normally, or by an error, and ops after it."""
-    b.claims(Capability.MODES)
+    b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
         plain(b, source)
@@ -73,19 +73,19 @@ def restored(b: Actor) -> None:
     b.call(made)
 
 
-def _fail(b: Actor, source: Ref) -> None:
+def _fail(b: ActionBuilder, source: Ref) -> None:
     """An error, where one can be provoked under no_grad."""
     options = [
         *(["root"] if b.can(Capability.NO_GRAD_CHECK) else []),
-        *(["switch"] if b.can(Capability.SWITCHES) and not b.reference.is_leaf(source) else []),
+        *(["set_requires_grad"] if b.can(Capability.SWITCHES) and not b.reference.is_leaf(source) else []),
         *(["option"] if b.can(Capability.FUNCTIONAL) else []),
         *(["freed"] if b.can(Capability.FREES) else []),
     ]
     match b.pick([None, *options]):
         case "root":
             b.call(b.nonlinear(source))
-        case "switch":
-            b.switch(source, False)
+        case "set_requires_grad":
+            b.set_requires_grad(source, False)
         case "option":
             b.grad([source], [source], unused=False, materialize=True)
         case "freed":
@@ -96,22 +96,22 @@ def _fail(b: Actor, source: Ref) -> None:
 
 
 @history
-def constants(b: Actor) -> None:
+def constants(b: ActionBuilder) -> None:
     """A value computed under no_grad, as an operand beside values that require grad."""
-    b.claims(Capability.MODES)
+    b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
         constant = b.nonlinear(source)
     other = b.pick((source, b.leaf(value=b.tensor(b.shape(constant), b.dtypes[constant]))))
-    name = b.pick(b.having("multiply", "add", "subtract"))
+    name = b.pick(b.available("multiply", "add", "subtract"))
     made = b.apply(name, (other, constant) if b.below(2) else (constant, other))[0]
     b.call(b.beyond(made) if b.below(2) else made)
 
 
 @history
-def constant_roots(b: Actor) -> None:
+def constant_roots(b: ActionBuilder) -> None:
     """A backward call on a value that was computed under no_grad, inside of it or after it."""
-    b.claims(Capability.MODES)
+    b.require(Capability.MODES)
     source = _source(b)
     modes = b.pick(OFF)
     with b.under(*modes):
@@ -123,9 +123,9 @@ def constant_roots(b: Actor) -> None:
 
 
 @history
-def unrecorded_calls(b: Actor) -> None:
+def unrecorded_calls(b: ActionBuilder) -> None:
     """A backward call, or a functional one, under no_grad, on a graph that was recorded before."""
-    b.claims(Capability.MODES)
+    b.require(Capability.MODES)
     root = _uses(b, *(_source(b) for _ in range(1 + b.below(2))))
     root = b.nonlinear(root)
     with b.under(*b.pick(OFF)):
@@ -138,9 +138,9 @@ def unrecorded_calls(b: Actor) -> None:
 
 
 @history
-def unrecorded_writes(b: Actor) -> None:
+def unrecorded_writes(b: ActionBuilder) -> None:
     """A write under no_grad to a leaf or to a result; what is computed from it later flows as before."""
-    b.claims(Capability.MODES, Capability.WRITES)
+    b.require(Capability.MODES, Capability.WRITES)
     target = _source(b)
     chosen = view(b, target) if b.can(Capability.VIEWS) and b.below(3) == 2 else target
     with b.under(*b.pick(OFF)):
@@ -150,46 +150,46 @@ def unrecorded_writes(b: Actor) -> None:
     b.call(b.nonlinear(target) if b.below(4) else target)
 
 
-# -- switches ----------------------------------------------------------------------------------------------------------
+# -- requires_grad -----------------------------------------------------------------------------------------------------
 
 
 @history
-def frozen_leaves(b: Actor) -> None:
-    """A leaf that is switched off between the forward pass and the call, and perhaps on again."""
-    b.claims(Capability.SWITCHES)
+def frozen_leaves(b: ActionBuilder) -> None:
+    """A leaf that is frozen between the forward pass and the call, and perhaps set free again."""
+    b.require(Capability.SWITCHES)
     leaf, other = b.leaf(b.pick(((3,), (2, 3), ()))), b.leaf((3,))
     root = _uses(b, b.nonlinear(leaf), other) if b.below(2) else b.nonlinear(leaf)
     if b.below(2) and b.can(Capability.RETAIN):
         b.call(root, retain=True)
-    b.switch(leaf, False)
+    b.set_requires_grad(leaf, False)
     b.call(root, retain=True if b.can(Capability.RETAIN) else None)
     if b.below(2):
-        b.switch(leaf, True)
+        b.set_requires_grad(leaf, True)
         b.call(root if b.can(Capability.RETAIN) else b.nonlinear(leaf))
 
 
 @history
-def refused_switches(b: Actor) -> None:
-    """A value that is no leaf cannot be switched off; its graph stays walkable."""
-    b.claims(Capability.SWITCHES)
+def frozen_results(b: ActionBuilder) -> None:
+    """A value that is no leaf cannot be frozen; a call on its graph stays legal."""
+    b.require(Capability.SWITCHES)
     value = computed(b)
     value = view(b, value) if b.below(3) == 2 and any(n in b.alphabet.ops for n in LOOKING) else value
     root = b.beyond(value) if b.below(2) else value
-    b.switch(value, False)
+    b.set_requires_grad(value, False)
     b.call(root)
 
 
 @history
-def switched_on(b: Actor) -> None:
+def unfrozen_constants(b: ActionBuilder) -> None:
     """A constant, or a detached value, that is made a leaf after all: it gets a gradient from then on."""
-    b.claims(Capability.SWITCHES)
+    b.require(Capability.SWITCHES)
     if b.can(Capability.DETACH) and b.below(2):
         source = computed(b)
         leaf = b.detach(view(b, source) if b.can(Capability.VIEWS) and b.below(2) else source)
     else:
-        b.claims(Capability.CONSTANTS)
+        b.require(Capability.CONSTANTS)
         leaf = b.leaf(b.pick(((3,), (2, 3), ())), requires_grad=False)
-    b.switch(leaf, True)
+    b.set_requires_grad(leaf, True)
     b.call(b.nonlinear(leaf))
     if b.below(2):
         b.call(b.nonlinear(leaf))

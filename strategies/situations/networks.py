@@ -8,13 +8,13 @@ from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.row import choices_of
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.networks import Network, convolutional, layer_norm, linear, mlp, transformer
 from autograd_conformance.strategies.networks.network import WEIGHT
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history
 
-KINDS: tuple[Callable[[Actor], Network], ...] = (
+KINDS: tuple[Callable[[ActionBuilder], Network], ...] = (
     lambda b: linear(b, 2, 1 + b.below(3), bool(b.below(3)), frozen=True),
     lambda b: mlp(b, 1 + b.below(3), 2, frozen=True),
     lambda b: convolutional(b, frozen=True),
@@ -26,15 +26,15 @@ KINDS: tuple[Callable[[Actor], Network], ...] = (
 )
 
 
-def network(b: Actor) -> Network:
+def network(b: ActionBuilder) -> Network:
     """A network of modules, of any kind that is not recurrent; some of its parameters may require no grad."""
     made = b.pick(KINDS)(b)
     made.needs_modules(b)
     return made
 
 
-def roots(b: Actor, results: Sequence[Ref]) -> list[Ref]:
-    """What a call on a network's results begins at: all of them, one, or a loss."""
+def roots(b: ActionBuilder, results: Sequence[Ref]) -> list[Ref]:
+    """The roots of a call: all results of a network, one of them, or a loss."""
     match b.pick(("one", "all", "loss", "beyond")):
         case "all":
             return list(results)
@@ -45,7 +45,7 @@ def roots(b: Actor, results: Sequence[Ref]) -> list[Ref]:
     return [b.pick(results)]
 
 
-def walked(b: Actor, made: Network, once: bool) -> None:
+def passes_and_calls(b: ActionBuilder, made: Network, once: bool) -> None:
     """One or two forward passes, and calls on them; all but the last retain unless it is `once`."""
     passes = []
     for _ in range(1 if once else 1 + b.below(2)):
@@ -63,19 +63,19 @@ def walked(b: Actor, made: Network, once: bool) -> None:
 
 
 @history
-def single(b: Actor) -> None:
+def single(b: ActionBuilder) -> None:
     """One forward pass and one call on it."""
-    walked(b, network(b), once=True)
+    passes_and_calls(b, network(b), once=True)
 
 
 @history
-def several(b: Actor) -> None:
+def several(b: ActionBuilder) -> None:
     """Forward passes of one network, and calls that retain."""
-    walked(b, network(b), once=False)
+    passes_and_calls(b, network(b), once=False)
 
 
 @history
-def chained(b: Actor) -> None:
+def chained(b: ActionBuilder) -> None:
     """Two networks one after the other; the second's parameters may be the first's."""
     width = 2
     first = mlp(b, width, width, 1 + b.below(2))
@@ -92,20 +92,20 @@ def chained(b: Actor) -> None:
 NOISES = ("random_normal", "random_uniform")
 
 
-def _claims(b: Actor) -> None:
+def _claims(b: ActionBuilder) -> None:
     """Give up unless the framework has random ops."""
-    b.claims(Capability.RANDOM)
+    b.require(Capability.RANDOM)
     missing = [name for name in RANDOM_OPS if name not in b.alphabet.modules]
     if missing:
         raise Undrawable(f"the framework does not have: {', '.join(missing)}")
 
 
-def _attributes(b: Actor, name: str, value: Ref) -> Attrs:
+def _attributes(b: ActionBuilder, name: str, value: Ref) -> Attrs:
     return b.pick(choices_of(RANDOM_OPS[name], (b.shape(value),)))
 
 
 @history
-def dropped(b: Actor) -> None:
+def dropouts(b: ActionBuilder) -> None:
     """Dropout once or several times, with a seed of its own or with the same one, and calls through it."""
     _claims(b)
     leaf = b.leaf(b.pick(LEAF_SHAPES))
@@ -114,8 +114,8 @@ def dropped(b: Actor) -> None:
         attrs = _attributes(b, "dropout_mask", value)
         (mask,) = b.apply("dropout_mask", (value,), attrs)
         for _ in range(1 + b.below(2)):
-            (dropped,) = b.apply("dropout", (value, mask), attrs)
-        value = chain(b, dropped, 1) if b.below(2) else dropped
+            (dropouts,) = b.apply("dropout", (value, mask), attrs)
+        value = chain(b, dropouts, 1) if b.below(2) else dropouts
     keep = True if b.can(Capability.RETAIN) and b.below(2) else None
     b.call(value, retain=keep)
     if keep:
@@ -123,7 +123,7 @@ def dropped(b: Actor) -> None:
 
 
 @history
-def noisy(b: Actor) -> None:
+def noisy(b: ActionBuilder) -> None:
     """A location and a scale with noise between them: the noise is a constant, whatever it was drawn for."""
     _claims(b)
     location = b.leaf(b.pick(LEAF_SHAPES))

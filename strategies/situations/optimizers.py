@@ -5,53 +5,53 @@ from __future__ import annotations
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import Actor
-from autograd_conformance.strategies.building.optimizers import Drawn, optimizer, variants
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.optimizers import OptimizerChoice, optimizer, variants
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history
 
 BOUNDS = (1.0, 0.25, 4.0, 0.0625, 64.0)
-"""What gradients are clipped to."""
+"""The bounds that gradients are clipped to."""
 
 
-def _leaves(b: Actor, least: int = 1) -> list[Ref]:
+def _leaves(b: ActionBuilder, least: int = 1) -> list[Ref]:
     return [b.leaf(b.pick(LEAF_SHAPES)) for _ in range(least + b.below(3))]
 
 
-def _others(b: Actor) -> list[Ref]:
+def _others(b: ActionBuilder) -> list[Ref]:
     """Perhaps a leaf that is none of an optimizer's."""
     return [b.leaf(b.pick(LEAF_SHAPES))] if b.below(2) else []
 
 
-def _differentiate(b: Actor, leaves: list[Ref]) -> None:
-    """A backward call for each of some leaves."""
+def _differentiate(b: ActionBuilder, leaves: list[Ref]) -> None:
+    """A backward call on a function of each leaf."""
     for leaf in leaves:
         b.call(chain(b, leaf, 2))
 
 
-def _renew(b: Actor, leaves: list[Ref]) -> None:
+def _renew(b: ActionBuilder, leaves: list[Ref]) -> None:
     """Gradients of a new forward pass; the old ones are mostly cleared."""
     if b.below(3) < 2:
-        b.zero(*leaves, to_none=not b.below(2))
+        b.zero_grad(*leaves, to_none=not b.below(2))
     _differentiate(b, leaves)
 
 
 @history
-def steps(b: Actor, name: str | None = None) -> None:
+def steps(b: ActionBuilder, name: str | None = None) -> None:
     """One to four iterations of forward, backward and step, some without clearing, some leaves without a gradient."""
     leaves = _leaves(b)
-    drawn = optimizer(b, leaves, name)
+    drawn = optimizer(b, len(leaves), name)
     for _ in range(1 + b.below(4)):
         b.call(chain(b, b.pick(leaves), 2))
         b.step(leaves, *drawn)
         if b.below(2):
-            b.zero(*leaves, to_none=not b.below(2))
+            b.zero_grad(*leaves, to_none=not b.below(2))
 
 
 @history
-def remembered(b: Actor, name: str | None = None) -> None:
+def remembered(b: ActionBuilder, name: str | None = None) -> None:
     """Two to six steps of one optimizer over leaves that all hold gradients each time."""
     leaves = _leaves(b)
-    drawn = optimizer(b, leaves, name)
+    drawn = optimizer(b, len(leaves), name)
     _differentiate(b, leaves)
     b.step(leaves, *drawn)
     for _ in range(1 + b.below(5)):
@@ -60,15 +60,15 @@ def remembered(b: Actor, name: str | None = None) -> None:
 
 
 @history
-def skipped(b: Actor) -> None:
+def skipped(b: ActionBuilder) -> None:
     """A leaf that some steps find without a gradient, between steps that move it."""
     leaves = _leaves(b)
-    drawn = optimizer(b, leaves)
+    drawn = optimizer(b, len(leaves))
     skipping = leaves[0]
     if b.below(4) < 3:
         _differentiate(b, leaves[: 1 + b.below(len(leaves))])
         b.step(leaves, *drawn)
-    b.zero(skipping)
+    b.zero_grad(skipping)
     for _ in range(1 + b.below(2)):
         b.step(leaves, *drawn)
     if b.below(4) < 3:
@@ -77,22 +77,22 @@ def skipped(b: Actor) -> None:
 
 
 @history
-def grouped(b: Actor) -> None:
+def grouped(b: ActionBuilder) -> None:
     """Steps over leaves in groups with settings of their own."""
-    b.claims(Capability.OPTIMIZERS, Capability.GROUPS)
+    b.require(Capability.OPTIMIZERS, Capability.GROUPS)
     leaves = _leaves(b, 2)
-    drawn = optimizer(b, leaves, grouped=True)
+    drawn = optimizer(b, len(leaves), grouped=True)
     for _ in range(1 + b.below(3)):
         _renew(b, leaves)
         b.step(leaves, *drawn)
 
 
 @history
-def varied(b: Actor) -> None:
+def varied(b: ActionBuilder) -> None:
     """Steps of an optimizer in one of its implementations."""
-    b.claims(Capability.OPTIMIZERS, Capability.FOREACH)
+    b.require(Capability.OPTIMIZERS, Capability.FOREACH)
     leaves = _leaves(b)
-    name, settings, groups = optimizer(b, leaves)
+    name, settings, groups = optimizer(b, len(leaves))
     if not any(key in IMPLEMENTATION for key, _ in settings):
         settings = (*settings, *b.pick(variants(b, name)))
     for _ in range(1 + b.below(3)):
@@ -101,25 +101,25 @@ def varied(b: Actor) -> None:
 
 
 @history
-def laid_out(b: Actor) -> None:
+def layouts(b: ActionBuilder) -> None:
     """Steps of leaves whose elements do not stand side by side in memory, or not in the order of their gradients'."""
-    b.claims(Capability.OPTIMIZERS, Capability.VIEWS, Capability.DETACH, Capability.SWITCHES, Capability.ASSIGNS)
+    b.require(Capability.OPTIMIZERS, Capability.VIEWS, Capability.DETACH, Capability.SWITCHES, Capability.ASSIGNS)
     leaves = [_spread(b), *_leaves(b)[1:]]
-    name, settings, groups = optimizer(b, leaves)
+    name, settings, groups = optimizer(b, len(leaves))
     if b.can(Capability.FOREACH) and b.below(2):
         settings = (*(pair for pair in settings if pair[0] not in IMPLEMENTATION), *b.pick(variants(b, name)))
     for _ in range(1 + b.below(3)):
         if len(b.shape(leaves[0])) == 2 and b.below(2):
             given = b.leaf(b.shape(leaves[0])[::-1], requires_grad=False)
-            b.assign(leaves[0], b.apply("matrix_transpose", (given,))[0])
+            b.assign_grad(leaves[0], b.apply("matrix_transpose", (given,))[0])
         else:
             _renew(b, leaves)
         b.step(leaves, name, settings, groups)
 
 
-def _spread(b: Actor) -> Ref:
+def _spread(b: ActionBuilder) -> Ref:
     """A leaf that is a part of another value, or its transpose, or neither."""
-    (transpose,) = b.having("matrix_transpose")
+    (transpose,) = b.available("matrix_transpose")
     base = b.leaf(b.pick(((2, 3), (3, 2), (2, 2))), requires_grad=False)
     if b.requires(base):
         return base
@@ -131,44 +131,44 @@ def _spread(b: Actor) -> Ref:
         case _:
             view = base
     leaf = b.detach(view)
-    b.switch(leaf, True)
+    b.set_requires_grad(leaf, True)
     return leaf
 
 
 @history
-def kept_gradients(b: Actor) -> None:
+def kept_gradients(b: ActionBuilder) -> None:
     """A step, and what the leaves, and others, hold afterwards; a second step along the same gradients."""
     leaves = _leaves(b)
-    drawn = optimizer(b, leaves)
+    drawn = optimizer(b, len(leaves))
     _differentiate(b, [*leaves, *_others(b)])
     for _ in range(1 + b.below(2)):
         b.step(leaves, *drawn)
 
 
 @history
-def cleared(b: Actor) -> None:
+def cleared(b: ActionBuilder) -> None:
     """Gradients cleared by an optimizer, of its leaves in all groups, beside others that hold gradients."""
-    b.claims(Capability.OPTIMIZERS, Capability.MAKES_OPTIMIZERS)
+    b.require(Capability.OPTIMIZERS, Capability.MAKES_OPTIMIZERS)
     leaves = _leaves(b)
-    drawn: Drawn = optimizer(b, leaves)
-    b.make(leaves, *drawn)
+    drawn: OptimizerChoice = optimizer(b, len(leaves))
+    b.make_optimizer(leaves, *drawn)
     _differentiate(b, [*leaves, *_others(b)])
     for _ in range(1 + b.below(2)):
         if b.below(2):
             b.step(leaves, *drawn)
-        b.zero(*leaves, to_none=not b.below(2))
+        b.zero_grad(*leaves, to_none=not b.below(2))
         _differentiate(b, leaves[: 1 + b.below(len(leaves))])
 
 
 @history
-def clipped(b: Actor) -> None:
+def clipped(b: ActionBuilder) -> None:
     """Gradients clipped by their norm or by value, above the bound or within it; some leaves hold none."""
-    b.claims(Capability.CLIPS)
+    b.require(Capability.CLIPS)
     leaves = _leaves(b)
     _differentiate(b, leaves[: b.below(len(leaves) + 1)])
     b.clip(leaves, b.pick(("norm", "value")), b.pick(BOUNDS))
     if b.can(Capability.OPTIMIZERS) and b.below(2):
-        b.step(leaves, *optimizer(b, leaves))
+        b.step(leaves, *optimizer(b, len(leaves)))
     if b.below(2):
         b.call(chain(b, b.pick(leaves), 2))
         b.clip(leaves, b.pick(("norm", "value")), b.pick(BOUNDS))

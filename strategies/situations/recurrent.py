@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.optimizers import optimizer
 from autograd_conformance.strategies.networks.elementwise import elementwise
 from autograd_conformance.strategies.networks.recurrent import CARRYING, CELLS, Recurrent, composable, recurrent
@@ -17,7 +17,7 @@ SHORT = ((2, 1), (1, 2), (3, 2), (1, 0))
 """Lengths and batches of a sequence's parts."""
 
 
-def _network(b: Actor, cell: str | None = None) -> Recurrent:
+def _network(b: ActionBuilder, cell: str | None = None) -> Recurrent:
     made = recurrent(b, cell, frozen=True)
     made.needs_modules(b)
     return made
@@ -27,26 +27,26 @@ def _network(b: Actor, cell: str | None = None) -> Recurrent:
 
 
 @history
-def single(b: Actor) -> None:
+def single(b: ActionBuilder) -> None:
     """One sequence through a module, and one call on its results."""
-    networks.walked(b, _network(b), once=True)
+    networks.passes_and_calls(b, _network(b), once=True)
 
 
 @history
-def several(b: Actor) -> None:
+def several(b: ActionBuilder) -> None:
     """One or two sequences through one module, and calls that retain."""
-    networks.walked(b, _network(b), once=False)
+    networks.passes_and_calls(b, _network(b), once=False)
 
 
 @history
-def partial_roots(b: Actor) -> None:
+def partial_roots(b: ActionBuilder) -> None:
     """Calls that begin at one time of the output, or at a part of the last state alone."""
     made = _network(b)
     inputs = made.inputs(b, bool(b.below(3)))
     out, *last = made.module(b, *inputs)
     for n in range(1 + b.below(2)):
         if b.below(2):
-            (select,) = b.having("select")
+            (select,) = b.available("select")
             index = b.pick((-1, 0))
             (root,) = b.apply(select, (out,), (("dim", made.along(b, out)), ("index", index)))
         else:
@@ -55,7 +55,7 @@ def partial_roots(b: Actor) -> None:
 
 
 @history
-def composed(b: Actor) -> None:
+def composed(b: ActionBuilder) -> None:
     """A sequence through cells that are composed of ops, and one or two calls on what comes out."""
     part = _composed(b)
     state: Sequence[Ref] = ()
@@ -72,7 +72,7 @@ Part = Callable[[Sequence[Ref]], tuple[Ref, Sequence[Ref]]]
 """One part of a sequence from a state on (from the first where it is empty): its output and its last state."""
 
 
-def _elementwise(b: Actor) -> tuple[tuple[Ref, ...], Part]:
+def _elementwise(b: ActionBuilder) -> tuple[tuple[Ref, ...], Part]:
     made = elementwise(b)
 
     def part(state: Sequence[Ref]) -> tuple[Ref, Sequence[Ref]]:
@@ -84,7 +84,7 @@ def _elementwise(b: Actor) -> tuple[tuple[Ref, ...], Part]:
     return made.parameters, part
 
 
-def _recurrent(b: Actor, by_module: bool) -> tuple[tuple[Ref, ...], Part]:
+def _recurrent(b: ActionBuilder, by_module: bool) -> tuple[tuple[Ref, ...], Part]:
     cells = [cell for cell in CELLS if by_module or composable(b, cell)]
     made = recurrent(b, b.pick(cells), settings=b.pick(CARRYING))
     if by_module:
@@ -100,11 +100,11 @@ def _recurrent(b: Actor, by_module: bool) -> tuple[tuple[Ref, ...], Part]:
     return made.parameters, part
 
 
-def _composed(b: Actor) -> Part:
+def _composed(b: ActionBuilder) -> Part:
     return _parts(b, modules=False)[1]
 
 
-def _parts(b: Actor, modules: bool = True) -> tuple[tuple[Ref, ...], Part]:
+def _parts(b: ActionBuilder, modules: bool = True) -> tuple[tuple[Ref, ...], Part]:
     """A recurrent network, by whatever the framework has: its parameters, and how a part is computed."""
     known = [f"nn_{cell}" for cell in CELLS]
     ways = [lambda: _elementwise(b)]
@@ -115,10 +115,10 @@ def _parts(b: Actor, modules: bool = True) -> tuple[tuple[Ref, ...], Part]:
     return b.pick(ways[::-1])()
 
 
-def _truncated(b: Actor, detaches: bool) -> None:
+def _truncated(b: ActionBuilder, detaches: bool) -> None:
     """A sequence in two to four parts, each with a call of its own, and perhaps with steps between them."""
     parameters, part = _parts(b)
-    steps = optimizer(b, parameters) if b.can(Capability.OPTIMIZERS) and b.below(3) == 2 else None
+    steps = optimizer(b, len(parameters)) if b.can(Capability.OPTIMIZERS) and b.below(3) == 2 else None
     state: Sequence[Ref] = ()
     keeps = b.below(4) == 3
     for n in range(2 + b.below(3)):
@@ -130,17 +130,17 @@ def _truncated(b: Actor, detaches: bool) -> None:
         if steps:
             b.step(parameters, *steps)
             if b.below(2):
-                b.zero(*parameters, to_none=not b.below(2))
+                b.zero_grad(*parameters, to_none=not b.below(2))
 
 
 @history
-def detached_states(b: Actor) -> None:
+def detached_states(b: ActionBuilder) -> None:
     """A sequence in parts; each part's state is detached before the next one begins with it."""
-    b.claims(Capability.DETACH)
+    b.require(Capability.DETACH)
     _truncated(b, detaches=True)
 
 
 @history
-def carried_states(b: Actor) -> None:
+def carried_states(b: ActionBuilder) -> None:
     """A sequence in parts; the next one begins with the last one's state as it is."""
     _truncated(b, detaches=False)

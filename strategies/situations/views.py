@@ -6,12 +6,12 @@ from autograd_conformance.ops.row import takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.situations.base import alias, computed, history, joined, plain, view
 
 
-def _touch(b: Actor, target: Ref) -> None:
+def _touch(b: ActionBuilder, target: Ref) -> None:
     """A write that changes a value whatever it is, under no_grad where it is a leaf that requires grad."""
     leaf = b.requires(target) and b.reference.is_leaf(b.reference.storages.base(target))
     if leaf and not b.can(Capability.MODES):
@@ -21,24 +21,24 @@ def _touch(b: Actor, target: Ref) -> None:
 
 
 @history
-def views(b: Actor) -> None:
+def views(b: ActionBuilder) -> None:
     """Views of leaves and of results, views of views, detached values; a write shows who shares."""
-    b.claims(Capability.WRITES, Capability.VIEWS)
+    b.require(Capability.WRITES, Capability.VIEWS)
     source = b.leaf(b.pick(((3,), (2, 3), (2, 2, 3)))) if b.below(2) else computed(b)
     values = [source]
     for _ in range(1 + b.below(3)):
         values.append(alias(b, b.recent(values)))
     if b.below(3) == 2:
-        names = [n for n in b.having("broadcast_to", "unfold") if takes(OPS[n], b.shape(source))]
+        names = [n for n in b.available("broadcast_to", "unfold") if takes(OPS[n], b.shape(source))]
         values += b.op(b.pick(names), on=source)[:1] if names else []
     _touch(b, source)
     b.call(b.recent([r for r in values if b.requires(r) and b.reference.values[r].size]))
 
 
 @history
-def copies(b: Actor) -> None:
+def copies(b: ActionBuilder) -> None:
     """Results that have memory of their own, also those that are equal to their operand; a write shows it."""
-    b.claims(Capability.WRITES)
+    b.require(Capability.WRITES)
     source = b.leaf(b.pick(((3,), (2, 3), (2, 2)))) if b.below(2) else computed(b)
     same = [
         n
@@ -55,9 +55,9 @@ def copies(b: Actor) -> None:
 
 
 @history
-def view_histories(b: Actor) -> None:
-    """A recorded write to a view, or to its base; then the base and other views of it are used and walked."""
-    b.claims(Capability.WRITES, Capability.VIEWS)
+def view_histories(b: ActionBuilder) -> None:
+    """A recorded write to a view, or to its base; then the base and other views of it are used and differentiated."""
+    b.require(Capability.WRITES, Capability.VIEWS)
     base = computed(b, (3,), (2, 3), (2, 2), (2, 2, 3))
     others = [view(b, base) for _ in range(1 + b.below(2))]
     target = view(b, base)
@@ -77,9 +77,9 @@ def view_histories(b: Actor) -> None:
 
 
 @history
-def buffered_histories(b: Actor) -> None:
+def buffered_histories(b: ActionBuilder) -> None:
     """A plain buffer that is filled, part by part, with what requires grad; then the whole is used."""
-    b.claims(Capability.WRITES, Capability.VIEWS)
+    b.require(Capability.WRITES, Capability.VIEWS)
     buffer = b.leaf(b.pick(((2, 3), (3, 2), (2, 2), (3,))), requires_grad=False)
     if "select" not in b.alphabet.ops:
         raise Undrawable("the framework has no select")
@@ -91,16 +91,16 @@ def buffered_histories(b: Actor) -> None:
 
 
 @history
-def restricted_views(b: Actor) -> None:
+def restricted_views(b: ActionBuilder) -> None:
     """A view made under no_grad, or one of several made by one op: written to, or used after its base was written."""
-    b.claims(Capability.WRITES, Capability.VIEWS)
+    b.require(Capability.WRITES, Capability.VIEWS)
     if b.can(Capability.MODES, Capability.CONSTANTS) and b.below(2):
         base = b.leaf(b.pick(((2, 3), (3,), (2, 2))), requires_grad=False)
         with b.under("no_grad"):
             target = view(b, base)
     else:
         base = computed(b, (2, 3), (3,), (2, 2))
-        target = b.pick(b.op(b.pick(b.having("split", "unstack", "chunk")), on=base))
+        target = b.pick(b.op(b.pick(b.available("split", "unstack", "chunk")), on=base))
         target = view(b, target, 1) if b.below(4) == 3 else target
     if b.below(2):
         b.write(base, b.pick(("mul_", "add_", "copy_")), computed(b, b.shape(base), most=1))

@@ -7,9 +7,9 @@ from autograd_conformance.ops.row import choices_of
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import InPlace, Ref, Step
-from autograd_conformance.strategies.building.action_builder import Actor, writes_of
+from autograd_conformance.strategies.building.action_builder import ActionBuilder, writes_of
 from autograd_conformance.strategies.building.draft import Undrawable
-from autograd_conformance.strategies.building.op_builder import Builder
+from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import (
     FREEING,
@@ -27,18 +27,18 @@ LINEAR = ("negative", "add", "subtract", "mean", "sum", "flip")
 """Ops whose derivatives need nothing."""
 
 
-def around(b: Actor) -> list[str]:
+def around(b: ActionBuilder) -> list[str]:
     """The grad modes that a write may stand under: mostly none."""
     return ["no_grad"] if b.can(Capability.MODES) and b.below(4) == 3 else []
 
 
 @history
-def single_writes(b: Actor, name: str) -> None:
+def single_writes(b: ActionBuilder, name: str) -> None:
     """One write to a copy of a fresh leaf, with operands that may require grad, and a backward call from its target."""
-    b.claims(Capability.WRITES)
+    b.require(Capability.WRITES)
     if name not in writes_of(tuple(b.alphabet.ops))[1]:
         raise Undrawable(f"the op of {name} is not there, or wrong")
-    (copy,) = b.having("clone")
+    (copy,) = b.available("clone")
     row = WRITES[name]
     for _ in range(3):
         leaf = b.leaf(b.pick(row.fresh), domain=row.domain(0), requires_grad=bool(b.below(4)))
@@ -50,9 +50,9 @@ def single_writes(b: Actor, name: str) -> None:
 
 
 @history
-def written_values(b: Actor) -> None:
+def written_values(b: ActionBuilder) -> None:
     """One to four writes to values of every kind, among values that have nothing to do with them."""
-    b.claims(Capability.WRITES)
+    b.require(Capability.WRITES)
     values = [computed(b), b.leaf(requires_grad=False), b.leaf()][: 2 + b.below(2)]
     for _ in range(1 + b.below(4)):
         target = b.pick(values)
@@ -63,19 +63,19 @@ def written_values(b: Actor) -> None:
             b.write(target)
         if b.below(3) == 2:
             values.append(plain(b, b.pick(values)))
-    _walk(b, values)
+    _call(b, values)
 
 
-def _walk(b: Actor, values: list[Ref]) -> None:
-    """A backward call from what some values come to, where nothing keeps it from being walked."""
+def _call(b: ActionBuilder, values: list[Ref]) -> None:
+    """A backward call on a new value, made from one of the values that require grad if there is one."""
     roots = [r for r in values if b.requires(r) and b.reference.values[r].size]
     b.call(plain(b, b.recent(roots) if roots else computed(b)))
 
 
 @history
-def written_aliases(b: Actor) -> None:
+def written_aliases(b: ActionBuilder) -> None:
     """Values that share memory (views, views of views, detached ones), and writes to one or two of them."""
-    b.claims(Capability.WRITES, Capability.VIEWS)
+    b.require(Capability.WRITES, Capability.VIEWS)
     buffer = not b.below(4)
     values = [b.leaf(b.pick(((3,), (2, 3), (2, 2))), requires_grad=False) if buffer else computed(b)]
     for _ in range(1 + b.below(3)):
@@ -84,13 +84,13 @@ def written_aliases(b: Actor) -> None:
     for _ in range(1 if constant else 1 + b.below(2)):
         with b.under(*around(b)):
             b.write(b.pick(values))
-    _walk(b, values)
+    _call(b, values)
 
 
 @history
-def recorded_writes(b: Actor) -> None:
+def recorded_writes(b: ActionBuilder) -> None:
     """A value that is computed, written to by a recorded write, and gone on with; several times perhaps."""
-    b.claims(Capability.WRITES)
+    b.require(Capability.WRITES)
     if b.below(3):
         target = computed(b)
     else:  # a plain buffer, into which something that requires grad is copied
@@ -106,7 +106,7 @@ def recorded_writes(b: Actor) -> None:
     b.call(root if b.requires(root) else target, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None)
 
 
-def _record(b: Actor, target: Ref) -> None:
+def _record(b: ActionBuilder, target: Ref) -> None:
     """A write that is recorded: to a value that requires grad, or of one."""
     if b.requires(target):
         b.write(target)
@@ -120,9 +120,9 @@ def _record(b: Actor, target: Ref) -> None:
 
 
 @history
-def requiring_writes(b: Actor) -> None:
+def requiring_writes(b: ActionBuilder) -> None:
     """Something that requires grad, written into a value that may require none: the target has to require it then."""
-    b.claims(Capability.WRITES)
+    b.require(Capability.WRITES)
     if b.below(2):
         target = b.leaf(b.pick(((3,), (2, 3), ())), requires_grad=False)
     else:
@@ -135,9 +135,9 @@ def requiring_writes(b: Actor) -> None:
 
 
 @history
-def written_leaves(b: Actor) -> None:
-    """A recorded write to a leaf that requires grad, or to a view of one: refused; what was computed stays walkable."""
-    b.claims(Capability.WRITES, Capability.WRITE_CHECKS)
+def written_leaves(b: ActionBuilder) -> None:
+    """A recorded write to a leaf that requires grad, or to a view of one: refused; other calls stay legal."""
+    b.require(Capability.WRITES, Capability.WRITE_CHECKS)
     leaf = b.leaf(b.pick(((3,), (2, 3), (), (2, 2))))
     root = plain(b, leaf)
     target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(2) else leaf
@@ -152,11 +152,11 @@ def written_leaves(b: Actor) -> None:
 
 
 @history
-def written_saved(b: Actor) -> None:
+def written_saved(b: ActionBuilder) -> None:
     """A value that a derivative needs, written to after it was saved: by whatever way memory can be reached."""
-    b.claims(Capability.WRITES)
+    b.require(Capability.WRITES)
     value = computed(b, most=1)
-    names = b.having(
+    names = b.available(
         "multiply", "sin", "exp", "square", "tanh", "sigmoid", "matmul", "divide", "softmax", "std", "prod"
     )
     made = b.op(b.pick(names), on=value)[0]
@@ -170,7 +170,7 @@ def written_saved(b: Actor) -> None:
     b.call(root)
 
 
-def _reach(b: Actor, target: Ref) -> None:
+def _reach(b: ActionBuilder, target: Ref) -> None:
     """A write to a value's memory: to itself, to a view, to a detached value; recorded or not."""
     if b.can(Capability.VIEWS) and b.below(2):
         target = alias(b, target)
@@ -180,34 +180,34 @@ def _reach(b: Actor, target: Ref) -> None:
 
 
 @history
-def written_parameters(b: Actor) -> None:
+def written_parameters(b: ActionBuilder) -> None:
     """A leaf that was saved, written to under no_grad, as an optimizer of one's own would; then the old graph."""
-    b.claims(Capability.WRITES, Capability.MODES, Capability.RETAIN)
+    b.require(Capability.WRITES, Capability.MODES, Capability.RETAIN)
     leaf = b.leaf(b.pick(((3,), (2, 3), ())))
     target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(3) == 2 else leaf
     root = b.beyond(b.nonlinear(leaf))
     b.call(root, retain=True)
     with b.under("no_grad"):
         if b.can(Capability.ASSIGNS) and b.below(2):
-            b.write(leaf, "sub_", b.held(leaf))
+            b.write(leaf, "sub_", b.read_grad(leaf))
         else:
             b.write(target)
     b.call(root, retain=b.pick((None, True)))
 
 
 @history
-def written_unneeded(b: Actor) -> None:
-    """A value that no derivative needs, written to; what was computed from it is walked."""
-    b.claims(Capability.WRITES)
+def written_unneeded(b: ActionBuilder) -> None:
+    """A value that no derivative needs, written to; then a call on what was computed from it."""
+    b.require(Capability.WRITES)
     start = computed(b, (3,), (2, 3), (2, 2), most=1) if b.below(2) else b.leaf(b.pick(((3,), (2, 3), (2, 2))))
-    value = made = b.apply(b.pick(b.having("negative", "clone")), (start,))[0]
+    value = made = b.apply(b.pick(b.available("negative", "clone")), (start,))[0]
     for _ in range(1 + b.below(3)):
-        made = b.op(b.pick(b.having(*LINEAR)), on=made)[0]
+        made = b.op(b.pick(b.available(*LINEAR)), on=made)[0]
     _unneeded(b, value)
     b.call(made if b.requires(made) else value)
 
 
-def _unneeded(b: Actor, value: Ref) -> None:
+def _unneeded(b: ActionBuilder, value: Ref) -> None:
     """A write to a value whose own derivative does not need it either."""
     target = alias(b, value) if b.can(Capability.VIEWS) and b.below(2) else value
     b.write(target, b.pick(("add_", "zero_", "mul_scalar_", "fill_", "copy_")))
@@ -217,31 +217,31 @@ def _unneeded(b: Actor, value: Ref) -> None:
 
 
 @history
-def overlapping_writes(b: Actor) -> None:
+def overlapping_writes(b: ActionBuilder) -> None:
     """A write to a value of which several elements are one in memory, or one that reads what it writes."""
-    b.claims(Capability.WRITES, Capability.VIEWS)
+    b.require(Capability.WRITES, Capability.VIEWS)
     value = computed(b, (3,), (3, 3), (2, 2))
     match b.below(3):
         case 0:
             target = value
             for _ in range(3):
-                target = b.op(b.pick(b.having("broadcast_to", "unfold")), on=value)[0]
+                target = b.op(b.pick(b.available("broadcast_to", "unfold")), on=value)[0]
                 if b.reference.storages.overlaps_itself(target):
                     break
             b.write(target)
         case 1:
-            (view,) = b.apply(b.having("slice")[0], (value,), choices_of(OPS["slice"], (b.shape(value),))[0])
+            (view,) = b.apply(b.available("slice")[0], (value,), choices_of(OPS["slice"], (b.shape(value),))[0])
             b.add(InPlace("set_slice_", value, (view,), (("start", 0), ("stop", b.shape(view)[0]), ("step", 1))))
         case _:
             square = computed(b, (3, 3), (2, 2), most=1)
-            (view,) = b.apply(b.having("matrix_transpose")[0], (square,))
+            (view,) = b.apply(b.available("matrix_transpose")[0], (square,))
             b.add(InPlace(b.pick(("copy_", "add_", "mul_")), *((view, (square,)) if b.below(2) else (square, (view,)))))
     b.call(b.leaf(()))
 
 
 @situation
-def written_between(b: Builder) -> None:
-    """A retained graph, a step on what it saved, and another walk: an error, or the gradient of what was recorded."""
+def written_between(b: OpBuilder) -> None:
+    """A retained graph, a step on what it saved, and another call: an error, or the gradient of what was recorded."""
     leaf = b.leaf(b.pick(LEAF_SHAPES))
     root = chain(b, leaf)
     b.backward(root, retain=True)
@@ -250,12 +250,12 @@ def written_between(b: Builder) -> None:
 
 
 @situation
-def written_unsaved(b: Builder) -> None:
-    """A retained graph that needs nothing of the leaf that is stepped, walked again."""
+def written_unsaved(b: OpBuilder) -> None:
+    """A retained graph that needs nothing of the leaf that is stepped, and another call."""
     leaf = b.leaf(b.pick(LEAF_SHAPES))
     value = leaf
     for _ in range(1 + b.below(3)):
-        name = b.pick(b.having("negative", "add", "subtract"))
+        name = b.pick(b.available("negative", "add", "subtract"))
         value = b.apply(name, (value,) if name == "negative" else (value, leaf))[0]
     b.backward(value, retain=True)
     b.add(Step((leaf,), *plain_optimizer(b)))

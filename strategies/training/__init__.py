@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from autograd_conformance.programs.language import Program
-from autograd_conformance.strategies.building.action_builder import Actor
-from autograd_conformance.strategies.building.draft import Draw
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.choices import Draw
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.training import losses, second_order, several  # noqa: F401 (they register their patterns)
-from autograd_conformance.strategies.training.drawing import names, planned
+from autograd_conformance.strategies.training.drawing import drawn_plan, runnable
 from autograd_conformance.strategies.training.loop import Loop
 from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern, started
 from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 __all__ = ["PATTERNS", "Clearing", "Mistake", "Pattern", "Plan", "build", "loops", "plans", "write"]
 
 
-def write(plan: Plan, a: Actor) -> Loop:
+def write(plan: Plan, a: ActionBuilder) -> Loop:
     """Write the loop of a plan into a draft."""
     loop = started(plan, a)
     PATTERNS[loop.plan.pattern].run(loop)
@@ -24,7 +25,7 @@ def write(plan: Plan, a: Actor) -> Loop:
 
 def build(plan: Plan) -> Program:
     """The program of a plan; nothing is drawn."""
-    a = Actor(_nothing, plan.dtype)
+    a = ActionBuilder(_nothing, plan.dtype)
     write(plan, a)
     return a.program()
 
@@ -36,13 +37,13 @@ def _nothing(strategy: st.SearchStrategy[object]) -> object:
 @st.composite
 def plans(draw: Draw, pattern: str | None = None, mistakes: tuple[Mistake, ...] | None = None) -> Plan:
     """Plans of a pattern, or of any; with the mistakes that are given, or with drawn ones."""
-    a = Actor(draw)
-    return planned(a, PATTERNS[pattern or a.pick(names(a))], mistakes)
+    a = ActionBuilder(draw)
+    return drawn_plan(a, PATTERNS[pattern or a.pick(runnable(a))], mistakes)
 
 
 @st.composite
-def loops(draw: Draw, pattern: str | None = None) -> Program:
+def loops(draw: Draw, pattern: str | None = None) -> Drawn:
     """The programs of plans."""
-    a = Actor(draw)
-    write(planned(a, PATTERNS[pattern or a.pick(names(a))]), a)
-    return a.program()
+    a = ActionBuilder(draw)
+    write(drawn_plan(a, PATTERNS[pattern or a.pick(runnable(a))]), a)
+    return a.drawn()

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Undrawable
-from autograd_conformance.strategies.building.optimizers import Drawn, optimizer
+from autograd_conformance.strategies.building.optimizers import optimizer
 from autograd_conformance.strategies.building.tensors import raw
-from autograd_conformance.strategies.training.nets import ACTIVATIONS, SMOOTH, recorded
+from autograd_conformance.strategies.training.nets import ACTIVATIONS, SMOOTH, drawn_apart
 from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern
 from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
 
@@ -28,15 +28,15 @@ ALWAYS = ("linear", "linear_bias", "tanh", "mse_loss", "add", "mean")
 """Ops without which no loop can be written."""
 
 
-def planned(b: Actor, pattern: Pattern, mistakes: Sequence[Mistake] | None = None) -> Plan:
+def drawn_plan(b: ActionBuilder, pattern: Pattern, mistakes: Sequence[Mistake] | None = None) -> Plan:
     """A plan of a pattern; its mistakes are drawn where none are given.
 
     Up to the optimizers, every pattern draws the same choices in the same order, so that a failure of one pattern
     shrinks to the simplest that shows it.
     """
-    b.claims(Capability.OPTIMIZERS, Capability.IMPERATIVE, *pattern.needs)
+    b.require(Capability.OPTIMIZERS, Capability.IMPERATIVE, *pattern.needs)
     for op in (*ALWAYS, "multiply", "multiply_scalar", "subtract", "square"):
-        b.having(op)
+        b.available(op)
     drawn = _mistakes(b, pattern)
     made = drawn if mistakes is None else frozenset(mistakes)
     able = _ops(b, pattern)
@@ -45,48 +45,51 @@ def planned(b: Actor, pattern: Pattern, mistakes: Sequence[Mistake] | None = Non
     iterations, layers, bias = 1 + b.below(8), LAYERS[b.below(len(LAYERS))], b.below(2) == 1
     activation, loss, reduction = _of(b, activations), _of(b, losses), b.pick(("mean", "sum"))
     wide, out, batch = b.pick((2, 3)), b.pick((1, 2)), b.pick((2, 1, 3))
-    count, way = _of(b, pattern.counts), _of(b, pattern.ways_of(made))
+    count, variant = _of(b, pattern.counts), _of(b, pattern.variants_of(made))
     clearing, to_none = b.pick(tuple(Clearing)), b.below(3) < 2
     clips, kind, bound = b.below(4) == 3, b.pick(("norm", "value")), b.pick(BOUNDS)
-    fresh, drops, data = b.below(2) == 1, b.below(4) < 3, b.draw(raw(DATA))
+    fresh, deletes, data = b.below(2) == 1, b.below(4) < 3, b.draw(raw(DATA))
     plan = Plan(
-        pattern.name, b.dtype, iterations, layers, bias, activation if layers > 1 else "tanh",
-        loss if loss != "cross_entropy" or out > 1 else "mse_loss", reduction, wide, out, batch, count, way,
-        (), clearing, to_none, (kind, bound) if pattern.clips or (clips and b.can(Capability.CLIPS)) else None,
-        fresh, drops, data, made,
+        pattern.name, b.dtype, iterations=iterations, layers=layers, bias=bias, reduction=reduction, wide=wide, out=out,
+        batch=batch, count=count, variant=variant, optimizers=(), clearing=clearing, to_none=to_none, fresh=fresh,
+        deletes=deletes, data=data, mistakes=made,
+        activation=activation if layers > 1 else "tanh",
+        loss=loss if loss != "cross_entropy" or out > 1 else "mse_loss",
+        clip=(kind, bound) if pattern.clips or (clips and b.can(Capability.CLIPS)) else None,
     )  # fmt: skip
-    sizes = [layers * (1 + bias)] * len(pattern.networks)
+    return _with_optimizers(b, pattern, plan)
+
+
+def _with_optimizers(b: ActionBuilder, pattern: Pattern, plan: Plan) -> Plan:
+    """The plan with drawn networks, one time in four, and an optimizer of each set of parameters."""
+    sizes = [plan.layers * (1 + plan.bias)] * len(pattern.networks)
     if b.below(4) == 3 and pattern.order == 1:
-        networks = [recorded(b, plan.widths(*ends), layers) for ends in pattern.networks]
+        networks = [drawn_apart(b, plan.widths(*ends), plan.layers) for ends in pattern.networks]
         plan, sizes = replace(plan, networks=tuple(drawn for drawn, _ in networks)), [size for _, size in networks]
     rest = iter(sizes)
     leaves = [sum(next(rest) for _ in range(owned)) for owned in pattern.owns]
-    return replace(plan, optimizers=tuple(_optimizer(b, each) for each in leaves))
+    return replace(plan, optimizers=tuple(optimizer(b, each) for each in leaves))
 
 
-def _of(b: Actor, options: Sequence[Any]) -> Any:
+def _of(b: ActionBuilder, options: Sequence[Any]) -> Any:
     """One of some options, drawn in the same way however many there are."""
     return options[b.below(CHOICES) % len(options)]
 
 
-def _ops(b: Actor, pattern: Pattern) -> Sequence[str]:
+def _ops(b: ActionBuilder, pattern: Pattern) -> Sequence[str]:
     """The ops that may be differentiated as often as the pattern does."""
     return (b.alphabet.ops, b.alphabet.twice.ops, b.alphabet.thrice.ops)[pattern.order - 1]
 
 
-def _optimizer(b: Actor, leaves: int) -> Drawn:
-    return optimizer(b, (None,) * leaves)  # type: ignore[arg-type]
-
-
-def _mistakes(b: Actor, pattern: Pattern) -> frozenset[Mistake]:
+def _mistakes(b: ActionBuilder, pattern: Pattern) -> frozenset[Mistake]:
     """No mistake, half of the time; or one, now and then two that can be made together."""
     options = [mistake for mistake, _ in pattern.mistakes]
     number = (0, 0, 0, 1, 1, 2)[b.below(6)]
     drawn = frozenset([_of(b, options) for _ in range(2)][:number])
-    return drawn if pattern.ways_of(drawn) else frozenset()
+    return drawn if pattern.variants_of(drawn) else frozenset()
 
 
-def names(b: Actor) -> tuple[str, ...]:
+def runnable(b: ActionBuilder) -> tuple[str, ...]:
     """The patterns that a framework can run."""
     found = tuple(name for name, row in PATTERNS.items() if b.can(*row.needs))
     if not found or not b.can(Capability.OPTIMIZERS):

@@ -1,4 +1,4 @@
-"""A loop under construction: writes a plan into an actor's draft, with the plan's mistakes where it has some.
+"""A loop under construction: writes a plan into a draft, with the plan's mistakes.
 
 Nothing is drawn here: all that is chosen stands in the plan.
 """
@@ -12,11 +12,11 @@ from autograd_conformance.ops.row import choices_of
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Literal, Ref, Shape
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.op_builder import LIMIT
 from autograd_conformance.strategies.building.tensors import VALUES
 from autograd_conformance.strategies.networks import Network
-from autograd_conformance.strategies.training.nets import Net, again
+from autograd_conformance.strategies.training.nets import Net, remade
 from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
 
 CALM = 3.0
@@ -28,34 +28,44 @@ ALONE = ("cross_entropy", "soft_margin_loss")
 Forward = Callable[[int], Sequence[Ref]]
 """A forward pass: from the number of the iteration to the losses."""
 
-Walk = Callable[[int, Sequence[Ref]], None]
-"""What is done with losses: given the number of the optimizer and the losses."""
-
+BackwardCalls = Callable[[int, Sequence[Ref]], None]
+"""The backward calls of an iteration: given the number of the optimizer, and the losses."""
 
 Ends = tuple[int | str, int | str]
-"""The widths that a network goes between: "wide", "out", or a number."""
+"""The input width and the output width of a network: "wide" or "out" of the plan, or a number."""
 
 
 class Loop:
-    """The parts that loops are written with: networks, batches, losses, and an optimizer's turn.
+    """The parts that loops are written with: networks, batches, losses, and an optimizer's update.
 
-    Made from a plan, the widths that each network goes between, and how many networks each optimizer has, in order;
-    `networks` are the networks then, `leaves` the parameters of each optimizer.
+    `networks` are the widths of each network, `owns` how many of the networks each optimizer has, in order.
     """
 
-    def __init__(self, plan: Plan, a: Actor, networks: Iterable[Ends], owns: Iterable[int]) -> None:
-        self.plan, self.a = plan, a
+    def __init__(self, plan: Plan, a: ActionBuilder, networks: Iterable[Ends], owns: Iterable[int]) -> None:
+        self.plan = plan
+        self.a = a
+
         self.lasting: set[Ref] = set()
+        """The values that no end of an iteration deletes."""
+
         self.data: dict[tuple[str, int], Ref] = {}
+        """The leaves that hold data, by their role and the iteration that they are for (0 where they serve all)."""
+
         self.roles: dict[str, int] = {}
+        """A number for each role of data, so that each has numbers of its own."""
+
         self.networks = [self._network(n, *ends) for n, ends in enumerate(networks)]
+        """The networks, their parameters made."""
+
         rest = iter(self.networks)
         self.leaves = [tuple(p for _ in range(owned) for p in next(rest).parameters) for owned in owns]
+        """The parameters of each optimizer."""
+
         for leaves, drawn in zip(self.leaves, plan.optimizers, strict=True):
-            a.make(leaves, *drawn)
+            a.make_optimizer(leaves, *drawn)
 
     def wrong(self, mistake: Mistake) -> bool:
-        """Whether a mistake is made."""
+        """Whether the plan makes this mistake."""
         return mistake in self.plan.mistakes
 
     # -- data ---------------------------------------------------------------------------------------------------------
@@ -68,7 +78,7 @@ class Loop:
         return (VALUES[(chosen + places) % len(VALUES)] / 4).reshape(shape)
 
     def leaf(self, values: np.ndarray, requires_grad: bool) -> Ref:
-        """A fresh leaf of some values."""
+        """A fresh leaf with these values."""
         given = values.astype(self.plan.dtype)
         literal = Literal(tuple(given.ravel().tolist()), given.shape, self.plan.dtype)
         return self.a.leaf(value=literal, requires_grad=requires_grad)
@@ -77,7 +87,7 @@ class Loop:
         plan = self.plan
         into, out = plan.widths(*ends)
         if plan.networks:
-            network = again(self.a, plan.networks[number], into, out, plan.layers)
+            network = remade(self.a, plan.networks[number], into, out, plan.layers)
             self.lasting.update(network.parameters)
             return network
         made = []
@@ -155,32 +165,32 @@ class Loop:
             yield number
             if self.is_wild():
                 return
-            if self.plan.drops and number + 1 < self.plan.iterations:
+            if self.plan.deletes and number + 1 < self.plan.iterations:
                 gone = [r for r in self.a.live if r not in self.lasting]
                 self.data = {key: ref for key, ref in self.data.items() if ref in self.lasting}
                 if gone:
-                    self.a.drop(*gone)
+                    self.a.delete(*gone)
 
     def is_wild(self) -> bool:
-        """Whether parameters grow, or some value did."""
+        """Whether a parameter has grown too large, or any value that is there."""
         values = self.a.reference.values
         parameters = (values[p] for leaves in self.leaves for p in leaves)
         calm = all(np.abs(p).max() <= CALM for p in parameters)
         return not calm or not all(np.abs(values[r]).max(initial=0) <= LIMIT for r in self.a.live)
 
-    def turns(self, forward: Forward, walk: Walk | None = None) -> None:
+    def train(self, forward: Forward, backward_calls: BackwardCalls | None = None) -> None:
         """All iterations of a loop that has one optimizer."""
         for i in self.iterations():
-            self.turn(0, i, forward, walk)
+            self.update(0, i, forward, backward_calls)
 
-    def turn(self, number: int, i: int, forward: Forward, walk: Walk | None = None) -> None:
-        """One optimizer's turn: clear, compute, walk, clip, step, in the plan's order."""
+    def update(self, number: int, i: int, forward: Forward, backward_calls: BackwardCalls | None = None) -> None:
+        """What one optimizer's update takes: clear, compute, call backward, clip, step, in the plan's order."""
         self.clear(number, Clearing.FIRST)
         roots = forward(i)
         if self.wrong(Mistake.EARLY):
             self.step(number)
         self.clear(number, Clearing.BEFORE)
-        (walk or self.walk)(number, roots)
+        (backward_calls or self.backward_calls)(number, roots)
         if self.wrong(Mistake.CLEARED):
             self.zero(number)
         self.clip(number)
@@ -195,7 +205,7 @@ class Loop:
 
     def zero(self, number: int) -> None:
         """Clear the gradients of an optimizer's parameters."""
-        self.a.zero(*self.leaves[number], to_none=self.plan.to_none)
+        self.a.zero_grad(*self.leaves[number], to_none=self.plan.to_none)
 
     def clip(self, number: int) -> None:
         """Clip the gradients of an optimizer's parameters, if the plan does."""
@@ -206,7 +216,7 @@ class Loop:
         """One step of an optimizer."""
         self.a.step(self.leaves[number], *self.plan.optimizers[number])
 
-    def walk(self, number: int, roots: Sequence[Ref], kept: bool = True) -> None:
+    def backward_calls(self, number: int, roots: Sequence[Ref], kept: bool = True) -> None:
         """A backward call for each root; all but the last keep the graph where the losses have it in common."""
         for n, root in enumerate(roots):
             more = n + 1 < len(roots)

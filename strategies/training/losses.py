@@ -17,15 +17,15 @@ TWO = (("wide", "wide"), ("wide", "out"))
 @pattern("one loss")
 def one(loop: Loop) -> None:
     """Clear, forward, loss, backward, step."""
-    loop.turns(lambda i: [loop.loss(loop.call(0, loop.batch("x", i)), i)])
+    loop.train(lambda i: [loop.loss(loop.call(0, loop.batch("x", i)), i)])
 
 
 @pattern(
     "several losses", counts=(2, 3), mistakes=(*USUAL, Mistake.RETAIN, Mistake.BETWEEN), needs=(Capability.RETAIN,)
 )
 def several(loop: Loop) -> None:
-    """Several losses of one result, each walked by a call of its own."""
-    loop.turns(lambda i: losses(loop, i))
+    """Several losses of one result, each with a backward call of its own."""
+    loop.train(lambda i: losses(loop, i))
 
 
 def losses(loop: Loop, i: int) -> list[Ref]:
@@ -34,27 +34,27 @@ def losses(loop: Loop, i: int) -> list[Ref]:
     return [loop.loss(result, i, k) for k in range(loop.plan.count)]
 
 
-@pattern("losses at once", counts=(2, 3), ways=2, needs=(Capability.MULTIPLE_ROOTS,))
+@pattern("losses at once", counts=(2, 3), variants=2, needs=(Capability.MULTIPLE_ROOTS,))
 def together(loop: Loop) -> None:
-    """Several losses of one result, walked by one call: of their sum, or of all of them as roots."""
+    """Several losses of one result, and one backward call: of their sum, or of all of them as roots."""
 
-    def walk(number: int, roots: Sequence[Ref]) -> None:
-        roots = roots if loop.plan.way else [loop.total(roots)]
+    def backward_calls(number: int, roots: Sequence[Ref]) -> None:
+        roots = roots if loop.plan.variant else [loop.total(roots)]
         for _ in range(1 + loop.wrong(Mistake.TWICE)):
             loop.backward(*roots)
 
-    loop.turns(lambda i: losses(loop, i), walk)
+    loop.train(lambda i: losses(loop, i), backward_calls)
 
 
-@pattern("two forward passes", ways=2, mistakes=(*USUAL, (Mistake.BETWEEN, (0,))))
+@pattern("two forward passes", variants=2, mistakes=(*USUAL, (Mistake.BETWEEN, (0,))))
 def passes(loop: Loop) -> None:
     """Two batches through one network, each with a loss and a call of its own, or with one loss for both."""
 
     def forward(i: int) -> list[Ref]:
         made = [loop.loss(loop.call(0, loop.batch(f"x {k}", i)), i, k) for k in range(2)]
-        return [loop.total(made)] if loop.plan.way else made
+        return [loop.total(made)] if loop.plan.variant else made
 
-    loop.turns(forward, lambda number, roots: loop.walk(number, roots, kept=False))
+    loop.train(forward, lambda number, roots: loop.backward_calls(number, roots, kept=False))
 
 
 @pattern("micro-batches", counts=(2, 3, 4), mistakes=(Mistake.ZERO, Mistake.TWICE, Mistake.CLEARED, Mistake.BETWEEN))
@@ -72,7 +72,7 @@ def accumulate(loop: Loop, i: int) -> None:
         loss = loop.loss(loop.call(0, loop.batch(f"part {part}", i)), i, part)
         if loop.plan.reduction == "mean":
             loss = loop.apply("multiply_scalar", loss, scalar=1 / loop.plan.count)
-        loop.walk(0, [loss])
+        loop.backward_calls(0, [loss])
         last = part + 1 == loop.plan.count
         if loop.wrong(Mistake.CLEARED):
             loop.zero(0)
@@ -89,46 +89,46 @@ def clipped(loop: Loop) -> None:
     one(loop)
 
 
-@pattern("reassigned gradients", ways=2, needs=(Capability.ASSIGNS,))
+@pattern("reassigned gradients", variants=2, needs=(Capability.ASSIGNS,))
 def reassigned(loop: Loop) -> None:
     """Between backward and step, gradients are replaced by multiples of them; or one of them by none."""
 
-    def walk(number: int, roots: Sequence[Ref]) -> None:
-        loop.walk(number, roots)
-        for parameter in loop.leaves[number][:: 1 + loop.plan.way]:
-            if loop.a.holds(parameter):
-                given = loop.apply("multiply_scalar", loop.a.held(parameter), scalar=0.5)
-                loop.a.assign(parameter, given)
-        if loop.plan.way:
-            loop.a.assign(loop.leaves[number][-1], None)
+    def backward_calls(number: int, roots: Sequence[Ref]) -> None:
+        loop.backward_calls(number, roots)
+        for parameter in loop.leaves[number][:: 1 + loop.plan.variant]:
+            if loop.a.holds_grad(parameter):
+                given = loop.apply("multiply_scalar", loop.a.read_grad(parameter), scalar=0.5)
+                loop.a.assign_grad(parameter, given)
+        if loop.plan.variant:
+            loop.a.assign_grad(loop.leaves[number][-1], None)
 
-    loop.turns(lambda i: [loop.loss(loop.call(0, loop.batch("x", i)), i)], walk)
+    loop.train(lambda i: [loop.loss(loop.call(0, loop.batch("x", i)), i)], backward_calls)
 
 
-@pattern("frozen parameters", TWO, ways=2, needs=(Capability.SWITCHES,))
+@pattern("frozen parameters", TWO, variants=2, needs=(Capability.SWITCHES,))
 def frozen(loop: Loop) -> None:
     """A part of the network is frozen in every second iteration, from the first one on, or from the second."""
     for i in loop.iterations():
-        on = (i + loop.plan.way) % 2 == 1
+        on = (i + loop.plan.variant) % 2 == 1
         for parameter in loop.networks[0].parameters:
             if loop.a.requires(parameter) != on:
-                loop.a.switch(parameter, on)
-        loop.turn(0, i, lambda i: [loop.loss(loop.call(1, loop.call(0, loop.batch("x", i))), i)])
+                loop.a.set_requires_grad(parameter, on)
+        loop.update(0, i, lambda i: [loop.loss(loop.call(1, loop.call(0, loop.batch("x", i))), i)])
 
 
-@pattern("skipped backward calls", (("wide", "out"), ("wide", "out")), ways=2)
+@pattern("skipped backward calls", (("wide", "out"), ("wide", "out")), variants=2)
 def skipped(loop: Loop) -> None:
     """Every second iteration has no backward call, and some parameters never get a gradient; or each only now and
     then.
     """
 
     def forward(i: int) -> list[Ref]:
-        used = i % 2 if loop.plan.way else 0
+        used = i % 2 if loop.plan.variant else 0
         return [loop.loss(loop.call(used, loop.batch("x", i)), i)]
 
     for i in loop.iterations():
-        skips = i % 2 == 1 and not loop.plan.way
-        loop.turn(0, i, forward, _nothing if skips else None)
+        skips = i % 2 == 1 and not loop.plan.variant
+        loop.update(0, i, forward, _nothing if skips else None)
 
 
 def _nothing(number: int, roots: Sequence[Ref]) -> None:
@@ -136,7 +136,10 @@ def _nothing(number: int, roots: Sequence[Ref]) -> None:
 
 
 @pattern(
-    "step on a kept graph", mistakes=(Mistake.ZERO, Mistake.TWICE, Mistake.RETAIN), ways=2, needs=(Capability.RETAIN,)
+    "step on a kept graph",
+    mistakes=(Mistake.ZERO, Mistake.TWICE, Mistake.RETAIN),
+    variants=2,
+    needs=(Capability.RETAIN,),
 )
 def kept(loop: Loop) -> None:
     """Backward, step, and backward again on the graph that was kept; or on a new loss of the old result."""
@@ -146,5 +149,5 @@ def kept(loop: Loop) -> None:
         loss = loop.loss(result, i)
         loop.backward(loss, retain=not loop.wrong(Mistake.RETAIN))
         loop.step(0)
-        loop.walk(0, [loop.loss(result, i, 1) if loop.plan.way else loss])
+        loop.backward_calls(0, [loop.loss(result, i, 1) if loop.plan.variant else loss])
         loop.step(0)

@@ -11,26 +11,31 @@ from typing import Any
 from autograd_conformance.ops.row import choices_of
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.networks import Network, mlp
 
 ACTIVATIONS = ("tanh", "sigmoid", "softplus", "gelu", "silu", "mish", "relu")
-"""What stands between layers, the simplest first."""
+"""Ops between layers, the simplest first."""
 
 SMOOTH = ACTIVATIONS[:5]
-"""Those that may be differentiated more than once."""
+"""Activations that may be differentiated more than once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Net:
-    """A network: the parameters of each layer, in order, and what stands between layers."""
+    """Linear layers with an activation between them, called op by op, with parameters that may be replaced."""
 
     parameters: tuple[Ref, ...]
-    bias: bool = False
-    activation: str = "tanh"
+    """The weight of each layer, and its bias if it has one, first layer to last."""
 
-    def call(self, a: Actor, value: Ref, parameters: Sequence[Ref] | None = None) -> Ref:
-        """What it makes of a batch, with other parameters where they are given."""
+    bias: bool = False
+    """Whether layers have a bias."""
+
+    activation: str = "tanh"
+    """The op between two layers."""
+
+    def call(self, a: ActionBuilder, value: Ref, parameters: Sequence[Ref] | None = None) -> Ref:
+        """The result for a batch, computed with other parameters where they are given."""
         given, each = parameters or self.parameters, 1 + self.bias
         for n in range(0, len(given), each):
             if n:
@@ -39,26 +44,26 @@ class Net:
         return value
 
 
-def activated(a: Actor, value: Ref, activation: str) -> Ref:
+def activated(a: ActionBuilder, value: Ref, activation: str) -> Ref:
     """An activation, or another one where the value is too near to its kink."""
     op = OPS[activation if OPS[activation].domain(0).holds(a.reference.values[value]) else "tanh"]
     return a.apply(op.name, (value,), choices_of(op, (a.shape(value),))[0])[0]
 
 
-def recorded(a: Actor, ends: tuple[int, ...], layers: int) -> tuple[tuple[Any, ...], int]:
-    """What is drawn for a network, and how many parameters it has; it is not made in the draft."""
+def drawn_apart(a: ActionBuilder, ends: tuple[int, ...], layers: int) -> tuple[tuple[Any, ...], int]:
+    """The values of all draws of a network, and how many parameters it has; the draft itself stays as it is."""
     found: list[Any] = []
 
     def draw(strategy: Any) -> Any:
         found.append(a.draw(strategy))
         return found[-1]
 
-    made = mlp(Actor(draw, a.dtype), ends[0], ends[1], layers)
+    made = mlp(ActionBuilder(draw, a.dtype), ends[0], ends[1], layers)
     return tuple(found), len(made.parameters)
 
 
-def again(a: Actor, drawn: Sequence[Any], into: int, out: int, layers: int) -> Network:
-    """The network that was drawn, made in a draft."""
+def remade(a: ActionBuilder, drawn: Sequence[Any], into: int, out: int, layers: int) -> Network:
+    """The network of earlier draws, made in a draft."""
     rest, draw = iter(drawn), a.draw
     a.draw = lambda strategy: next(rest)
     try:

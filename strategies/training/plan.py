@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from autograd_conformance.strategies.building.optimizers import Drawn
+from autograd_conformance.strategies.building.optimizers import OptimizerChoice
 
 
 class Mistake(Enum):
-    """What people forget, or do in the wrong order."""
+    """A step of a training loop that people forget, or do in the wrong order."""
 
     ZERO = "`zero_grad` missing"
     TWICE = "`backward` twice"
@@ -33,38 +33,73 @@ class Clearing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A training loop of one pattern: its sizes, settings and data, and the mistakes that are made in it.
-
-    All networks have `layers` layers. `wide` is the width of inputs and hidden layers, `out` that of results, `batch`
-    how many samples there are. `count` is how many losses, parts, time steps or inner steps the pattern has, and `way`
-    which of its variants it is. `fresh` says whether each iteration has a batch of its own, `drops` whether what an
-    iteration made goes away at its end, as when names are bound again. All numbers come from the bytes of `data`, but
-    for those of `networks`: where there are some, each is one of `strategies.networks`, made again by what was drawn
-    for it.
-    """
+    """A training loop of one pattern: its sizes, settings and data, and the mistakes that are made in it."""
 
     pattern: str
+    """The name of the pattern, in `patterns.PATTERNS`."""
+
     dtype: str = "float64"
+    """The dtype of all parameters and data."""
+
     iterations: int = 1
+    """How many iterations the loop has; one whose numbers grow ends before."""
+
     layers: int = 1
+    """How many linear layers each network has."""
+
     bias: bool = False
+    """Whether layers have a bias."""
+
     activation: str = "tanh"
+    """The op between two layers."""
+
     loss: str = "mse_loss"
+    """The op that compares a result with its target."""
+
     reduction: str = "mean"
+    """How the loss makes one number of its elements: "mean" or "sum"."""
+
     wide: int = 2
+    """The width of inputs and hidden layers."""
+
     out: int = 1
+    """The width of results."""
+
     batch: int = 2
+    """How many samples a batch has."""
+
     count: int = 1
-    way: int = 0
-    optimizers: tuple[Drawn, ...] = (("sgd", (("lr", 0.125),), ()),)
+    """How many losses, parts of a batch, time steps or inner steps an iteration has, as the pattern says."""
+
+    variant: int = 0
+    """Which variant of the pattern it is, from 0 on; the docstring of the pattern's function says what they are."""
+
+    optimizers: tuple[OptimizerChoice, ...] = (("sgd", (("lr", 0.125),), ()),)
+    """The optimizers, each with its settings and parameter groups."""
+
     clearing: Clearing = Clearing.FIRST
+    """Where in an iteration gradients are cleared."""
+
     to_none: bool = True
+    """Whether they are cleared to none, or to zeros."""
+
     clip: tuple[str, float] | None = None
+    """How gradients are clipped before a step: by "norm" or "value", and to which bound."""
+
     fresh: bool = False
-    drops: bool = True
+    """Whether each iteration has a batch of its own."""
+
+    deletes: bool = True
+    """Whether what an iteration computed is deleted at its end, as when variables are assigned again."""
+
     data: bytes = b"\0"
+    """The bytes that the numbers of all batches, targets and plain parameters are made from."""
+
     mistakes: frozenset[Mistake] = frozenset()
+    """The mistakes that are made; the loop is right where there are none."""
+
     networks: tuple[tuple[Any, ...], ...] = ()
+    """Where networks are those of `strategies.networks`: for each, what was drawn, by which it is built again."""
 
     def widths(self, *ends: int | str) -> tuple[int, ...]:
         """The widths that a network goes between, as numbers."""

@@ -40,10 +40,10 @@ def penalised(loop: Loop) -> None:
         penalty = loop.mean(loop.apply("square", found[0]))
         return [loop.total([loss, loop.apply("multiply_scalar", penalty, scalar=0.5)])]
 
-    loop.turns(forward)
+    loop.train(forward)
 
 
-@pattern("inner loop", counts=(1, 2, 3), ways=2, mistakes=(*USUAL, (Mistake.RETAIN, (0,))), needs=NEEDS, order=3)
+@pattern("inner loop", counts=(1, 2, 3), variants=2, mistakes=(*USUAL, (Mistake.RETAIN, (0,))), needs=NEEDS, order=3)
 def inner(loop: Loop) -> None:
     """The loss of parameters that inner steps made as values, differentiated through these steps; in the second variant
     inner gradients are taken for constants.
@@ -53,18 +53,19 @@ def inner(loop: Loop) -> None:
         fast: Sequence[Ref] = loop.networks[0].parameters
         for k in range(loop.plan.count):
             loss = loop.loss(loop.call(0, loop.batch(f"x {k}", i), fast), i, k)
-            found = gradients(loop, loss, fast, create=not loop.plan.way)
+            found = gradients(loop, loss, fast, create=not loop.plan.variant)
             if len(found) < len(fast):
                 break
             steps = [loop.apply("multiply_scalar", g, scalar=RATE) for g in found]
             fast = [loop.apply("subtract", p, step) for p, step in zip(fast, steps, strict=True)]
         return [loop.loss(loop.call(0, loop.batch("x", i), fast), i, loop.plan.count)]
 
-    loop.turns(forward)
+    loop.train(forward)
 
 
 @pattern(
-    "Hessian-vector products", ways=2, mistakes=(*USUAL, Mistake.RETAIN), needs=(*NEEDS, Capability.ASSIGNS), order=2
+    "Hessian-vector products", variants=2, mistakes=(*USUAL, Mistake.RETAIN),
+    needs=(*NEEDS, Capability.ASSIGNS), order=2,
 )  # fmt: skip
 def curved(loop: Loop) -> None:
     """A step along the product of the second derivatives with a vector: by backward, or by the functional form and
@@ -77,15 +78,15 @@ def curved(loop: Loop) -> None:
         vectors = [loop.constant(0.5, a.shape(p)) for p in parameters]
         return [loop.total(loop.mean(loop.apply("multiply", g, v)) for g, v in zip(found, vectors))] if found else []
 
-    def walk(number: int, roots: Sequence[Ref]) -> None:
-        if not loop.plan.way or not roots:
-            loop.walk(number, roots)
+    def backward_calls(number: int, roots: Sequence[Ref]) -> None:
+        if not loop.plan.variant or not roots:
+            loop.backward_calls(number, roots)
             return
         products = a.grad(roots, parameters, cotangents=(None,))
         if loop.wrong(Mistake.TWICE):
             a.grad(roots, parameters, cotangents=(None,))
         if len(products) == len(parameters):
             for parameter, product in zip(parameters, products, strict=True):
-                a.assign(parameter, product)
+                a.assign_grad(parameter, product)
 
-    loop.turns(forward, walk)
+    loop.train(forward, backward_calls)

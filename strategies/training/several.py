@@ -25,27 +25,32 @@ def two(loop: Loop) -> None:
     """Two networks that share nothing, each with its own loss and optimizer."""
     for i in loop.iterations():
         for k in range(2):
-            loop.turn(k, i, losing(loop, loop.call(k, loop.batch(f"x {k}", i)), k))
+            loop.update(k, i, losing(loop, loop.call(k, loop.batch(f"x {k}", i)), k))
 
 
 @pattern(
-    "chained networks", TWO, owns=(1, 1), ways=2, mistakes=(*USUAL, (Mistake.DETACH, (0,))), needs=(Capability.DETACH,)
+    "chained networks",
+    TWO,
+    owns=(1, 1),
+    variants=2,
+    mistakes=(*USUAL, (Mistake.DETACH, (0,))),
+    needs=(Capability.DETACH,),
 )
 def chained(loop: Loop) -> None:
     """The second network is fed what the first makes: detached, each with its own loss; or as it is, with one loss."""
     for i in loop.iterations():
         made = loop.call(0, loop.batch("x", i))
-        if loop.plan.way == 0:
-            loop.turn(0, i, losing(loop, made))
-        given = made if loop.plan.way or loop.wrong(Mistake.DETACH) else loop.a.detach(made)
-        loop.turn(1, i, losing(loop, loop.call(1, given), 1))
-        if loop.plan.way:
+        if loop.plan.variant == 0:
+            loop.update(0, i, losing(loop, made))
+        given = made if loop.plan.variant or loop.wrong(Mistake.DETACH) else loop.a.detach(made)
+        loop.update(1, i, losing(loop, loop.call(1, given), 1))
+        if loop.plan.variant:
             loop.step(0)
             loop.zero(0)
 
 
 @pattern(
-    "generator and discriminator", (("wide", 1), ("wide", "wide")), owns=(1, 1), ways=2,
+    "generator and discriminator", (("wide", 1), ("wide", "wide")), owns=(1, 1), variants=2,
     mistakes=(*USUAL, Mistake.DETACH), needs=(Capability.DETACH, Capability.RETAIN),
 )  # fmt: skip
 def adversaries(loop: Loop) -> None:
@@ -59,18 +64,18 @@ def adversaries(loop: Loop) -> None:
         given = fake if loop.wrong(Mistake.DETACH) else loop.a.detach(fake)
         return [loop.total([real, loop.loss(loop.call(0, given), i, target=0.0)])]
 
-    def walk(number: int, roots: Sequence[Ref]) -> None:
+    def backward_calls(number: int, roots: Sequence[Ref]) -> None:
         for _ in range(1 + loop.wrong(Mistake.TWICE)):
-            loop.backward(roots[0], retain=bool(loop.plan.way))
+            loop.backward(roots[0], retain=bool(loop.plan.variant))
 
     for i in loop.iterations():
         fake = loop.call(1, loop.batch("noise", i))
-        loop.turn(0, i, judged, walk)
-        loop.turn(1, i, losing(loop, loop.call(0, fake), target=1.0))
+        loop.update(0, i, judged, backward_calls)
+        loop.update(1, i, losing(loop, loop.call(0, fake), target=1.0))
 
 
 @pattern(
-    "actor and critic", TRUNK, ways=2, needs=(Capability.DETACH, Capability.RETAIN),
+    "actor and critic", TRUNK, variants=2, needs=(Capability.DETACH, Capability.RETAIN),
     mistakes=(*USUAL, Mistake.DETACH, (Mistake.RETAIN, (1,)), (Mistake.BETWEEN, (1,))),
 )  # fmt: skip
 def actor_critic(loop: Loop) -> None:
@@ -81,13 +86,13 @@ def actor_critic(loop: Loop) -> None:
         action, value = loop.call(1, shared), loop.call(2, shared)
         judgement = value if loop.wrong(Mistake.DETACH) else loop.a.detach(value)
         made = [loop.mean(loop.apply("multiply", action, judgement)), loop.loss(value, i)]
-        return made if loop.plan.way else [loop.total(made)]
+        return made if loop.plan.variant else [loop.total(made)]
 
-    loop.turns(forward)
+    loop.train(forward)
 
 
 @pattern(
-    "truncated time", CELL, counts=(1, 2, 3), ways=2, mistakes=(*USUAL, Mistake.DETACH),
+    "truncated time", CELL, counts=(1, 2, 3), variants=2, mistakes=(*USUAL, Mistake.DETACH),
     needs=(Capability.DETACH, Capability.RETAIN),
 )  # fmt: skip
 def truncated(loop: Loop) -> None:
@@ -104,12 +109,12 @@ def truncated(loop: Loop) -> None:
             state = loop.apply("tanh", fed)
         return [loop.loss(loop.call(2, state), i)]
 
-    def walk(number: int, roots: Sequence[Ref]) -> None:
+    def backward_calls(number: int, roots: Sequence[Ref]) -> None:
         for _ in range(1 + loop.wrong(Mistake.TWICE)):
-            loop.backward(roots[0], retain=bool(loop.plan.way))
+            loop.backward(roots[0], retain=bool(loop.plan.variant))
 
     for i in loop.iterations():
         if i and not loop.wrong(Mistake.DETACH):
             state = loop.a.detach(state)
-        loop.turn(0, i, forward, walk)
+        loop.update(0, i, forward, backward_calls)
         loop.lasting.add(state)

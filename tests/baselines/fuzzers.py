@@ -11,6 +11,7 @@ from autograd_conformance.frameworks.runner import run
 from autograd_conformance.programs.language import Backward, Program, Ref
 from autograd_conformance.programs.observations import Raised
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import gradients
 from hypothesis import HealthCheck, Phase, given, settings
 
@@ -55,7 +56,7 @@ def _differ(got: np.ndarray | None, want: np.ndarray | None, tolerance: float) -
 
 def random_graphs(number: int) -> Iterator[Program]:
     """The graphs of one sweep, with one backward call each."""
-    drawn: list[Program] = []
+    found: list[Program] = []
 
     @hypothesis.seed(number)
     @settings(
@@ -63,8 +64,8 @@ def random_graphs(number: int) -> Iterator[Program]:
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(gradients.whole_graphs())
-    def draw(program: Program) -> None:
-        drawn.append(program)
+    def draw(drawn: Drawn) -> None:
+        found.append(drawn.program)
 
     draw()
-    yield from drawn
+    yield from found

@@ -20,12 +20,14 @@ from autograd_conformance.programs.language import DTYPES, Apply, Program
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.suites.test_higher_ops import sound
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.mutants.kill import TORCH
 from tests.mutants.probes import tests
+from tests.strategies.census import programs_of
 
 EACH = 2
 """Programs of one test in a sweep."""
@@ -93,7 +95,7 @@ def _drawn(strategies: dict[str, Any], number: int) -> list[dict[str, Any]]:
     )  # fmt: skip
     @given(st.fixed_dictionaries(strategies))
     def draw(values: dict[str, Any]) -> None:
-        if all(isinstance(value, Program | Related) for value in values.values()):
+        if all(isinstance(value, Program | Drawn | Related) for value in values.values()):
             found.append(values)
 
     try:
@@ -103,9 +105,8 @@ def _drawn(strategies: dict[str, Any], number: int) -> list[dict[str, Any]]:
     return found
 
 
-def _ops(drawn: Program | Related) -> frozenset[str]:
-    programs = (drawn.first, drawn.second) if isinstance(drawn, Related) else (drawn,)
-    return frozenset(step.op for program in programs for step in program if isinstance(step, Apply))
+def _ops(drawn: Program | Drawn | Related) -> frozenset[str]:
+    return frozenset(step.op for program in programs_of(drawn) for step in program if isinstance(step, Apply))
 
 
 def _tested(body: Callable[..., None], drawn: dict[str, Any]) -> Callable[[TorchEager], bool]:

@@ -18,9 +18,10 @@ from pathlib import Path
 
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.session import Session
-from autograd_conformance.programs.language import ACTIONS, Apply, Backward, Program
-from autograd_conformance.reference.reference import Reference, reference_of
+from autograd_conformance.programs.language import ACTIONS, Apply, Backward
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.sequences import sequences
 from autograd_conformance.strategies.situations import accumulation, detach, gradients, lifetime
@@ -46,7 +47,7 @@ WORKLOADS = {
 
 
 def measure(
-    session: Session, strategy: st.SearchStrategy[Program], number: int, start: int
+    session: Session, strategy: st.SearchStrategy[Drawn], number: int, start: int
 ) -> tuple[float, Counter[str]]:
     """Seconds for `number` programs, and the seconds and counts of each part."""
     spent: Counter[str] = Counter()
@@ -61,12 +62,13 @@ def measure(
         suppress_health_check=list(HealthCheck),
     )
     @given(strategy)
-    def body(program: Program) -> None:
+    def body(case: Drawn) -> None:
         nonlocal last
+        program = case.program
         drawn = time.perf_counter()
         observation = run(program, session.framework)
         ran = time.perf_counter()
-        reference = Reference() if program.stateful else reference_of(program)  # as the check of a program has it
+        reference = Reference() if program.stateful else case.reference  # as the check of a program has it
         for step in () if program.stateful else program:
             if isinstance(step, Backward) and all(
                 c is None or c.shape == reference.values[r].shape

@@ -11,8 +11,11 @@ from typing import Any
 from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.known import known
 from autograd_conformance.harness.session import Session
+from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.drawn import Drawn
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.mutants.probes import Probe, tests
@@ -37,10 +40,10 @@ class _Timed(Check):
 
     spent = 0.0
 
-    def __call__(self, program: Any) -> None:
+    def __call__(self, case: Program | Drawn | Related) -> None:
         began = time.perf_counter()
         try:
-            super().__call__(program)
+            super().__call__(case)
         except Broken:
             pass
         finally:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from autograd_conformance.programs.language import Leaf, Program
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.alphabet import CORE
-from autograd_conformance.strategies.higher_order import curvatures
+from autograd_conformance.strategies.higher_order import derivatives_of
 from autograd_conformance.strategies.situations import gradients
 from hypothesis import Phase
 
@@ -56,7 +55,7 @@ def families() -> tuple[str, ...]:
 def by_hand(mutant: type[Mutant]) -> Row:
     """A mutant that was made by hand, against every family."""
     own = RULES[mutant.killed_by[0]].family
-    with _alphabet(), tempfile.TemporaryDirectory() as folder:
+    with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
         session = prepared(mutant, Path(folder))
         by_itself = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
         first = tuple(dict.fromkeys(by_itself + mutant.killed_by))
@@ -99,7 +98,7 @@ def generated(name: str) -> Row:
     """A generated mutant, against the tests of its op and one family beyond."""
     mutant = GENERATED[name]
     own = RULES[mutant.killed_by[0]].family
-    with _alphabet(), tempfile.TemporaryDirectory() as folder:
+    with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
         session = Session(f"{mutant.__module__}:{name}", Path(folder), wrong=frozenset())
         session.prepare()
         cells = {own: by_itself(mutant, session)}
@@ -115,8 +114,8 @@ def by_itself(mutant: type[Generated], session: Session) -> Cell:
     began = time.process_time()
     op, twice = mutant.op, mutant.killed_by[0] == "higher/op"
     fixed = audit.curvatures(op, session.drawable) if twice else audit.programs(op, session.drawable)
-    strategy = curvatures(op) if twice else gradients.single_ops(op)
-    probe = Probe(mutant.killed_by[0], f"op[{op}]", alone, {"program": strategy}, QUICK // 6)
+    strategy = derivatives_of(op) if twice else gradients.single_ops(op)
+    probe = Probe(mutant.killed_by[0], f"op[{op}]", alone, {"drawn": strategy}, QUICK // 6)
     check = Counting(session.framework, session.claims, known=TORCH)
     broken = _first(fixed, check)
     count = check.until or check.programs
@@ -155,16 +154,6 @@ def _killed(broken: Broken, test: str, programs: int, seconds: float, shrunk: bo
     size = len(broken.program) if shrunk else None
     found = broken.violation
     return Cell(True, programs, _rounded(seconds), test, found.rule, found.op, dtype, size)
-
-
-@contextmanager
-def _alphabet() -> Iterator[None]:
-    """The alphabet in use is what it was, whatever is done within."""
-    before = alphabet.current()
-    try:
-        yield
-    finally:
-        alphabet.use(before)
 
 
 def _rounded(seconds: float) -> float:

@@ -27,6 +27,7 @@ from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.alphabet import CORE
 from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.drawn import Drawn
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.mutants.mutant import Mutant
@@ -74,9 +75,9 @@ class Counting(Check):
 
     until: int | None = None
 
-    def __call__(self, program: Program | Related) -> None:
+    def __call__(self, case: Program | Drawn | Related) -> None:
         try:
-            super().__call__(program)
+            super().__call__(case)
         except Broken:
             self.until = self.until or self.programs
             raise
@@ -85,25 +86,21 @@ class Counting(Check):
 def kill(mutant: type[Mutant], examples: int = QUICK, seed: int = 0) -> Kill | None:
     """The first failure of the suites' tests on `mutant`, shrunk; None where it survives."""
     started, before = time.perf_counter(), 0
-    in_use = alphabet.current()
-    with tempfile.TemporaryDirectory() as folder:
+    with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
         session = prepared(mutant, Path(folder))
         by_itself = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
         first = tuple(dict.fromkeys(by_itself + mutant.killed_by))
-        try:
-            for probe in probes(first, tuple(sorted(session.broken)) or CORE[:FIRST_OPS], examples):
-                if not RULES[probe.rule].needs <= session.claims:
-                    continue
-                check = Counting(session.framework, session.claims, known=TORCH)
-                found = failure(probe, check, seed)
-                if found:
-                    broken, flaky = found
-                    until = before + (check.until or check.programs)
-                    seconds = time.perf_counter() - started
-                    return Kill(probe.name, broken.violation, broken.program, until, seconds, flaky)
-                before += check.programs
-        finally:
-            alphabet.use(in_use)
+        for probe in probes(first, tuple(sorted(session.broken)) or CORE[:FIRST_OPS], examples):
+            if not RULES[probe.rule].needs <= session.claims:
+                continue
+            check = Counting(session.framework, session.claims, known=TORCH)
+            found = failure(probe, check, seed)
+            if found:
+                broken, flaky = found
+                until = before + (check.until or check.programs)
+                seconds = time.perf_counter() - started
+                return Kill(probe.name, broken.violation, broken.program, until, seconds, flaky)
+            before += check.programs
     return None
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import autograd_conformance.suites as suites
 import pytest
 from autograd_conformance.harness.check import Check
-from autograd_conformance.programs.language import Program
-from autograd_conformance.strategies.higher_order import curvatures
+from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.higher_order import derivatives_of
 from autograd_conformance.strategies.situations import gradients
 
 QUICK = 60
@@ -76,12 +76,12 @@ def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> list[
     few = max(10, examples // 10)
     found = [Probe(probe.rule, probe.name, probe.body, probe.strategies, examples) for probe in tests()]
     for op in ops:
-        found.append(Probe("gradients/op", f"op[{op}]", alone, {"program": gradients.single_ops(op)}, few))
-        found.append(Probe("higher/op", f"twice[{op}]", alone, {"program": curvatures(op)}, few))
-        found.append(Probe("higher/op-third", f"thrice[{op}]", alone, {"program": curvatures(op, 3)}, few))
+        found.append(Probe("gradients/op", f"op[{op}]", alone, {"drawn": gradients.single_ops(op)}, few))
+        found.append(Probe("higher/op", f"twice[{op}]", alone, {"drawn": derivatives_of(op)}, few))
+        found.append(Probe("higher/op-third", f"thrice[{op}]", alone, {"drawn": derivatives_of(op, 3)}, few))
     return sorted(found, key=lambda probe: order.get(probe.rule, len(order)))
 
 
-def alone(check: Check, program: Program) -> None:
+def alone(check: Check, drawn: Drawn) -> None:
     """The body of a test that checks what it draws."""
-    check(program)
+    check(drawn)

@@ -6,6 +6,7 @@ from autograd_conformance.printing.loops import loop
 from autograd_conformance.programs.language import Leaf, Program, Ref
 from autograd_conformance.programs.operands import operands, refer
 from autograd_conformance.programs.text import parse
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -89,9 +90,9 @@ def test_drawn_loops_do_what_the_lines_do(program: Program) -> None:
 
 @given(programs(12), st.data())
 @settings(max_examples=100, suppress_health_check=list(HealthCheck), deadline=None)
-def test_programs_of_every_kind_twice(program: Program, data: st.DataObject) -> None:
+def test_programs_of_every_kind_twice(drawn: Drawn, data: st.DataObject) -> None:
     """Whatever is drawn, done again and again, is a loop."""
-    size = len(program)
+    program, size = drawn.program, len(drawn.program)
     times = data.draw(st.integers(2, 3))
     steps = [
         refer(step, {r: Ref(r.at + turn * size, r.output) for r in operands(step)})

@@ -45,6 +45,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import operands, refer, results
 from autograd_conformance.programs.text import lines, names, parse, render
 from autograd_conformance.programs.validation import MalformedProgram
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -141,8 +142,9 @@ def instructions(draw: Any, kind: Any, live: list[Ref], handles: list[Ref], leav
 
 
 @exactly
-@given(program=programs())
-def test_drawn_programs_survive_both_forms(program: Program):
+@given(drawn=programs())
+def test_drawn_programs_survive_both_forms(drawn: Drawn):
+    program = drawn.program
     assert repr(loads(dumps(program), VOCABULARY)) == repr(program)
     assert repr(parse(render(program), VOCABULARY)) == repr(program)
 

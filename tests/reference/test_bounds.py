@@ -19,6 +19,7 @@ from autograd_conformance.reference.bounds import close, forward_bound, gradient
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import gradients
 from hypothesis import HealthCheck, Phase, given, settings
@@ -37,10 +38,8 @@ some = settings(
 @pytest.fixture(autouse=True, scope="module")
 def exact_ops() -> Iterator[None]:
     """Draw without the ops that torch is known to get wrong."""
-    before = alphabet.current()
-    alphabet.use(before.without(INEXACT))
-    yield
-    alphabet.use(before)
+    with alphabet.using(alphabet.current().without(INEXACT)):
+        yield
 
 
 def errors(program: Program) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -61,9 +60,9 @@ def errors(program: Program) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 @some
-@given(program=programs(8))
-def test_right_answers_are_inside(program: Program):
-    for got, want, bound in errors(program):
+@given(drawn=programs(8))
+def test_right_answers_are_inside(drawn: Drawn):
+    for got, want, bound in errors(drawn.program):
         assert (np.abs(got - want) <= bound).all()
 
 

@@ -16,11 +16,12 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Program, Ref
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference import whole_program as whole
-from autograd_conformance.reference.reference import Reference, reference_of, remember
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging import cache as store_module
 from autograd_conformance.reference.staging.cache import Store
 from autograd_conformance.reference.staging.derivatives import array, definition, forward_of, vjp_of
 from autograd_conformance.reference.staging.numpy_source import Source, stage
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import detach, gradients
 from hypothesis import HealthCheck, Phase, given, settings
@@ -94,10 +95,10 @@ def test_staging_keeps_unused_and_repeated_arguments_apart():
 
 
 @few
-@given(program=programs(10))
-def test_composed_gradients_equal_jax(program: Program):
-    for call in [*legal_calls(program)][:2]:
-        agree(program, call)
+@given(drawn=programs(10))
+def test_composed_gradients_equal_jax(drawn: Drawn):
+    for call in [*legal_calls(drawn.program)][:2]:
+        agree(drawn.program, call)
 
 
 @pytest.mark.parametrize(
@@ -107,10 +108,10 @@ def test_composed_gradients_equal_jax(program: Program):
 )
 def test_composed_gradients_equal_jax_in(strategy):
     @settings(few, max_examples=6)
-    @given(program=strategy())
-    def check(program: Program):
-        for call in legal_calls(program):
-            agree(program, call)
+    @given(drawn=strategy())
+    def check(drawn: Drawn):
+        for call in legal_calls(drawn.program):
+            agree(drawn.program, call)
 
     check()
 
@@ -147,22 +148,14 @@ def test_gradients_known_by_hand(text: str, gradients: dict[int, object]):
     agree(program, call)
 
 
-def test_a_reference_is_handed_on_to_the_judge_of_the_same_program_only():
-    program, other = parse("a = leaf 3"), parse("a = leaf 3")
-    reference = Reference(program)
-    assert reference_of(remember(program, reference)) is reference
-    assert reference_of(other) is not reference
-    assert reference_of(other).values[Ref(0)] == 3.0
-
-
 # -- what is drawn is smooth ------------------------------------------------------------------------------------------
 
 
 @settings(few, max_examples=60)
-@given(program=programs())
-def test_drawn_programs_are_smooth(program: Program):
-    for call in [*legal_calls(program)][:1]:
-        assert smooth(program, call)
+@given(drawn=programs())
+def test_drawn_programs_are_smooth(drawn: Drawn):
+    for call in [*legal_calls(drawn.program)][:1]:
+        assert smooth(drawn.program, call)
 
 
 def test_a_kink_is_not_smooth():

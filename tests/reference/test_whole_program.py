@@ -8,11 +8,12 @@ from collections import Counter
 import numpy as np
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
-from autograd_conformance.programs.language import Backward, Grad, Program
+from autograd_conformance.programs.language import Backward, Grad
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.reference import whole_program as whole
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.context import retraced
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.sequences import sequences
 from hypothesis import HealthCheck, given, settings
 
@@ -23,8 +24,9 @@ def test_programs_with_writes_and_higher_orders_have_the_same_gradients():
     compared: Counter[bool] = Counter()
 
     @settings(max_examples=150, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(program=sequences())
-    def agree(program: Program) -> None:
+    @given(drawn=sequences())
+    def agree(drawn: Drawn) -> None:
+        program = drawn.program
         if not program.stateful:
             return
         with warnings.catch_warnings():

@@ -26,9 +26,9 @@ from autograd_conformance.reports.render import markdown, text
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.rules.relations.relation import Alike, Related, Relation, relate
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
-from autograd_conformance.strategies.relations import gradients as relations
-from autograd_conformance.strategies.relations import interleaving as mixing
+from autograd_conformance.strategies.relations import gradients, interleaving
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -190,12 +190,12 @@ def test_bits_are_not_compared_where_the_framework_gives_others_each_time():
 # -- what is drawn -----------------------------------------------------------------------------------------------------
 
 DRAWN = {
-    "relations/sum": relations.sums,
-    "relations/scaling": relations.scalings,
-    "relations/sharing": relations.sharings,
-    "relations/repeated": relations.repetitions,
-    "relations/order": mixing.orders,
-    "relations/interleaved": mixing.interleavings,
+    "relations/sum": gradients.sums,
+    "relations/scaling": gradients.scalings,
+    "relations/sharing": gradients.sharings,
+    "relations/repeated": gradients.repetitions,
+    "relations/order": interleaving.orders,
+    "relations/interleaved": interleaving.interleavings,
 }
 
 
@@ -222,11 +222,11 @@ def test_another_order_keeps_every_instruction_behind_what_it_needs():
     moved = 0
 
     @QUICK
-    @given(pair=mixing.orders())
+    @given(pair=interleaving.orders())
     def check(pair: Related) -> None:
         nonlocal moved
         place = dict(pair.same)
-        for at, before in enumerate(mixing.needs(pair.first)):
+        for at, before in enumerate(interleaving.needs(pair.first)):
             assert all(place[other] < place[at] for other in before)
         moved += pair.first != pair.second
 
@@ -236,7 +236,7 @@ def test_another_order_keeps_every_instruction_behind_what_it_needs():
 
 def test_a_program_among_another_keeps_its_order():
     @QUICK
-    @given(pair=mixing.interleavings())
+    @given(pair=interleaving.interleavings())
     def check(pair: Related) -> None:
         places = [place for _, place in pair.same]
         assert places == sorted(places)
@@ -247,18 +247,19 @@ def test_a_program_among_another_keeps_its_order():
 
 @QUICK
 @given(drawn=programs(), data=st.data())
-def test_a_value_set_apart_leaves_the_rest_as_it_was(drawn: Program, data: st.DataObject):
-    uses = [(at, k) for at, step in enumerate(drawn) for k, _ in enumerate(getattr(step, "args", ()))]
-    if not uses or drawn.stateful:
+def test_a_value_set_apart_leaves_the_rest_as_it_was(drawn: Drawn, data: st.DataObject):
+    program = drawn.program
+    uses = [(at, k) for at, step in enumerate(program) for k, _ in enumerate(getattr(step, "args", ()))]
+    if not uses or program.stateful:
         return
     at, k = data.draw(st.sampled_from(uses))
-    value = drawn[at].args[k]  # type: ignore[union-attr]
-    if not hasattr(drawn[value.at], "args"):
+    value = program[at].args[k]  # type: ignore[union-attr]
+    if not hasattr(program[value.at], "args"):
         return
-    other, new = relations.apart(drawn, value, at, k, data.draw(st.booleans()))
+    other, new = gradients.apart(program, value, at, k, data.draw(st.booleans()))
     assert validate(other, VOCABULARY) is other
-    assert len(other) > len(drawn)
-    assert all(type(other[new[ref].at]) is type(drawn[ref.at]) for ref in new)
+    assert len(other) > len(program)
+    assert all(type(other[new[ref].at]) is type(program[ref.at]) for ref in new)
 
 
 # -- on paper ----------------------------------------------------------------------------------------------------------

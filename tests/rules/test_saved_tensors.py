@@ -23,7 +23,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Judgement
-from autograd_conformance.strategies.situations.memory import again
+from autograd_conformance.strategies.situations.memory import repeat
 
 from tests.mutants.memory import KeepsWhatItWalked
 
@@ -129,7 +129,7 @@ def test_every_rule_is_put_to_the_test():
 
 def test_what_is_done_again_is_a_program():
     program = parse(f"{A}; backward s; zero a; drop b, s", frozenset(OPS))
-    twice = validate(again(program, 1, 100), VOCABULARY)
+    twice = validate(repeat(program, 1, 100), VOCABULARY)
     assert len(twice) == 1 + 100 * 5
     judgement = judge(twice, run(twice, COUNTING), Reference(), COUNTING.claims)
     assert judgement.violation is None

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from typing import Any, assert_never
 
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.ops.tables import OPS
@@ -34,15 +34,17 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.model import Tape
 from autograd_conformance.strategies import situations as families
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.drawn import Drawn
 
 
 def features(program: Program) -> set[str]:
     """Every feature of a program, where each call returns if it may and raises if it must."""
-    follower = Actor(_undrawn, "float64")
+    follower = ActionBuilder(_undrawn, "float64")
     tape = follower.tape
     assert tape is not None
     tape.counts = True
@@ -52,7 +54,7 @@ def features(program: Program) -> set[str]:
         modes = program.mode(at)
         expectation = tape.expect(at, step, modes)
         if isinstance(step, Backward):
-            found.update(_shape_of_walk(step, expectation, tape))
+            found.update(_shape_of_traversal(step, expectation, tape))
             found.update(_history(step, expectation, tape, earlier))
             earlier.append((at, expectation))
         found.update(_touched(step, modes, tape))
@@ -142,30 +144,30 @@ def _touched(step: Instruction, modes: Modes, tape: Tape) -> Iterator[str]:
     yield "recorded write" if recorded else "unrecorded write"
     if step.target in memory.bases:
         yield "write to a view"
-    elif memory.family.get(step.target):
+    elif memory.views_of.get(step.target):
         yield "write to what has views"
     if reference.is_leaf(step.target) and reference.requires_grad[step.target]:
         yield "write to a leaf that requires grad"
-    if memory.owner(step.target).at < 0:
+    if memory.storage(step.target).at < 0:
         yield "write to a gradient"
     if isinstance(reference.steps[step.target.at], Detach):
         yield "write to a detached value"
 
 
-def _shape_of_walk(call: Backward, expectation: Expectation, tape: Tape) -> Iterator[str]:
+def _shape_of_traversal(call: Backward, expectation: Expectation, tape: Tape) -> Iterator[str]:
     """What one call goes through."""
-    walk = expectation.walk
+    traversal = expectation.traversal
     users: dict[Ref, set[int]] = {}
-    for node in walk.nodes:
+    for node in traversal.nodes:
         if len(set(node.args)) < len(node.args):
             yield "same value as both arguments"
         for ref in node.args:
             users.setdefault(ref, set()).add(node.at)
-    if len(call.roots) == 1 and any(len(users[ref]) > 1 for ref in walk.uses if ref in users):
+    if len(call.roots) == 1 and any(len(users[ref]) > 1 for ref in traversal.uses if ref in users):
         yield "diamond"
-    if max(walk.uses.values(), default=0) >= 8:
+    if max(traversal.uses.values(), default=0) >= 8:
         yield "value used eight times or more"
-    below = [{node.at for node in tape.walk(Backward((root,), (None,))).nodes} for root in call.roots]
+    below = [{node.at for node in tape.traverse(Backward((root,), (None,))).nodes} for root in call.roots]
     if len(below) > 1 and set.intersection(*below):
         yield "several roots on one subgraph"
 
@@ -174,23 +176,40 @@ def _history(
     call: Backward, expectation: Expectation, tape: Tape, earlier: list[tuple[int, Expectation]]
 ) -> Iterator[str]:
     """How one call relates to the calls before it."""
-    walk = expectation.walk
-    nodes = {node.at for node in walk.nodes}
-    freed = [node.freed_by for node in walk.nodes if node.must_be_freed and node.freed_by is not None]
+    traversal = expectation.traversal
+    nodes = {node.at for node in traversal.nodes}
+    freed = [node.freed_by for node in traversal.nodes if node.must_be_freed and node.freed_by is not None]
     if expectation.returns and nodes and any(max(nodes) > at for at, _ in earlier):
         yield "op after a backward, walked later"
     if "lifetime/rebuilt" in expectation.exercises:
         yield "root rebuilt after its graph was freed"
     if freed and not any(root in tape.roots for root in call.roots) and max(r.at for r in call.roots) > min(freed):
         yield "new root on a freed subgraph"
-    if nodes and all(node.saves is Certainty.NEVER for node in walk.nodes) and any(node.freed for node in walk.nodes):
+    if (
+        nodes
+        and all(node.saves is Certainty.NEVER for node in traversal.nodes)
+        and any(node.freed for node in traversal.nodes)
+    ):
         yield "freed graph that saved nothing, walked again"
     for _, before in earlier:
-        others = {node.at for node in before.walk.nodes}
-        if before.returns and nodes and others and not nodes & others and before.walk.leaves & walk.leaves:
+        others = {node.at for node in before.traversal.nodes}
+        if before.returns and nodes and others and not nodes & others and before.traversal.leaves & traversal.leaves:
             yield "independent graphs that share leaves"
     if Kind.GRAPH_FREED in expectation.raises and expectation.returns is None:
         yield "freed graph walked again"
+
+
+def programs_of(case: Program | Drawn | Related) -> tuple[Program, ...]:
+    """The programs that a test checks at once: one, drawn or not, or two that are related."""
+    match case:
+        case Program():
+            return (case,)
+        case Drawn(program):
+            return (program,)
+        case Related(first, second):
+            return first, second
+        case _:
+            assert_never(case)
 
 
 def size(program: Program) -> tuple[int, int]:

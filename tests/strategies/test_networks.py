@@ -19,12 +19,13 @@ from autograd_conformance.programs.observations import Gradient, Observation
 from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import validate
 from autograd_conformance.reference.bounds import gradient_bound
-from autograd_conformance.reference.reference import Reference, reference_of
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Judgement
 from autograd_conformance.rules.relations.relation import Related, relate
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.action_builder import Actor
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.networks import (
     CELLS,
     Network,
@@ -37,7 +38,7 @@ from autograd_conformance.strategies.networks import (
     transformer,
 )
 from autograd_conformance.strategies.networks.recurrent import Settings
-from autograd_conformance.strategies.relations import networks as pairs
+from autograd_conformance.strategies.relations import networks as relations
 from autograd_conformance.strategies.situations import networks as situations
 from autograd_conformance.strategies.situations import recurrent as sequences
 from hypothesis import HealthCheck, Phase, given, settings
@@ -47,7 +48,7 @@ from examples.tiny_adapter import CLAIMS, OPS
 
 TORCH = Torch()
 
-KINDS: dict[str, Callable[[Actor], Network]] = {
+KINDS: dict[str, Callable[[ActionBuilder], Network]] = {
     "linear": lambda a: linear(a, 1 + a.below(3), 2, bool(a.below(2))),
     "mlp": lambda a: mlp(a, 2, 1),
     "layer norm": layer_norm,
@@ -66,20 +67,18 @@ PLAIN = settings(
 @pytest.fixture(autouse=True)
 def modules() -> Iterator[alphabet.Alphabet]:
     """An alphabet with all modules."""
-    before = alphabet.current()
-    alphabet.use(replace(before, modules=tuple(MODULES)))
-    yield alphabet.current()
-    alphabet.use(before)
+    with alphabet.using(replace(alphabet.current(), modules=tuple(MODULES))) as whole:
+        yield whole
 
 
-def drawn(strategy: st.SearchStrategy[Program], count: int = 40) -> list[Program]:
+def drawn(strategy: st.SearchStrategy[Drawn], count: int = 40) -> list[Program]:
     """Some programs of a strategy."""
     found: list[Program] = []
 
     @settings(PLAIN, max_examples=count)
     @given(strategy)
-    def draw(program: Program) -> None:
-        found.append(program)
+    def draw(drawn: Drawn) -> None:
+        found.append(drawn.program)
 
     draw()
     return found
@@ -89,7 +88,7 @@ def judged(
     program: Program, seen: Observation | None = None, claims: frozenset[Capability] = TORCH.claims
 ) -> Judgement:
     """The judgement of PyTorch's run of a program, or of what is said to be one."""
-    reference = Reference() if program.stateful else reference_of(program)
+    reference = Reference() if program.stateful else Reference(program)
     return judge(program, seen or run(program, TORCH), reference, claims)
 
 
@@ -113,7 +112,7 @@ def test_both_ways_give_the_same(kind: str):
     @PLAIN
     @given(st.data())
     def agree(data: st.DataObject) -> None:
-        a = Actor(data.draw, "float64")
+        a = ActionBuilder(data.draw, "float64")
         network = KINDS[kind](a)
         inputs = network.inputs(a)
         here, there = network.module(a, *inputs), network.composed(a, *inputs)
@@ -129,7 +128,7 @@ def test_parameters_are_named_leaves_that_saturate_nothing(kind: str):
     @PLAIN
     @given(st.data())
     def named(data: st.DataObject) -> None:
-        a = Actor(data.draw)
+        a = ActionBuilder(data.draw)
         network = KINDS[kind](a)
         assert len(network.names) == len(set(network.names)) == len(network.operands)
         assert set(network.parameters) == set(network.operands) <= set(a.leaves)
@@ -145,7 +144,7 @@ def test_parameters_are_shared_now_and_then():
     @settings(PLAIN, max_examples=200)
     @given(st.data())
     def count(data: st.DataObject) -> None:
-        network = recurrent(Actor(data.draw))
+        network = recurrent(ActionBuilder(data.draw))
         shared[len(network.parameters) < len(network.operands)] += 1
 
     count()
@@ -161,7 +160,7 @@ def test_without_modules_networks_are_composed(modules: alphabet.Alphabet, lacki
     @PLAIN
     @given(st.data())
     def compose(data: st.DataObject) -> None:
-        a = Actor(data.draw)
+        a = ActionBuilder(data.draw)
         network = data.draw(st.sampled_from(list(KINDS.values())))(a)
         network.call(a, *network.inputs(a))
         assert not any(isinstance(s, Apply) and s.op in MODULES for s in a.reference.steps)
@@ -199,7 +198,7 @@ def test_every_module_occurs():
 
 
 @pytest.mark.parametrize("strategy", [sequences.detached_states, sequences.carried_states])
-def test_sequences_in_parts_are_what_they_are_called(strategy: Callable[[], st.SearchStrategy[Program]]):
+def test_sequences_in_parts_are_what_they_are_called(strategy: Callable[[], st.SearchStrategy[Drawn]]):
     rule = {"detached_states": "recurrent/detached-state", "carried_states": "recurrent/carried-state"}
     counts, stepped = Counter[bool](), 0
     for program in drawn(strategy(), 50):
@@ -251,7 +250,7 @@ def test_a_state_is_told_from_the_same_op_on_the_same_parameter(rest: str, rule:
 def long_sequence(cell: str, dtype: str) -> tuple[Program, Reference, Recurrent]:
     """Twelve steps of a cell, and a call of the output."""
     random = np.random.default_rng(5)
-    a = Actor(lambda strategy: 0, dtype)
+    a = ActionBuilder(lambda strategy: 0, dtype)
     a.tensor = lambda shape, dtype=dtype, domain=ANY: _literal(random, shape, dtype)  # type: ignore[method-assign]
     network = recurrent(a, cell, 2, 2, Settings(layers=2, directions=2, state=True))
     x = network.sequence(a, 12, 1, True)
@@ -312,7 +311,7 @@ def test_other_modules_have_a_rule_of_their_own():
 # -- pairs -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pair", [pairs.modules, pairs.recurrent_modules, pairs.packed])
+@pytest.mark.parametrize("pair", [relations.modules, relations.recurrent_modules, relations.packed])
 def test_pairs_compare_what_a_module_gives_and_nothing_else(pair: Callable[[], st.SearchStrategy[Related]]):
     used = Counter[bool]()
 

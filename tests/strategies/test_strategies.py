@@ -16,23 +16,26 @@ from pathlib import Path
 import pytest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
-from autograd_conformance.harness.check import Check
+from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.known import known
 from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability, needs
 from autograd_conformance.programs.language import Apply, Program
+from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import validate
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import gradients
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.strategies.census import features, situations, size
+from tests.strategies.census import features, programs_of, situations, size
 
 N = 1500
 EACH = 60
@@ -41,7 +44,7 @@ SUITES = sorted((Path(__file__).parents[2] / "suites").glob("test_*.py"))
 INEXACT = frozenset({"hardsigmoid", "digamma", "matrix_exp", "kron", "batch_norm_affine"})
 """Ops that PyTorch is known to get wrong, or less exact than their dtype allows."""
 
-SITUATIONS: dict[str, Callable[[], st.SearchStrategy[Program]]] = {
+SITUATIONS: dict[str, Callable[[], st.SearchStrategy[Program | Drawn]]] = {
     name: make for name, make in situations().items() if name not in ("single_ops", "single_writes")
 }
 
@@ -54,10 +57,8 @@ settings.register_profile(
 @pytest.fixture(autouse=True, scope="module")
 def exact_ops() -> Iterator[None]:
     """Draw without the ops that torch is known to get wrong."""
-    before = alphabet.current()
-    alphabet.use(alphabet.Alphabet(tuple(OPS)).without(INEXACT))
-    yield
-    alphabet.use(before)
+    with alphabet.using(alphabet.Alphabet(tuple(OPS)).without(INEXACT)):
+        yield
 
 
 @cache
@@ -68,8 +69,9 @@ def counts(name: str, count: int) -> tuple[Counter[str], Counter[str], int]:
 
     @seed(20250130)
     @settings(settings.get_profile("counting"), max_examples=count)
-    @given(program=strategy)
-    def collect(program: Program) -> None:
+    @given(drawn=strategy)
+    def collect(drawn: Program | Drawn) -> None:
+        (program,) = programs_of(drawn)
         seen.update(features(program))
         ops, calls = size(program)
         sums.update({"programs": 1, "ops": ops, "calls": calls})
@@ -200,15 +202,15 @@ def test_nearly_every_op_is_drawn():
 @pytest.mark.parametrize("name", sorted(set(OPS) - INEXACT))
 def test_an_op_is_drawn_by_itself(name: str):
     """Another op is drawn in its place where its operands tie or its results are large; not too often, though."""
-    drawn = []
+    applied = []
 
     @settings(settings.get_profile("counting"), max_examples=10)
-    @given(program=gradients.single_ops(name))
-    def check(program: Program) -> None:
-        drawn.extend(step.op for step in program if isinstance(step, Apply))
+    @given(drawn=gradients.single_ops(name))
+    def check(drawn: Drawn) -> None:
+        applied.extend(step.op for step in drawn.program if isinstance(step, Apply))
 
     check()
-    assert drawn.count(name) >= 3, drawn
+    assert applied.count(name) >= 3, applied
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------
@@ -266,7 +268,7 @@ LEAST_PROGRAMS = {"test_rounds": 40}
 """How many programs a test draws, where that is not as many as others do."""
 
 
-def all_of(test: Callable[..., None], check: Callable[[Program | Related], None]) -> None:
+def all_of(test: Callable[..., None], check: Callable[[Program | Drawn | Related], None]) -> None:
     """Run a test, for some ops where it is about one."""
     parameters = [name for name in ("op", "write") if name in inspect.signature(test).parameters]
     for name in parameters:
@@ -294,16 +296,25 @@ def test_a_rule_is_put_to_the_test_by_its_own_suite(rule: str, test: Callable[..
     checked = Check(framework, framework.claims, known=KNOWN)
     exercised = 0
 
-    def check(program: Program | Related) -> None:
+    def check(case: Program | Drawn | Related) -> None:
         nonlocal exercised
         before = checked.exercised[rule]
-        checked(program)
+        checked(case)
         exercised += checked.exercised[rule] > before
 
     all_of(test, check)
     print(f"\n{rule}, {test.__name__}: {exercised} of {checked.programs} programs")
     assert checked.programs >= LEAST_PROGRAMS.get(test.__name__, PER_RULE)
     assert exercised >= checked.programs * LEAST.get(test.__name__, LEAST.get(rule, 0.8))
+
+
+def test_a_drawn_program_is_judged_by_the_reference_that_it_was_drawn_with():
+    program, other = parse("a = leaf 3; b = sin a"), parse("a = leaf 4; b = sin a")
+    check = Check(TORCH, TORCH.claims)
+    check(program)
+    check(Drawn(program, Reference(program)))
+    with pytest.raises(Broken):
+        check(Drawn(program, Reference(other)))
 
 
 # -- frameworks that can less ------------------------------------------------------------------------------------------
@@ -316,17 +327,15 @@ SMALL = ("add", "multiply", "negative", "sum", "exp", "reshape", "select", "clon
 @pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
 def test_nothing_is_asked_that_is_not_claimed(rule: str, test: Callable[..., None], ops: tuple[str, ...]):
     claims = RULES[rule].needs | {Capability.IMPERATIVE, Capability.FREES}
-    before = alphabet.current()
-    alphabet.use(alphabet.Alphabet(tuple(op for op in OPS if op in ops), claims=claims))
+    drawn_from = alphabet.Alphabet(tuple(op for op in OPS if op in ops), claims=claims)
 
-    def check(drawn: Program | Related) -> None:
-        for program in (drawn.first, drawn.second) if isinstance(drawn, Related) else (drawn,):
+    def check(case: Program | Drawn | Related) -> None:
+        for program in programs_of(case):
             assert needs(program) <= claims
             assert {step.op for step in program if isinstance(step, Apply)} <= set(ops)
 
-    try:
-        all_of(test, check)
-    except Undrawable:
-        pytest.skip("not applicable")
-    finally:
-        alphabet.use(before)
+    with alphabet.using(drawn_from):
+        try:
+            all_of(test, check)
+        except Undrawable:
+            pytest.skip("not applicable")

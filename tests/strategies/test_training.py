@@ -71,11 +71,10 @@ def simple(pattern: str, *mistakes: Mistake, **changes: object) -> Plan:
 @pytest.fixture(scope="module", autouse=True)
 def _alphabet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What may be drawn is what PyTorch has."""
-    before = alphabet.current()
     session = Session("torch", tmp_path_factory.mktemp("training"), wrong=frozenset())
-    session.prepare()
-    yield
-    alphabet.use(before)
+    with alphabet.using(alphabet.current()):
+        session.prepare()
+        yield
 
 
 # -- what is drawn -----------------------------------------------------------------------------------------------------
@@ -95,14 +94,14 @@ def test_everything_occurs(sample: list[Plan]):
     assert {plan.layers for plan in sample} == {1, 2, 3}
     assert {plan.clip[0] for plan in sample if plan.clip} == {"norm", "value"}
     assert {key for plan in sample for _, given, _ in plan.optimizers for key, _ in given} >= {"fused", "foreach"}
-    for field in ("bias", "to_none", "fresh", "drops", "wide", "out", "batch", "activation", "loss", "reduction"):
+    for field in ("bias", "to_none", "fresh", "deletes", "wide", "out", "batch", "activation", "loss", "reduction"):
         assert len({getattr(plan, field) for plan in sample}) > 1, field
     modules = [plan for plan in sample if plan.networks]
     assert 0.1 < len(modules) / len(sample) < 0.4
     assert any("nn_linear" in render(build(plan)) for plan in modules[:20])
     for name, row in PATTERNS.items():
         mine = [plan for plan in sample if plan.pattern == name]
-        assert {plan.way for plan in mine} == set(range(row.ways))
+        assert {plan.variant for plan in mine} == set(range(row.variants))
         assert {plan.count for plan in mine} == set(row.counts)
 
 
@@ -114,7 +113,7 @@ def test_half_of_the_plans_are_right_and_few_are_wrong_twice(sample: list[Plan])
 
 
 def test_programs_have_a_loop_s_size():
-    sizes = [len(program) for program in drawn(loops(), 300)]
+    sizes = [len(loop.program) for loop in drawn(loops(), 300)]
     assert 25 <= statistics.median(sizes) <= 100
     assert max(sizes) > 150
 
@@ -144,7 +143,7 @@ def _kinds(program: Program, free: str | tuple[str, ...]) -> list[str]:
 def test_with_and_without_a_mistake_a_loop_is_the_same_but_for_that(pattern: str, mistake: Mistake):
     differ = 0
     for plan in drawn(plans(pattern, (mistake,)), 12):
-        short = replace(plan, iterations=TURNS.get(pattern, 1), activation="tanh", loss="mse_loss", drops=False)
+        short = replace(plan, iterations=TURNS.get(pattern, 1), activation="tanh", loss="mse_loss", deletes=False)
         wrong, right = build(short), build(short.with_mistakes())
         assert _kinds(wrong, FREE[mistake]) == _kinds(right, FREE[mistake])
         differ += wrong != right
@@ -193,7 +192,7 @@ def test_the_discriminator_s_batch_is_detached():
         (simple("generator and discriminator", Mistake.DETACH, layers=2), Kind.GRAPH_FREED.value),
         (simple("truncated time", Mistake.DETACH), mistakes.NOTHING),
         (simple("truncated time", Mistake.DETACH, iterations=2), Kind.GRAPH_FREED.value),
-        (simple("truncated time", Mistake.DETACH, iterations=3, way=1), mistakes.EITHER),
+        (simple("truncated time", Mistake.DETACH, iterations=3, variant=1), mistakes.EITHER),
     ],
     ids=lambda value: value.pattern if isinstance(value, Plan) else None,
 )
@@ -226,7 +225,8 @@ def test_the_page_has_every_mistake_in_every_pattern():
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_loops_are_judged_to_the_end_without_an_alarm(pattern: str):
     lost, listed = 0, known("torch")
-    for program in drawn(loops(pattern), 25, seed=3):
+    for loop in drawn(loops(pattern), 25, seed=3):
+        program = loop.program
         judgement = judged(program)
         violation = judgement.violation
         assert violation is None or any(is_known(e, program, violation) for e in listed), render(program)
