@@ -11,12 +11,10 @@ import pytest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.check import Broken, Check, related_as
-from autograd_conformance.harness.failures import related as paper
 from autograd_conformance.harness.failures.record import failure
 from autograd_conformance.harness.replay import replay
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Gradient, Observation, Returned
 from autograd_conformance.programs.text import parse
@@ -25,6 +23,7 @@ from autograd_conformance.reports import records
 from autograd_conformance.reports.render import markdown, text
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
+from autograd_conformance.rules.relations import codec
 from autograd_conformance.rules.relations.relation import Alike, Related, Relation, relate
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
@@ -47,7 +46,7 @@ QUICK = settings(
 
 def program(source: str) -> Program:
     """A program in text form."""
-    return parse(source, frozenset(OPS))
+    return parse(source, VOCABULARY)
 
 
 def related(first: str, second: str, *alike: Alike, **about: Any) -> Related:
@@ -212,8 +211,8 @@ def test_pairs_are_sound_and_can_be_written_down(rule: str):
         for each in (pair.first, pair.second):
             assert validate(each, VOCABULARY) is each
         assert pair.alike or pair.same
-        form = json.loads(json.dumps(paper.to_json(pair)))
-        assert paper.from_json(form, frozenset(OPS)) == pair
+        form = json.loads(json.dumps(codec.to_json(pair)))
+        assert codec.from_json(form, VOCABULARY) == pair
 
     check()
 
@@ -317,8 +316,8 @@ def test_a_failure_of_two_programs_is_replayed(tmp_path):
      ("alike", 3), ("alike", [["x", [], 1]])],
 )  # fmt: skip
 def test_a_malformed_relation_is_refused(name: str, value: object):
-    form = {**paper.to_json(ROOTS), name: value}
+    form = {**codec.to_json(ROOTS), name: value}
     with pytest.raises((MalformedProgram, ValueError)):
-        paper.from_json(form, frozenset(OPS))
+        codec.from_json(form, VOCABULARY)
     with pytest.raises(MalformedProgram):
-        paper.from_json({k: v for k, v in form.items() if k != name}, frozenset(OPS))
+        codec.from_json({k: v for k, v in form.items() if k != name}, VOCABULARY)
