@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
+from autograd_conformance.ops.modules.module import Module
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
@@ -22,7 +23,6 @@ from autograd_conformance.programs.language import (
     Grad,
     Hook,
     InPlace,
-    Instruction,
     Leaf,
     Literal,
     Modes,
@@ -47,69 +47,97 @@ Template = str | Callable[[Sequence[str], Mapping[str, Any]], str]
 
 @dataclass(frozen=True)
 class Dialect:
-    """Templates with named fields.
+    """How a framework's code is written: templates with named fields.
 
-    `tensor` has {data} (nested lists), {dtype} and {flags}; `empty`, for tensors without elements, {shape}, {dtype}
-    and {flags}; `differentiable` is what {flags} becomes for a leaf that requires grad. `ops` maps an op to its code
-    with {0}, {1} for operands and attributes by name. `backward` has {root} and {arguments}; `backward_many` {roots},
-    {cotangents} and {arguments}; `retain` has {value}. `clear_to_none` and `clear_to_zeros` have {leaf}; `gradient`
-    reads what a leaf holds. `error` is the exception to catch where an error is expected. `saved` reads how many saved
-    tensors are alive.
-
-    `step` has {optimizer}, {leaves} and {settings}; where an optimizer does more than one thing, it has a name:
-    `optimizer` makes it, with the same fields, and with {name}, `step_again` is a step and `clear` clears to
-    {set_to_none}. `group` is one of several parameter groups, which stand in {leaves}; it has {leaves} and {settings}.
-    `clips` maps a way to clip to a statement with {leaves} and {bound}.
-
-    The rest is for frameworks that claim those instructions; each template has the fields of its instruction.
-    `clear_to_zeros_briefly` is `clear_to_zeros` as a simple statement, which may stand behind another or a `with`.
-    `writes` maps a write to a statement, {0} being the target; `effects` an effect to a function of a gradient, which
-    has {factor} and {target} and is {function} in `hook`; `accumulated_hook` observes. `modes` maps a grad mode to the
-    context that `under` enters as {modes} for {line}. `grad`, which gives a sequence, has {roots}, {inputs} and
-    {arguments}; `cotangents` has {cotangents}, `inputs` {inputs}; `create`, `unused` and `materialize` have {value}.
+    The templates of instructions that a framework does not claim stay empty.
     """
 
     prelude: str
+    """The lines in front of every program."""
     tensor: str
+    """A tensor: {data} (nested lists), {dtype} and {flags}."""
     empty: str
+    """A tensor without elements: {shape}, {dtype} and {flags}."""
     differentiable: str
+    """The {flags} of a leaf that requires grad."""
     ops: Mapping[str, Template]
+    """The code of each op."""
     detach: str
+    """{source}"""
     backward: str
+    """A backward call from one root: {root} and {arguments}."""
     backward_many: str
+    """A backward call from several roots: {roots}, {cotangents} and {arguments}."""
     retain: str
+    """The argument that says whether the graph is kept: {value}."""
     clear_to_none: str
+    """{leaf}"""
     clear_to_zeros: str
+    """{leaf}"""
     gradient: str
+    """Reads the gradient that {leaf} holds."""
     error: str = "Exception"
+    """The exception to catch where an error is expected."""
     saved: str = ""
+    """Reads how many saved tensors are alive."""
     clear_to_zeros_briefly: str = ""
+    """`clear_to_zeros` as a simple statement, which may stand behind another or a `with`."""
     held: str = ""
+    """The gradient of {leaf} as a value."""
     assign: str = ""
+    """{leaf} and {value}"""
     create: str = ""
+    """The argument that makes gradients differentiable: {value}."""
     step: str = ""
+    """One step of an optimizer that does nothing else: {optimizer}, {leaves} and {settings}."""
     optimizer: str = ""
+    """An optimizer that is made to be used again: {optimizer}, {leaves} and {settings}."""
     step_again: str = ""
+    """One step of the optimizer {name}."""
     clear: str = ""
+    """Clears the gradients of the leaves of the optimizer {name}: {set_to_none}."""
     group: str = ""
+    """One of several parameter groups, which stand in {leaves}: {leaves} and {settings}."""
     clips: Mapping[str, str] = field(default_factory=dict)
+    """A statement for each way to clip: {leaves} and {bound}."""
     optimizers: Mapping[str, str] = field(default_factory=dict)
-    writes: Mapping[str, str] = field(default_factory=dict)
+    """What {optimizer} is for each optimizer."""
+    writes: Mapping[str, Template] = field(default_factory=dict)
+    """A statement for each op in place; {0} is the target."""
     detach_in_place: str = ""
+    """{target}"""
     requires_grad: str = ""
+    """Switches whether {target} requires grad to {on}."""
     inputs: str = ""
+    """The argument that restricts a backward call to {inputs}."""
     grad: str = ""
+    """The gradients as a sequence: {roots}, {inputs} and {arguments}."""
     cotangents: str = ""
+    """The argument of `grad` for {cotangents}."""
     unused: str = ""
+    """The argument of `grad` that allows inputs that are not used: {value}."""
     materialize: str = ""
+    """The argument of `grad` that makes zeros for such inputs: {value}."""
     retain_grad: str = ""
+    """{target}"""
     hook: str = ""
+    """A hook on {target} that calls {function}, one of `effects`."""
     accumulated_hook: str = ""
+    """A hook that observes {target} after the accumulation."""
     effects: Mapping[str, str] = field(default_factory=dict)
+    """A function of a gradient for each effect of a hook: {factor} and {target}."""
     remove_hook: str = ""
+    """{handle}"""
     drop: str = "del {values}"
+    """Lets go of {values}."""
     under: str = "with {modes}: {line}"
+    """A line under grad modes."""
     modes: Mapping[str, str] = field(default_factory=dict)
+    """The context of each grad mode."""
+    modules: Mapping[str, Module] = field(default_factory=dict)
+    """The modules that can be made and called by a name, by their ops."""
+    parameter: str = ""
+    """A parameter of a module, made from {tensor}."""
 
 
 def fill(template: Template, args: Iterable[str], attrs: Attrs) -> str:
@@ -136,75 +164,67 @@ def _under(modes: Modes, line: str, dialect: Dialect) -> str:
 def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> str:
     """One instruction as code, its values being called as `name` says; its grad modes are left out."""
     step = program[at]
-    made = ", ".join(name[Ref(at, k)] for k in range(results(step)))
-    match step:
-        case ZeroGrad():
-            maker = made_for(step, program.instructions[:at])
-            if maker is not None and dialect.clear:
-                its = _its_name(program.instructions.index(maker), maker)
-                return dialect.clear.format(name=its, set_to_none=step.set_to_none)
-            return _clear(step, name, dialect, alone=not program.mode(at))
-        case Step() | Optimizer():
-            return _optimizer(at, step, program, name, dialect)
-        case Grad(inputs=(_,)):
-            return f"({made},) = {_value(step, name, dialect)}"
-        case _ if made:
-            return f"{made} = {_value(step, name, dialect)}"
-        case _:
-            return _action(step, name, dialect)
-
-
-def _value(step: Instruction, name: Mapping[Ref, str], dialect: Dialect) -> str:
-    """An instruction that makes values, as an expression."""
+    made = [name[Ref(at, k)] for k in range(results(step))]
     match step:
         case Leaf(value, requires_grad):
-            return tensor(value, dialect, requires_grad)
+            text = tensor(value, dialect, requires_grad)
         case Apply(op, args, attrs):
-            return fill(dialect.ops[op], (name[r] for r in args), attrs)
+            text = fill(dialect.ops[op], (name[r] for r in args), attrs)
         case Detach(source):
-            return dialect.detach.format(source=name[source])
+            text = dialect.detach.format(source=name[source])
         case ReadGrad(leaf):
-            return dialect.held.format(leaf=name[leaf])
+            text = dialect.held.format(leaf=name[leaf])
         case Grad(roots, inputs):
-            arguments = [*_weights(step, dialect), *_flags(step, name, dialect)]
-            return dialect.grad.format(
-                roots=_bracketed(roots, name), inputs=_bracketed(inputs, name), arguments=_further(arguments)
+            arguments = _further([*_weights(step, dialect), *_flags(step, name, dialect)])
+            text = dialect.grad.format(
+                roots=_bracketed(roots, name), inputs=_bracketed(inputs, name), arguments=arguments
             )
-        case Hook(target, effect, factor, accumulated):
-            if accumulated:
-                return dialect.accumulated_hook.format(target=name[target])
-            function = dialect.effects[effect].format(factor=_number(factor), target=name[target])
-            return dialect.hook.format(target=name[target], function=function)
-    raise TypeError(f"{type(step).__name__} makes no value")
-
-
-def _action(step: Instruction, name: Mapping[Ref, str], dialect: Dialect) -> str:
-    """An instruction that makes no value, as a statement."""
-    match step:
+            made = [f"({made[0]},)"] if len(made) == 1 else made
+        case Hook():
+            text = _hook(step, name, dialect)
         case InPlace(op, target, args, attrs):
-            return fill(dialect.writes[op], (name[r] for r in (target, *args)), attrs)
+            text = fill(dialect.writes[op], (name[r] for r in (target, *args)), attrs)
         case DetachInPlace(target):
-            return dialect.detach_in_place.format(target=name[target])
+            text = dialect.detach_in_place.format(target=name[target])
         case SetRequiresGrad(target, on):
-            return dialect.requires_grad.format(target=name[target], on=on)
+            text = dialect.requires_grad.format(target=name[target], on=on)
         case Backward():
-            return _backward(step, name, dialect)
+            text = _backward(step, name, dialect)
         case RetainGrad(target):
-            return dialect.retain_grad.format(target=name[target])
+            text = dialect.retain_grad.format(target=name[target])
         case RemoveHook(handle):
-            return dialect.remove_hook.format(handle=name[handle])
+            text = dialect.remove_hook.format(handle=name[handle])
+        case ZeroGrad():
+            text = _clear(at, step, program, name, dialect)
         case AssignGrad(leaf, given):
-            return dialect.assign.format(leaf=name[leaf], value="None" if given is None else name[given])
+            text = dialect.assign.format(leaf=name[leaf], value="None" if given is None else name[given])
+        case Step() | Optimizer():
+            text = _optimizer(at, step, program, name, dialect)
         case Clip(leaves, kind, bound):
-            return dialect.clips[kind].format(leaves=_listed(leaves, name), bound=_number(bound))
+            text = dialect.clips[kind].format(leaves=_listed(leaves, name), bound=_number(bound))
         case Delete(values):
-            return dialect.drop.format(values=_listed(values, name))
-    raise TypeError(f"{type(step).__name__} is no action")
+            text = dialect.drop.format(values=_listed(values, name))
+        case _:
+            assert_never(step)
+    return f"{', '.join(made)} = {text}" if made else text
 
 
-def _clear(step: ZeroGrad, name: Mapping[Ref, str], dialect: Dialect, alone: bool) -> str:
-    simple = dialect.clear_to_zeros if alone and len(step.leaves) == 1 else dialect.clear_to_zeros_briefly
-    template = dialect.clear_to_none if step.set_to_none else simple or dialect.clear_to_zeros
+def _hook(step: Hook, name: Mapping[Ref, str], dialect: Dialect) -> str:
+    target = name[step.target]
+    if step.accumulated:
+        return dialect.accumulated_hook.format(target=target)
+    function = dialect.effects[step.effect].format(factor=_number(step.factor), target=target)
+    return dialect.hook.format(target=target, function=function)
+
+
+def _clear(at: int, step: ZeroGrad, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> str:
+    maker = made_for(step, program.instructions[:at])
+    if maker is not None and dialect.clear:
+        its = _its_name(program.instructions.index(maker), maker)
+        return dialect.clear.format(name=its, set_to_none=step.set_to_none)
+    alone = not program.mode(at) and len(step.leaves) == 1
+    to_zeros = dialect.clear_to_zeros if alone else dialect.clear_to_zeros_briefly or dialect.clear_to_zeros
+    template = dialect.clear_to_none if step.set_to_none else to_zeros
     return "; ".join(template.format(leaf=name[leaf]) for leaf in step.leaves)
 
 

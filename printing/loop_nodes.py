@@ -1,8 +1,7 @@
-"""Programs with loops: lines that stand for one instruction in each of their turns, and what carries values on.
+"""Programs with loops: lines that stand for one instruction in every iteration, and how loops hand values on.
 
-A line names values as the program does, by the first instruction that makes them; a carried value and a list have
-names of their own. `walk` carries such a program out under names of any kind, and tells whether every line then reads
-the very values that the program reads.
+`interpret` carries such a program out under names of any kind, and tells whether every line then reads the very values
+that the program reads.
 """
 
 from __future__ import annotations
@@ -10,66 +9,123 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
-from autograd_conformance.programs.language import Delete, Instruction, Modes, Ref
-from autograd_conformance.programs.operands import refer
+from autograd_conformance.programs.language import Attrs, Delete, Instruction, Modes, Ref
 
 Index = tuple[int, ...]
-"""Which turn of each loop around a line, the outermost first, from 0."""
+"""An iteration of each loop around a line, the outermost first, counted from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerObject:
+    """An optimizer, as a value that its steps read."""
+
+    number: int
+    """How many were made before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A variable that a loop hands on from each iteration to the next."""
+
+    number: int
+    """Tells it from other variables of the program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A list that a loop appends a value to in each iteration."""
+
+    number: int
+    """Tells it from other lists of the program."""
+    length: int
+    """How many elements it has in the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element of a list."""
+
+    of: Collection
+    """The list."""
+    index: int
+    """The element's number in it, from 0."""
+
+
+Value = Ref | OptimizerObject | Carried | Collection | Element
+"""What lines read and make. A value of a loop's body is called as in the first iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleObject:
+    """A module with parameters of its own, as a variable."""
+
+    op: str
+    """The op that a call of it is."""
+    attrs: Attrs
+    """The op's attributes."""
+    made: str
+    """The code that makes it."""
+    parameters: tuple[tuple[Value, str], ...]
+    """The leaves that are its parameters, with their names in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An instruction in its loops; it stands for those at `instances` of the program's lines, by the turns of loops.
-
-    Where it is `owned`, it is something that an optimizer does, and reads that optimizer alone. `at` is the index of
-    the program's instruction, or None for the making of an optimizer that no instruction makes. A leaf that `varies`
-    has not the same data in all its instances.
-    """
+    """An instruction in its loops."""
 
     step: Instruction
-    reads: tuple[Ref, ...]
-    made: tuple[Ref, ...]
+    """The instruction, as it stands in the first iteration."""
+    reads: tuple[Value, ...]
+    """The values that it reads; of an optimizer's steps and clearings, that optimizer alone."""
+    made: tuple[Value, ...]
+    """The values that it makes."""
     modes: Modes
+    """The grad modes that it stands under."""
     instances: Mapping[Index, int]
+    """The lines of the program without loops that it stands for, by iteration."""
     at: int | None
-    owned: bool = False
+    """The index of the program's instruction; None for the making of an optimizer that no instruction makes."""
+    by_optimizer: bool = False
+    """Whether it is something that an optimizer does."""
     varies: bool = False
+    """Whether it is a leaf whose data is not the same in all its instances."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A value gets another name: what a loop carries, before its first turn and at the end of every turn."""
+    """A value gets another name: what a loop carries, before its first iteration and at the end of every one."""
 
-    to: Ref
-    source: Ref
+    to: Carried
+    source: Value
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
     """An empty list."""
 
-    into: Ref
+    into: Collection
 
 
 @dataclass(frozen=True, slots=True)
 class Collect:
     """A value is appended to a list."""
 
-    into: Ref
-    value: Ref
+    into: Collection
+    value: Value
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The program ends here in the given turn of the innermost loop."""
+    """The program ends here in the given iteration of the innermost loop, counted from 0."""
 
-    turn: int
+    iteration: int
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """What follows are the first lines of a further turn, the number of which counts from 0."""
+class FurtherIteration:
+    """What follows are the first lines of one more iteration, the number of which counts from 0."""
 
     number: int
 
@@ -82,67 +138,60 @@ class Loop:
     count: int
 
 
-Node = Line | Copy | Begin | Collect | Stop | Turn | Loop
+Node = Line | Copy | Begin | Collect | Stop | FurtherIteration | Loop
 
 
 @dataclass(frozen=True, slots=True)
-class Rolled:
-    """A program with loops; `lines` are those of the program, and `alike` pairs values that ought to share a name.
-
-    A value in `elements` is an element of a list, by its number.
-    """
+class Rerolled:
+    """A program with loops."""
 
     nodes: tuple[Node, ...]
+    """Its lines and loops, in order."""
     lines: tuple[Line, ...]
-    elements: Mapping[Ref, tuple[Ref, int]]
-    alike: tuple[tuple[Ref, Ref], ...]
+    """The lines of the program without loops."""
+    alike: tuple[tuple[Value, Value], ...]
+    """Pairs of values that ought to share a name."""
 
 
-def placed(step: Instruction, reads: Sequence[Ref]) -> Instruction:
-    """The same instruction reading other values, in the order of `programs.operands.operands`."""
-    return refer(step, _InTurn(iter(reads)))
-
-
-class _InTurn(dict[Ref, Ref]):
-    """Whatever is asked for, the next of some values."""
-
-    def __init__(self, values: Iterator[Ref]) -> None:
-        self.values_in_turn = values
-
-    def __getitem__(self, _: Ref) -> Ref:
-        return next(self.values_in_turn)
-
-
-def reads(node: Node) -> tuple[Ref, ...]:
+def reads(node: Node) -> tuple[Value, ...]:
     """The values that a node itself reads."""
     match node:
         case Line():
             return node.reads
         case Copy(source=ref) | Collect(value=ref):
             return (ref,)
-    return ()
+        case Begin() | Stop() | FurtherIteration() | Loop():
+            return ()
+        case _:
+            assert_never(node)
 
 
-def every(nodes: Sequence[Node]) -> Iterator[Node]:
+def all_nodes(nodes: Sequence[Node]) -> Iterator[Node]:
     """Every node, those in loops included, in order."""
     for node in nodes:
         yield node
         if isinstance(node, Loop):
-            yield from every(node.body)
+            yield from all_nodes(node.body)
+
+
+def varying(loop: Loop) -> list[Line]:
+    """The leaves in the body itself whose data is not always the same: the loop's head gives it to them."""
+    return [node for node in loop.body if isinstance(node, Line) and node.varies]
 
 
 class Misread(Exception):
     """With these names, a line reads another value than it has to."""
 
 
-def walk(rolled: Rolled, name: Mapping[Ref, Hashable], until: int | None = None) -> dict[Hashable, object]:
-    """What every name stands for in the end, or before line `until` of the program; `Misread` where a line goes wrong.
+Scope = dict[Hashable, object]
+"""What every name stands for: a value of the program without loops, or a list of them."""
 
-    Names stand for the program's own values, and those of lists for lists of them.
-    """
-    scope: dict[Hashable, object] = {}
+
+def interpret(rerolled: Rerolled, name: Mapping[Value, Hashable], until: int | None = None) -> Scope:
+    """What every name stands for in the end, or before line `until`; `Misread` where a line goes wrong."""
+    scope: Scope = {}
     with contextlib.suppress(_End):
-        _walk(rolled.nodes, (), rolled, name, scope, until)
+        _interpret(rerolled.nodes, (), rerolled, name, scope, until)
     return scope
 
 
@@ -150,19 +199,18 @@ class _End(Exception):
     """The program, or what is asked for of it, ends here."""
 
 
-def _walk(
+def _interpret(
     nodes: Sequence[Node],
     index: Index,
-    rolled: Rolled,
-    name: Mapping[Ref, Hashable],
-    scope: dict[Hashable, object],
+    rerolled: Rerolled,
+    name: Mapping[Value, Hashable],
+    scope: Scope,
     until: int | None,
 ) -> None:
-    def read(ref: Ref) -> object:
+    def read(ref: Value) -> object:
         try:
-            if ref in rolled.elements:
-                into, k = rolled.elements[ref]
-                return scope[name[into]][k]  # type: ignore[index]
+            if isinstance(ref, Element):
+                return scope[name[ref.of]][ref.index]  # type: ignore[index]
             return scope[name[ref]]
         except (KeyError, IndexError):
             raise Misread(ref) from None
@@ -170,7 +218,7 @@ def _walk(
     for node in nodes:
         match node:
             case Line():
-                line = rolled.lines[node.instances[index]]
+                line = rerolled.lines[node.instances[index]]
                 if until is not None and node.instances[index] >= until:
                     raise _End
                 if tuple(map(read, node.reads)) != line.reads:
@@ -188,14 +236,13 @@ def _walk(
             case Collect(into, value):
                 scope[name[into]].append(read(value))  # type: ignore[attr-defined]
             case Loop(body, count):
-                for turn in range(count):
-                    scope.update({name[ref]: ("data", ref) for ref in fed(node)})
-                    _walk(body, (*index, turn), rolled, name, scope, until)
-            case Stop(turn):
-                if index[-1] == turn:
+                for iteration in range(count):
+                    scope.update({name[leaf.made[0]]: ("data", leaf.made[0]) for leaf in varying(node)})
+                    _interpret(body, (*index, iteration), rerolled, name, scope, until)
+            case Stop(iteration):
+                if index[-1] == iteration:
                     raise _End
-
-
-def fed(loop: Loop) -> list[Ref]:
-    """The leaves in the body itself whose data is not always the same: it has their names in the head of the loop."""
-    return [node.made[0] for node in loop.body if isinstance(node, Line) and node.varies]
+            case FurtherIteration():
+                pass
+            case _:
+                assert_never(node)

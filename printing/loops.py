@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, groupby, product
+from typing import assert_never
 
 from autograd_conformance.printing import dialect as dialects
 from autograd_conformance.printing.dialect import Dialect, tensor
@@ -16,20 +17,23 @@ from autograd_conformance.printing.loop_nodes import (
     Begin,
     Collect,
     Copy,
+    Element,
+    FurtherIteration,
     Index,
     Line,
     Loop,
+    ModuleObject,
     Node,
-    Rolled,
+    Rerolled,
     Stop,
-    Turn,
-    fed,
-    placed,
+    Value,
+    varying,
 )
-from autograd_conformance.printing.module_objects import PARAMETER, Owner, called, owners
-from autograd_conformance.printing.reroll import roll
+from autograd_conformance.printing.module_objects import called, module_objects
+from autograd_conformance.printing.reroll import reroll
 from autograd_conformance.printing.variable_names import RESERVED, names
 from autograd_conformance.programs.language import Apply, Leaf, Optimizer, Program, Ref, Step, ZeroGrad
+from autograd_conformance.programs.operands import with_operands
 
 WIDTH = 96
 """The columns up to which the data of a loop stands in its head."""
@@ -47,12 +51,14 @@ def loop(
     """
     if dialect is None or not _able(program, dialect):
         return None
-    rolled = roll(program)
-    modules = owners(rolled, dialect) if rolled else ()
-    name = names(rolled, modules) if rolled else None
-    if rolled is None or name is None:
+    rerolled = reroll(program)
+    if rerolled is None:
         return None
-    return "\n".join(_Writer(rolled, modules, name, dialect, at, known or {}).lines(rolled.nodes, ()))
+    modules = module_objects(rerolled, dialect)
+    name = names(rerolled, modules)
+    if name is None:
+        return None
+    return "\n".join(_Writer(rerolled, modules, name, dialect, at, known or {}).lines(rerolled.nodes, ()))
 
 
 def _able(program: Program, dialect: Dialect) -> bool:
@@ -63,21 +69,27 @@ def _able(program: Program, dialect: Dialect) -> bool:
 
 @dataclass(slots=True)
 class _Writer:
-    rolled: Rolled
-    modules: Sequence[Owner]
-    name: Mapping[Ref, str]
+    rerolled: Rerolled
+    modules: Sequence[ModuleObject]
+    name: Mapping[Value | ModuleObject, str]
     dialect: Dialect
     at: int | None
+    """The instruction that is marked."""
     known: Mapping[Ref, str]
+    """Names that others have for leaves."""
     further: int | None = None
-    """The number of the turn that the lines behind a loop begin, from 0."""
+    """The number of the iteration that the lines behind a loop begin, from 0."""
     taken: set[str] = field(default_factory=set)
+    """Names that mean something already."""
+    owner: dict[Value, ModuleObject] = field(default_factory=dict)
+    """The module of each leaf that is a parameter of one."""
 
     def __post_init__(self) -> None:
         self.taken = set(self.name.values()) | RESERVED
+        self.owner = {ref: module for module in self.modules for ref, _ in module.parameters}
 
     def lines(self, nodes: Sequence[Node], around: tuple[int, ...]) -> Iterator[str]:
-        """The lines of a body; `around` counts the turns of the loops around it."""
+        """The lines of a body; `around` counts the iterations of the loops around it."""
         for modes, together in groupby(nodes, lambda node: node.modes if isinstance(node, Line) else ()):
             told = [text for node in together for text in self._node(node, around)]
             if modes and told:
@@ -89,11 +101,9 @@ class _Writer:
     def _node(self, node: Node, around: tuple[int, ...]) -> Iterator[str]:
         match node:
             case Line():
-                yield from self._owner(node)
+                yield from self._making(node)
                 first, *more = self._line(node)
-                its = self.known.get(node.made[0]) if isinstance(node.step, Leaf) and () in node.instances else None
-                known = f"  # {its}" if its is not None and its != self.name[node.made[0]] else ""
-                yield first + known + self._mark(node)
+                yield first + self._known(node) + self._mark(node)
                 yield from more
             case Copy(to, source):
                 if self.name[to] != self.name[source]:
@@ -102,24 +112,26 @@ class _Writer:
                 yield f"{self.name[into]} = []"
             case Collect(into, value):
                 yield f"{self.name[into]}.append({self.name[value]})"
-            case Stop(turn):
-                yield f"if iteration == {turn + 1}:"
+            case Stop(iteration):
+                yield f"if iteration == {iteration + 1}:"
                 yield "    break  # the program ends here"
-            case Turn(number):
+            case FurtherIteration(number):
                 self.further = number
                 yield f"# iteration {number + 1}"
-            case Loop(body, turns):
+            case Loop(body, iterations):
                 yield from self._head(node, around)
-                yield from _indented(self.lines(body, (*around, turns)))
+                yield from _indented(self.lines(body, (*around, iterations)))
+            case _:
+                assert_never(node)
 
     # -- loops and their data
 
     def _head(self, loop: Loop, around: tuple[int, ...]) -> Iterator[str]:
-        targets = [self.name[ref] for ref in fed(loop)] + [PARTS for _ in self._inner(loop, around)]
+        targets = [self.name[leaf.made[0]] for leaf in varying(loop)] + [PARTS for _ in self._inner(loop, around)]
         counted = any(isinstance(node, Stop) for node in loop.body)
         if not targets:
-            turns = f"range(1, {loop.count + 1})" if counted else f"range({loop.count})"
-            yield f"for {'iteration' if counted else '_'} in {turns}:"
+            iterations = f"range(1, {loop.count + 1})" if counted else f"range({loop.count})"
+            yield f"for {'iteration' if counted else '_'} in {iterations}:"
             return
         data = PARTS
         if not self._handed(loop, around):
@@ -137,30 +149,29 @@ class _Writer:
             yield f"for {', '.join(targets)} in {data}:"
 
     def _inner(self, loop: Loop, around: tuple[int, ...]) -> list[Loop]:
-        """The loops in a body whose data is another in every turn of what is around them."""
+        """The loops in a body whose data is another in every iteration of what is around them."""
         inner = (node for node in loop.body if isinstance(node, Loop))
         return [node for node in inner if self._handed(node, (*around, loop.count))]
 
     def _handed(self, loop: Loop, around: tuple[int, ...]) -> bool:
-        turns = product(*(range(count) for count in around))
-        return len({tuple(self._rows(loop, around, index)) for index in turns}) > 1
+        iterations = product(*(range(count) for count in around))
+        return len({tuple(self._rows(loop, around, index)) for index in iterations}) > 1
 
     def _rows(self, loop: Loop, around: tuple[int, ...], index: Index) -> list[str]:
-        """The data of each turn of a loop, in one turn of the loops around it."""
+        """The data of each iteration of a loop, in one iteration of the loops around it."""
         rows = []
-        for turn in range(loop.count):
-            here = (*index, turn)
-            leaves = (node for node in loop.body if isinstance(node, Line) and node.varies)
-            parts = [self._data(leaf, here) for leaf in leaves]
+        for iteration in range(loop.count):
+            here = (*index, iteration)
+            parts = [self._data(leaf, here) for leaf in varying(loop)]
             for inner in self._inner(loop, around):
                 parts.append(f"[{', '.join(self._rows(inner, (*around, loop.count), here))}]")
             rows.append(parts[0] if len(parts) == 1 else f"({', '.join(parts)})")
         return rows
 
     def _data(self, leaf: Line, index: Index) -> str:
-        """A leaf's data in one turn; where the program ends before it, that of another turn stands in its place."""
+        """A leaf's data in one iteration; where the program ends before it, that of another stands in its place."""
         at = leaf.instances.get(index, next(iter(leaf.instances.values())))
-        step = self.rolled.lines[at].step
+        step = self.rerolled.lines[at].step
         assert isinstance(step, Leaf)
         return tensor(step.value, replace(self.dialect, tensor="{data}"))
 
@@ -168,10 +179,10 @@ class _Writer:
 
     def _line(self, line: Line) -> list[str]:
         made = ", ".join(self.name[ref] for ref in line.made)
-        owner = next((o for o in self.modules if o.parameters.keys() & {*line.reads[-1:], *line.made}), None)
+        owner = next((self.owner[ref] for ref in (*line.reads[-1:], *line.made) if ref in self.owner), None)
         match line.step:
             case Leaf(value) if owner:
-                return [f"{made} = {PARAMETER}({tensor(value, self.dialect)})"]
+                return [f"{made} = {self.dialect.parameter.format(tensor=tensor(value, self.dialect))}"]
             case Apply(op, _, attrs) if owner and (op, attrs) == (owner.op, owner.attrs):
                 return [called(line, owner, self.name, self.dialect)]
             case Leaf(value, requires_grad) if line.varies:
@@ -182,7 +193,7 @@ class _Writer:
                 return [f"{made} = {self._told(line).partition(' = ')[2]}"]
             case Step():
                 return [self.dialect.step_again.format(name=self.name[line.reads[0]])]
-            case ZeroGrad(_, set_to_none) if line.owned:
+            case ZeroGrad(_, set_to_none) if line.by_optimizer:
                 cleared = self.dialect.clear.format(name=self.name[line.reads[0]], set_to_none=set_to_none)
                 return [cleared.replace("(set_to_none=True)", "()")]
             case ZeroGrad((_, _, *_), set_to_none):
@@ -190,42 +201,47 @@ class _Writer:
                 leaves = self._parameters(f"[{', '.join(self.name[ref] for ref in line.reads)}]")
                 leaves = f"({leaves[1:-1]})" if leaves[0] == "[" else leaves
                 return [f"for {EACH} in {leaves}:", f"    {each.format(leaf=EACH)}"]
-        return [self._told(line)]
+        return [self._told(line)]  # all others as they are told without loops
 
     def _told(self, line: Line) -> str:
         """The line as the dialect tells it; a list's elements in their order are the list."""
-        makes, reads = len(line.made), [Ref(1 + k) for k in range(len(line.reads))]
-        its = {ref: self.name[name] for ref, name in zip(reads, line.reads, strict=True)}
-        its |= {Ref(0, k): self.name[line.made[k]] for k in range(makes)}
-        told = dialects.line(0, Program((placed(line.step, reads),)), its, self.dialect)
-        for into in {self.rolled.elements[ref][0] for ref in line.reads if ref in self.rolled.elements}:
-            elements = [ref for ref, (other, _) in self.rolled.elements.items() if other == into]
-            told = told.replace(f"[{', '.join(self.name[ref] for ref in elements)}]", self.name[into])
+        reads = [Ref(1 + k) for k in range(len(line.reads))]
+        its = {ref: self.name[read] for ref, read in zip(reads, line.reads, strict=True)}
+        its |= {Ref(0, k): self.name[made] for k, made in enumerate(line.made)}
+        told = dialects.line(0, Program((with_operands(line.step, reads),)), its, self.dialect)
+        for into in {ref.of for ref in line.reads if isinstance(ref, Element)}:
+            elements = ", ".join(f"{self.name[into]}[{k}]" for k in range(into.length))
+            told = told.replace(f"[{elements}]", self.name[into])
         return self._parameters(told)
 
-    def _owner(self, line: Line) -> Iterator[str]:
+    def _making(self, line: Line) -> Iterator[str]:
         """The making of a module, in front of the first of its parameters."""
-        for owner in self.modules:
-            if line.made and line.made[0] == next(iter(owner.parameters)):
-                yield f"{self.name[owner.ref]} = {owner.made}"
+        owner = self.owner.get(line.made[0]) if line.made else None
+        if owner and line.made[0] == owner.parameters[0][0]:
+            yield f"{self.name[owner]} = {owner.made}"
 
     def _parameters(self, told: str) -> str:
         """A line in which all parameters of a module in a list are called so."""
-        for owner in self.modules:
-            listed, every = (
-                ", ".join(self.name[ref] for ref in owner.parameters),
-                f"{self.name[owner.ref]}.parameters()",
-            )
+        for module in self.modules:
+            listed = ", ".join(self.name[ref] for ref, _ in module.parameters)
+            every = f"{self.name[module]}.parameters()"
             told = told.replace(f"[{listed}]", every).replace(f"[{listed}, ", f"[*{every}, ")
             told = told.replace(f", {listed}]", f", *{every}]").replace(f", {listed}, ", f", *{every}, ")
         return told
 
+    def _known(self, line: Line) -> str:
+        """A comment on a leaf that others call by another name."""
+        made = line.made[0] if isinstance(line.step, Leaf) and () in line.instances else None
+        its = self.known.get(made) if isinstance(made, Ref) else None
+        return f"  # {its}" if made is not None and its not in (None, self.name[made]) else ""
+
     def _mark(self, line: Line) -> str:
-        """A comment on the line that fails, and on the turn in which it does."""
+        """A comment on the line that fails, and on the iteration in which it does."""
         for index, number in line.instances.items():
-            if self.at is not None and self.rolled.lines[number].at == self.at:
-                turns = [turn + 1 for turn in index] or ([] if self.further is None else [self.further + 1])
-                where = "".join(f", in {'iteration' if k == 0 else 'inner iteration'} {t}" for k, t in enumerate(turns))
+            if self.at is not None and self.rerolled.lines[number].at == self.at:
+                numbers = [k + 1 for k in index] or ([] if self.further is None else [self.further + 1])
+                words = ("iteration", *["inner iteration"] * len(numbers))
+                where = "".join(f", in {word} {number}" for word, number in zip(words, numbers))
                 return f"  # <-- here{where}"
         return ""
 

@@ -1,138 +1,167 @@
-"""Rolling an unrolled program: its repetitions become loops.
+"""Rerolling an unrolled program: its repetitions become loops.
 
-A program is straight-line: a training loop of three iterations stands in it three times. `roll` takes the repetition
-that saves the most lines (`printing.repetition`) and makes a loop of it. What the blocks hand on is carried by a name
-of its own, and what is read later of blocks that are not the last is collected in a list. The lines before the loop,
-its body and the lines after it are rolled in the same way, so that loops may nest. Where the program ends within the
-second turn already, the loop stops there.
+A program is straight-line: a training loop of three iterations stands in it three times. `reroll` takes the repetition
+that saves the most lines (`printing.repetition`) and makes a loop of it. What the blocks hand on is carried by a
+variable, and what is read later of blocks that are not the last is collected in a list. The lines before the loop, its
+body and the lines after it are rerolled in the same way, so that loops may nest. Where the program ends within the
+second iteration already, the loop stops there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import assert_never
 
 from autograd_conformance.printing.loop_nodes import (
     Begin,
+    Carried,
     Collect,
+    Collection,
     Copy,
+    Element,
+    FurtherIteration,
     Line,
     Loop,
     Node,
-    Rolled,
+    Rerolled,
     Stop,
-    Turn,
-    every,
+    Value,
+    all_nodes,
     reads,
 )
-from autograd_conformance.printing.repetition import Repeated, mark, repeated
+from autograd_conformance.printing.repetition import Repetition, mark, repetition
 from autograd_conformance.printing.straight_line import straight
-from autograd_conformance.programs.language import Delete, Leaf, Program, Ref
+from autograd_conformance.programs.language import Delete, Leaf, Program
+
+
+def reroll(program: Program) -> Rerolled | None:
+    """A program with loops, or None where nothing repeats."""
+    lines = straight(program)
+    ways = [found for each in (lines, _hoisted(lines)) if (found := _rerolled(each)) is not None]
+    return min(ways, key=lambda found: sum(1 for _ in all_nodes(found.nodes)), default=None)
+
+
+def _hoisted(lines: Sequence[Line]) -> list[Line]:
+    """The lines, with the leaves in front that several lines of one kind read: these are no data of one iteration."""
+    readers: dict[tuple[Value, str, int], int] = {}
+    for line in lines:
+        for k, ref in enumerate(line.reads):
+            kind = (ref, mark(line, 0), k)
+            readers[kind] = readers.get(kind, 0) + 1
+    often = {ref for (ref, _, _), times in readers.items() if times > 1}
+    moved = sorted(lines, key=lambda line: not (isinstance(line.step, Leaf) and line.made[0] in often))
+    return [replace(line, instances={(): at}) for at, line in enumerate(moved)]
+
+
+def _rerolled(lines: Sequence[Line]) -> Rerolled | None:
+    reroller = _Reroller()
+    nodes, _ = reroller.reroll(lines, frozenset(), outermost=True)
+    deleted = (node for node in all_nodes(nodes) if isinstance(node, Line) and isinstance(node.step, Delete))
+    if any(isinstance(ref, Element) for node in deleted for ref in node.reads):
+        return None
+    has_loops = any(isinstance(node, Loop) for node in nodes)
+    return Rerolled(nodes, tuple(lines), tuple(reroller.alike)) if has_loops else None
 
 
 @dataclass(slots=True)
-class _Roller:
-    fresh: int
-    elements: dict[Ref, tuple[Ref, int]] = field(default_factory=dict)
-    alike: list[tuple[Ref, Ref]] = field(default_factory=list)
+class _Reroller:
+    number: count[int] = field(default_factory=count)
+    """Numbers for variables and lists that the program does not have."""
+    alike: list[tuple[Value, Value]] = field(default_factory=list)
+    """Pairs of values that ought to share a name."""
 
-    def ref(self) -> Ref:
-        self.fresh -= 1
-        return Ref(self.fresh)
-
-    def roll(
-        self, nodes: Sequence[Node], later: frozenset[Ref], outermost: bool = False
-    ) -> tuple[tuple[Node, ...], dict[Ref, Ref]]:
+    def reroll(
+        self, nodes: Sequence[Node], later: frozenset[Value], outermost: bool = False
+    ) -> tuple[tuple[Node, ...], dict[Value, Value]]:
         """The nodes with loops, and how values that are read `later` are to be called from now on."""
-        found = repeated(nodes, outermost)
+        found = repetition(nodes, outermost)
         if found is None:
             return tuple(nodes), {}
         start, end = found.start, found.start + found.period * found.count
-        before, new = self.roll(nodes[:start], later | _reads(nodes[start:]))
+        before, new = self.reroll(nodes[:start], later | _reads(nodes[start:]))
         stops = found.count == 1
         if stops:
             end = len(nodes)
         blocks = _renamed(nodes[start:end], new)
-        carriers = {kind: self.ref() for kind in found.carried}
+        carriers = {own: Carried(next(self.number)) for own in found.carried}
         body, last = self._body(blocks, found, carriers)
         wanted = later | _reads(nodes[end:])
         lists = self._lists(blocks, found, wanted)
-        body += [Collect(into, value) for value, into in lists.items()]
-        body += [Copy(carrier, kind) for kind, carrier in carriers.items()]
+        body += [Collect(into, own) for own, into in lists.items()]
+        body += [Copy(carrier, own) for own, carrier in carriers.items()]
         if stops:
             body.insert(found.rest, Stop(1))
-        after_names = {**last, **self._elements(blocks, found, lists)}
+        after_names = {**last, **_elements(blocks, found, lists)}
         inner = frozenset(after_names[ref] for ref in wanted if ref in after_names)
-        rolled, within = self.roll(body, inner)
+        rerolled, within = self.reroll(body, inner)
         after_names = {ref: within.get(name, name) for ref, name in after_names.items()}
         rest = list(_renamed(nodes[end:], {**new, **after_names}))
         if not stops and found.rest:
             self._continued(blocks, rest[: found.rest])
-        after, newest = self.roll(rest, later)
-        turn = [Turn(found.count)] if found.rest and not stops else []
-        entry = [Copy(carrier, new.get(first, first)) for kind, carrier in carriers.items()
-                 for first in (found.carried[kind],)]  # fmt: skip
-        loop = Loop(rolled, 2 if stops else found.count)
+        after, newest = self.reroll(rest, later)
+        further = [FurtherIteration(found.count)] if found.rest and not stops else []
+        entry = [Copy(carriers[own], new.get(first, first)) for own, first in found.carried.items()]
+        loop = Loop(rerolled, 2 if stops else found.count)
         names = {**new, **after_names}
         names = {ref: newest.get(name, name) for ref, name in names.items()} | newest
-        return (*before, *(Begin(into) for into in lists.values()), *entry, loop, *turn, *after), names
+        return (*before, *map(Begin, lists.values()), *entry, loop, *further, *after), names
 
     def _body(
-        self, blocks: Sequence[Node], found: Repeated, carriers: Mapping[Ref, Ref]
-    ) -> tuple[list[Node], dict[Ref, Ref]]:
+        self, blocks: Sequence[Node], found: Repetition, carriers: Mapping[Value, Carried]
+    ) -> tuple[list[Node], dict[Value, Value]]:
         """The first block, standing for all of them, and what the values of the last one are called."""
         body: list[Node] = []
-        last: dict[Ref, Ref] = {}
+        last: dict[Value, Value] = {}
         for offset in range(found.period):
             same = [line for line in blocks[offset :: found.period] if isinstance(line, Line)]
             its = [
                 carriers[found.previous[offset, k]] if (offset, k) in found.previous else ref
                 for k, ref in enumerate(same[0].reads)
             ]
-            instances = {(*index, turn): at for turn, line in enumerate(same) for index, at in line.instances.items()}
-            varies = any(line.varies or repr(line.step) != repr(same[0].step) for line in same) and bool(same[0].made)
+            instances = {(*index, block): at for block, line in enumerate(same) for index, at in line.instances.items()}
+            varies = any(line.varies or repr(line.step) != repr(same[0].step) for line in same)
             varies = varies and isinstance(same[0].step, Leaf)
             body.append(replace(same[0], reads=tuple(its), instances=instances, varies=varies))
             last.update(zip(same[-1].made, same[0].made, strict=True))
         return body, last
 
-    def _lists(self, blocks: Sequence[Node], found: Repeated, wanted: frozenset[Ref]) -> dict[Ref, Ref]:
+    def _lists(self, blocks: Sequence[Node], found: Repetition, wanted: frozenset[Value]) -> dict[Value, Collection]:
         """A list for every value of the body that is wanted of a block that is not the last."""
-        lists: dict[Ref, Ref] = {}
-        for at, line in enumerate(blocks[: found.period * (found.count - 1)]):
-            first = blocks[at % found.period]
-            assert isinstance(line, Line)
-            assert isinstance(first, Line)
-            for ref, its in zip(line.made, first.made, strict=True):
-                if ref in wanted and its not in lists:
-                    lists[its] = self.ref()
+        lists: dict[Value, Collection] = {}
+        for at, ref, own in _made(blocks, found.period):
+            if at < found.period * (found.count - 1) and ref in wanted and own not in lists:
+                lists[own] = Collection(next(self.number), found.count)
         return lists
 
-    def _elements(self, blocks: Sequence[Node], found: Repeated, lists: Mapping[Ref, Ref]) -> dict[Ref, Ref]:
-        """What the values of all blocks are called that are in lists."""
-        names: dict[Ref, Ref] = {}
-        for at, line in enumerate(blocks):
-            first = blocks[at % found.period]
-            assert isinstance(line, Line)
-            assert isinstance(first, Line)
-            for ref, its in zip(line.made, first.made, strict=True):
-                if its in lists:
-                    names[ref] = self.ref()
-                    self.elements[names[ref]] = (lists[its], at // found.period)
-        return names
-
     def _continued(self, blocks: Sequence[Node], rest: Sequence[Node]) -> None:
-        """The lines of a further turn make what the body makes."""
+        """The lines of a further iteration make what the body makes."""
         for line, first in zip(rest, blocks, strict=False):
             if isinstance(line, Line) and isinstance(first, Line):
                 self.alike += zip(line.made, first.made, strict=True)
 
 
-def _reads(nodes: Sequence[Node]) -> frozenset[Ref]:
+def _elements(blocks: Sequence[Node], found: Repetition, lists: Mapping[Value, Collection]) -> dict[Value, Value]:
+    """What the values of all blocks are called that are in lists."""
+    made = _made(blocks, found.period)
+    return {ref: Element(lists[own], at // found.period) for at, ref, own in made if own in lists}
+
+
+def _made(blocks: Sequence[Node], period: int) -> Iterator[tuple[int, Value, Value]]:
+    """The values that blocks make, each with the line that makes it and the first block's value that it stands for."""
+    for at, line in enumerate(blocks):
+        first = blocks[at % period]
+        assert isinstance(line, Line)
+        assert isinstance(first, Line)
+        yield from ((at, ref, own) for ref, own in zip(line.made, first.made, strict=True))
+
+
+def _reads(nodes: Sequence[Node]) -> frozenset[Value]:
     return frozenset(ref for node in nodes for ref in reads(node))
 
 
-def _renamed(nodes: Sequence[Node], new: Mapping[Ref, Ref]) -> list[Node]:
+def _renamed(nodes: Sequence[Node], new: Mapping[Value, Value]) -> list[Node]:
     def renamed(node: Node) -> Node:
         match node:
             case Line():
@@ -141,37 +170,9 @@ def _renamed(nodes: Sequence[Node], new: Mapping[Ref, Ref]) -> list[Node]:
                 return Copy(to, new.get(source, source))
             case Collect(into, value):
                 return Collect(into, new.get(value, value))
-            case _:
+            case Begin() | Stop() | FurtherIteration() | Loop():
                 return node
+            case _:
+                assert_never(node)
 
     return [renamed(node) for node in nodes]
-
-
-def roll(program: Program) -> Rolled | None:
-    """A program with loops, or None where nothing repeats."""
-    lines = straight(program)
-    ways = [rolled for each in (lines, _hoisted(lines)) if (rolled := _rolled(each)) is not None]
-    return min(ways, key=lambda rolled: sum(1 for _ in every(rolled.nodes)), default=None)
-
-
-def _hoisted(lines: Sequence[Line]) -> list[Line]:
-    """The lines with the leaves in front that lines of one kind read in one place: they are no data of one turn."""
-    readers: dict[tuple[Ref, str, int], int] = {}
-    for line in lines:
-        for k, ref in enumerate(line.reads):
-            kind = (ref, mark(line, 0), k)
-            readers[kind] = readers.get(kind, 0) + 1
-    often = {ref for (ref, _, _), count in readers.items() if count > 1}
-    moved = sorted(lines, key=lambda line: not (isinstance(line.step, Leaf) and line.made[0] in often))
-    return [replace(line, instances={(): at}) for at, line in enumerate(moved)]
-
-
-def _rolled(lines: Sequence[Line]) -> Rolled | None:
-    roller = _Roller(-1 - len(lines))
-    nodes, _ = roller.roll(lines, frozenset(), outermost=True)
-    found = Rolled(nodes, tuple(lines), roller.elements, tuple(roller.alike))
-    deleted = {ref for node in every(nodes) if isinstance(node, Line) and isinstance(node.step, Delete)
-               for ref in node.reads}  # fmt: skip
-    if not any(isinstance(node, Loop) for node in nodes) or deleted & set(roller.elements):
-        return None
-    return found

@@ -1,18 +1,30 @@
-"""A program's lines before anything is rolled, with every optimizer as a value that its steps read."""
+"""A program's lines before loops are found, with every optimizer as a value that its steps read."""
 
 from __future__ import annotations
 
-from autograd_conformance.printing.loop_nodes import Line
+from typing import assert_never
+
+from autograd_conformance.printing.loop_nodes import Line, OptimizerObject, Value
 from autograd_conformance.programs.language import (
+    Apply,
     AssignGrad,
     Backward,
+    Clip,
+    Delete,
+    Detach,
+    DetachInPlace,
     Grad,
+    Hook,
+    InPlace,
     Instruction,
     Leaf,
     Modes,
     Optimizer,
     Program,
+    ReadGrad,
     Ref,
+    RemoveHook,
+    RetainGrad,
     SetRequiresGrad,
     Step,
     ZeroGrad,
@@ -25,20 +37,22 @@ def straight(program: Program) -> list[Line]:
 
     An optimizer that a step would make is made right behind its leaves, if nothing can happen to them until then.
     """
-    makers: list[tuple[Optimizer | Step, Ref]] = []
+    makers: list[tuple[Optimizer | Step, OptimizerObject]] = []
     found: list[Line] = []
     early = _early(program)
 
-    def add(step: Instruction, at: int | None, made: tuple[Ref, ...], modes: Modes, owner: Ref | None = None) -> None:
-        reads = operands(step) if owner is None else (owner,)
-        found.append(Line(step, reads, made, modes, {(): len(found)}, at, owner is not None))
+    def add(
+        step: Instruction, at: int | None, made: tuple[Value, ...], modes: Modes, by: OptimizerObject | None = None
+    ) -> None:
+        reads: tuple[Value, ...] = operands(step) if by is None else (by,)
+        found.append(Line(step, reads, made, modes, {(): len(found)}, at, by is not None))
 
     def make(step: Optimizer | Step, at: int | None, modes: Modes) -> None:
-        makers.append((step, Ref(-1 - len(makers))))
+        makers.append((step, OptimizerObject(len(makers))))
         optimizer = Optimizer(step.leaves, step.optimizer, step.settings, step.groups)
         add(optimizer, at, (makers[-1][1],), modes)
 
-    def maker(step: Optimizer | Step) -> Ref | None:
+    def maker(step: Optimizer | Step) -> OptimizerObject | None:
         return next((ref for other, ref in makers if same_optimizer(other, step)), None)
 
     for at, step in enumerate(program):
@@ -53,14 +67,19 @@ def straight(program: Program) -> list[Line]:
                 add(step, at, (), modes, maker(step))
             case ZeroGrad(leaves):
                 explicit = made_for(step, program.instructions[:at])
-                owner = maker(explicit) if explicit else None
+                by = maker(explicit) if explicit else None
                 if explicit is None and (step.set_to_none or not _differentiated(program)):
-                    owner = next((ref for other, ref in makers if other.leaves == leaves), None)
-                add(step, at, (), modes, owner)
-            case _:
+                    by = next((ref for other, ref in makers if other.leaves == leaves), None)
+                add(step, at, (), modes, by)
+            case (
+                Leaf() | Apply() | Detach() | InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | Grad()
+                | RetainGrad() | Hook() | RemoveHook() | ReadGrad() | AssignGrad() | Clip() | Delete()
+            ):  # fmt: skip
                 add(step, at, tuple(Ref(at, k) for k in range(results(step))), modes)
                 for early_step in early.get(at, ()):
                     make(early_step, None, ())
+            case _:
+                assert_never(step)
     return found
 
 

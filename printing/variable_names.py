@@ -1,8 +1,8 @@
-"""Names that a person would give to the values of a rolled program.
+"""Names that a person would give to the values of a program with loops.
 
 Every value has a name of its own at first. Then what reads better is tried: the carried value and what it becomes are
-one `h`, a detached `h` is still `h`, the lines of a further turn use the names of the loop. `walk` carries the program
-out with the names that were tried, and they stand only if every line then reads what it has to.
+one `h`, a detached `h` is still `h`, the lines of a further iteration use the names of the loop. `interpret` carries
+the program out with the names that were tried, and they stand only if every line then reads what it has to.
 """
 
 from __future__ import annotations
@@ -11,19 +11,55 @@ import builtins
 import keyword
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from autograd_conformance.ops.tables.activations import ACTIVATIONS
 from autograd_conformance.ops.tables.losses import LOSSES
-from autograd_conformance.printing.loop_nodes import Collect, Copy, Line, Loop, Misread, Node, Rolled, every, walk
-from autograd_conformance.printing.module_objects import Owner
-from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Hook, Leaf, Optimizer, ReadGrad, Ref
+from autograd_conformance.printing.loop_nodes import (
+    Begin,
+    Collect,
+    Copy,
+    Element,
+    FurtherIteration,
+    Line,
+    Loop,
+    Misread,
+    ModuleObject,
+    Node,
+    Rerolled,
+    Stop,
+    Value,
+    all_nodes,
+    interpret,
+    reads,
+)
+from autograd_conformance.programs.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    Clip,
+    Delete,
+    Detach,
+    DetachInPlace,
+    Grad,
+    Hook,
+    InPlace,
+    Leaf,
+    Optimizer,
+    ReadGrad,
+    RemoveHook,
+    RetainGrad,
+    SetRequiresGrad,
+    Step,
+    ZeroGrad,
+)
 
 RESERVED = frozenset(
     {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "torch", "F", "p", "leaf", "iteration", "parts"}
 )
 """What no value may be called: a name that the code around it has a meaning for."""
 
-WORDS = {
+VARIABLE_NAMES = {
     "multiply": "product",
     "matmul": "product",
     "subtract": "difference",
@@ -45,12 +81,12 @@ WORDS = {
 NO_LOSSES = ("softmax", "log_softmax", "softmin", "cosine_similarity", "dist")
 
 
-def names(rolled: Rolled, modules: Sequence[Owner] = ()) -> dict[Ref, str] | None:
+def names(rerolled: Rerolled, modules: Sequence[ModuleObject] = ()) -> dict[Value | ModuleObject, str] | None:
     """A name for every value, list and module; None where the loops cannot be written as Python.
 
-    What a module owns is called as an attribute of it.
+    A module's parameters are called as its attributes.
     """
-    naming = _Naming(rolled, modules)
+    naming = _Naming(rerolled, modules)
     if not naming.holds():
         return None
     naming.join()
@@ -59,21 +95,28 @@ def names(rolled: Rolled, modules: Sequence[Owner] = ()) -> dict[Ref, str] | Non
 
 @dataclass(slots=True)
 class _Naming:
-    """Values with one name are one class; `of` maps each value to the first of its class."""
+    """Values with one name are one class."""
 
-    rolled: Rolled
-    modules: Sequence[Owner]
-    of: dict[Ref, Ref] = field(init=False)
-    maker: dict[Ref, Line] = field(init=False)
-    place: dict[Ref, tuple[int, ...]] = field(init=False)
-    readers: dict[Ref, list[tuple[Line, int]]] = field(init=False)
-    carriers: dict[Ref, Ref] = field(init=False)
-    entries: dict[Ref, Ref] = field(init=False)
-    lists: dict[Ref, Ref] = field(init=False)
+    rerolled: Rerolled
+    modules: Sequence[ModuleObject]
+    of: dict[Value, Value] = field(init=False)
+    """The first value of the class of each value."""
+    maker: dict[Value, Line] = field(init=False)
+    """The line that makes each value."""
+    place: dict[Value, tuple[int, ...]] = field(init=False)
+    """The loops in which each value is made, each by its number in the body around it."""
+    readers: dict[Value, list[tuple[Line, int]]] = field(init=False)
+    """The lines that read each value, with the number of the operand."""
+    carriers: dict[Value, Value] = field(init=False)
+    """What each carried variable becomes at the end of an iteration."""
+    entries: dict[Value, Value] = field(init=False)
+    """What each carried variable is before the loop."""
+    lists: dict[Value, Value] = field(init=False)
+    """What each list collects."""
 
     def __post_init__(self) -> None:
         self.maker, self.readers, self.carriers, self.entries, self.lists, self.place = {}, {}, {}, {}, {}, {}
-        self._note(self.rolled.nodes, ())
+        self._note(self.rerolled.nodes, ())
         self.of = {ref: ref for ref in (*self.maker, *self.carriers, *self.lists)}
 
     def _note(self, nodes: Sequence[Node], place: tuple[int, ...]) -> None:
@@ -92,16 +135,20 @@ class _Naming:
                     self.lists[into] = value
                 case Loop(body):
                     self._note(body, (*place, number))
+                case Begin() | Stop() | FurtherIteration():
+                    pass
+                case _:
+                    assert_never(node)
 
     def holds(self) -> bool:
         """Whether every line reads what it has to."""
         try:
-            walk(self.rolled, self.of)
+            interpret(self.rerolled, self.of)
         except Misread:
             return False
         return True
 
-    def _merge(self, one: Ref, other: Ref) -> None:
+    def _merge(self, one: Value, other: Value) -> None:
         """Give two values one name, if that may be."""
         one, other = self.of[one], self.of[other]
         if one != other:
@@ -112,7 +159,7 @@ class _Naming:
 
     def join(self) -> None:
         """Give one name to what a person would give one."""
-        copies = [node for node in every(self.rolled.nodes) if isinstance(node, Copy)]
+        copies = [node for node in all_nodes(self.rerolled.nodes) if isinstance(node, Copy)]
         carried = {node.source for node in copies if self.carriers[node.to] == node.source}
         detached = [ref for ref, line in self.maker.items() if isinstance(line.step, Detach)]
         for ref in detached:
@@ -123,14 +170,14 @@ class _Naming:
         for node in copies:
             if node.source in self.of and not self._trained(node.source):
                 self._merge(node.source, node.to)
-        for one, other in self.rolled.alike:
+        for one, other in self.rerolled.alike:
             if one in self.of and other in self.of:  # and not in a loop that was made later
                 self._merge(other, one)
         self._share()
 
     def _share(self) -> None:
         """What has the same word in two loops that are not inside each other, or in and behind one, has one name."""
-        first: dict[str, list[Ref]] = {}
+        first: dict[str, list[Value]] = {}
         owned = self._owned()
         for ref in (ref for ref in self.place if ref not in owned):
             word = self.word(self.of[ref])
@@ -142,37 +189,37 @@ class _Naming:
                     self._merge(other, ref)
             first[word].append(ref)
 
-    def final(self) -> dict[Ref, str]:
+    def final(self) -> dict[Value | ModuleObject, str]:
         """The names: each class's word, numbered where several have the same."""
         own = {self.of[ref] for ref in self._owned()}
         classes = (first for first in dict.fromkeys(self.of.values()) if first not in self.lists)
-        words = {first: self.word(first) for first in classes if first not in own}
-        words |= {owner.ref: owner.op.removeprefix("nn_") for owner in self.modules}
+        words: dict[Value | ModuleObject, str] = {first: self.word(first) for first in classes if first not in own}
+        words |= {module: module.op.removeprefix("nn_") for module in self.modules}
         count: dict[str, int] = {}
         for word in words.values():
             count[word] = count.get(word, 0) + 1
         taken = {word for word in count if count[word] == 1}
-        given: dict[Ref, str] = {}
+        given: dict[Value | ModuleObject, str] = {}
         for first, word in words.items():
             given[first] = word if count[word] == 1 else _fresh(word, taken)
             taken.add(given[first])
-        for owner in self.modules:
-            given |= {self.of[ref]: f"{given[owner.ref]}.{name}" for ref, name in owner.parameters.items()}
+        for module in self.modules:
+            given |= {self.of[ref]: f"{given[module]}.{name}" for ref, name in module.parameters}
         for into, value in self.lists.items():
             plural = given[self.of[value]] + "s" if value in self.of and self.of[value] not in own else "values"
             given[into] = plural if plural not in taken | RESERVED else _fresh(plural, taken)
             taken.add(given[into])
-        found = {ref: given[first] for ref, first in self.of.items()} | {o.ref: given[o.ref] for o in self.modules}
-        for ref, (into, k) in self.rolled.elements.items():
-            found[ref] = f"{found[into]}[{k}]"
-        return found
+        found: dict[Value | ModuleObject, str] = {ref: given[first] for ref, first in self.of.items()}
+        found |= {module: given[module] for module in self.modules}
+        read = (ref for node in all_nodes(self.rerolled.nodes) for ref in reads(node))
+        return found | {ref: f"{found[ref.of]}[{ref.index}]" for ref in read if isinstance(ref, Element)}
 
-    def _owned(self) -> set[Ref]:
-        return {ref for owner in self.modules for ref in owner.parameters}
+    def _owned(self) -> set[Value]:
+        return {ref for module in self.modules for ref, _ in module.parameters}
 
     # -- words
 
-    def word(self, first: Ref) -> str:
+    def word(self, first: Value) -> str:
         """What a class of values is called."""
         members = [ref for ref in self.of if self.of[ref] == first]
         made = [ref for ref in members if ref in self.maker]
@@ -195,26 +242,26 @@ class _Naming:
             return "total" if applied and total else "c" if any(map(self._cell, made)) else "h"
         return words[0]
 
-    def _origin(self, ref: Ref) -> Ref:
+    def _origin(self, ref: Value) -> Value:
         """The value itself, or what it is a copy of."""
         line = self.maker.get(ref)
         copied = line is not None and isinstance(line.step, Apply) and line.step.op == "clone"
         return line.reads[0] if line is not None and copied else ref
 
-    def _trained(self, ref: Ref) -> bool:
+    def _trained(self, ref: Value) -> bool:
         line = self.maker.get(ref)
         return line is not None and isinstance(line.step, Leaf) and line.step.requires_grad
 
-    def _totals(self, ref: Ref) -> bool:
+    def _totals(self, ref: Value) -> bool:
         step, reads = self.maker[ref].step, self.maker[ref].reads
         return isinstance(step, Apply) and step.op == "add" and any(self.of.get(r) == self.of[ref] for r in reads)
 
-    def _cell(self, ref: Ref) -> bool:
+    def _cell(self, ref: Value) -> bool:
         """Whether this is the second state of a recurrent module, its memory."""
         line = self.maker[ref]
         return isinstance(line.step, Apply) and line.step.op == "nn_lstm" and line.made[2:] == (ref,)
 
-    def _own(self, ref: Ref) -> str:
+    def _own(self, ref: Value) -> str:
         line = self.maker[ref]
         read = list(self._readings(ref))
         if any(isinstance(step, Backward) or (isinstance(step, Grad) and k == 0) for step, k in read):
@@ -238,14 +285,19 @@ class _Naming:
                 first_of_loss = any(isinstance(step, Apply) and _loss(step) and k == 0 for step, k in read)
                 if first_of_loss or op.startswith("nn_"):
                     return "out"
-                word = WORDS.get(op, op)
+                word = VARIABLE_NAMES.get(op, op)
                 return word if word.isidentifier() and word not in RESERVED else "y"
-        return "value"
+            case InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | RetainGrad() | RemoveHook():
+                return "value"
+            case ZeroGrad() | AssignGrad() | Step() | Clip() | Delete():
+                return "value"
+            case _:
+                assert_never(line.step)
 
-    def _readings(self, ref: Ref) -> Iterator[tuple[object, int]]:
+    def _readings(self, ref: Value) -> Iterator[tuple[object, int]]:
         return ((line.step, k) for line, k in self.readers.get(ref, ()))
 
-    def _parameter(self, ref: Ref, rank: int) -> str:
+    def _parameter(self, ref: Value, rank: int) -> str:
         trained = {r for line in self.maker.values() if isinstance(line.step, Optimizer) for r in line.reads}
         if self.place[ref] and ref not in trained:
             return "x"

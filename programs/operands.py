@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import assert_never
 
@@ -67,14 +67,20 @@ def operands(step: Instruction) -> tuple[Ref, ...]:
     return tuple(found)
 
 
-def refer(step: Instruction, new: Mapping[Ref, Ref]) -> Instruction:
-    """The same instruction with its operands renamed through `new`."""
+def with_operands(step: Instruction, given: Iterable[Ref]) -> Instruction:
+    """The same instruction with other operands, in the order of `operands`."""
+    rest = iter(given)
     changed: dict[str, Ref | tuple[Ref, ...]] = {}
     for name, many in _REFS[type(step)]:
         value = getattr(step, name)
         if value is not None:
-            changed[name] = tuple(new[r] for r in value) if many else new[value]
+            changed[name] = tuple(next(rest) for _ in value) if many else next(rest)
     return replace(step, **changed) if changed else step  # type: ignore[arg-type]
+
+
+def refer(step: Instruction, new: Mapping[Ref, Ref]) -> Instruction:
+    """The same instruction with its operands renamed through `new`."""
+    return with_operands(step, [new[ref] for ref in operands(step)])
 
 
 def holders(program: Program) -> frozenset[Ref]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from autograd_conformance.ops.catalogue import APPLIED, ROWS, WRITES
+from autograd_conformance.ops.modules import TABLE
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.printing.dialect import Dialect
 
@@ -59,5 +60,7 @@ def dialect(device: torch.device) -> Dialect:
             "misshape": "lambda grad: grad.new_ones((*grad.shape, 2))",
         },
         remove_hook="{handle}.remove()",
+        modules=TABLE,
+        parameter="torch.nn.Parameter({tensor})",
         modes={"no_grad": "torch.no_grad()", "enable_grad": "torch.enable_grad()"},
     )

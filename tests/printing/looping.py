@@ -11,12 +11,12 @@ from typing import Any
 import torch
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.printing.dialect import code
-from autograd_conformance.printing.loop_nodes import walk
+from autograd_conformance.printing.loop_nodes import Element, interpret
 from autograd_conformance.printing.loops import loop
-from autograd_conformance.printing.module_objects import owners
-from autograd_conformance.printing.reroll import roll
+from autograd_conformance.printing.module_objects import module_objects
+from autograd_conformance.printing.reroll import reroll
 from autograd_conformance.printing.variable_names import RESERVED
-from autograd_conformance.printing.variable_names import names as worded
+from autograd_conformance.printing.variable_names import names as variable_names
 from autograd_conformance.programs.language import Leaf, Program, Ref
 from autograd_conformance.programs.text import names
 
@@ -46,17 +46,19 @@ def alike(program: Program) -> str:
     by_lines, done, error = ran(code(program, DIALECT))
     by_loops, _, its_error = ran([written])
     assert its_error == error
-    rolled = roll(program)
-    assert rolled is not None
-    name = worded(rolled, owners(rolled, DIALECT))
+    rerolled = reroll(program)
+    assert rerolled is not None
+    name = variable_names(rerolled, module_objects(rerolled, DIALECT))
     assert name is not None
-    given = {its for ref, its in name.items() if ref not in rolled.elements}
+    given = {its for ref, its in name.items() if not isinstance(ref, Element)}
     assert all(part.isidentifier() and part not in RESERVED for its in given for part in its.split("."))
     until = next(
-        (k for k, line in enumerate(rolled.lines) if (line.at or 0) >= done and not isinstance(line.step, Leaf)), None
+        (k for k, line in enumerate(rerolled.lines) if (line.at or 0) >= done and not isinstance(line.step, Leaf)), None
     )
     called = names(program)
-    meant = {its: ref for its, ref in walk(rolled, name, until).items() if isinstance(ref, Ref) and ref in called}
+    meant = {
+        its: ref for its, ref in interpret(rerolled, name, until).items() if isinstance(ref, Ref) and ref in called
+    }
     assert meant
     for its, ref in meant.items():
         ours, theirs = eval(str(its), by_loops), by_lines.get(called[ref])
@@ -74,9 +76,9 @@ def same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
 
 
 def repeated(body: str, times: int, before: str = "", after: str = "") -> str:
-    """A text in which `@` is the number of the turn and `^` that of the one before."""
-    turns = [body.replace("@", str(k)).replace("^", str(k - 1)) for k in range(times)]
-    return "; ".join(part for part in (before, *turns, after) if part)
+    """A text in which `@` is the number of the iteration and `^` that of the one before."""
+    iterations = [body.replace("@", str(k)).replace("^", str(k - 1)) for k in range(times)]
+    return "; ".join(part for part in (before, *iterations, after) if part)
 
 
 W = "w = leaf [[1, 2]]; b = leaf [0.5]"

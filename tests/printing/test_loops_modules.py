@@ -46,6 +46,11 @@ MODULES = {
         2,
         "w = leaf [1, 2]; b = leaf [0.5, 1]",
     ),
+    "a convolution": repeated(
+        f"x@ = leaf [[[@, 1, 2]]] const; z@ = nn_conv1d x@ w b stride=1 padding=0 bias=True; {LEARNED}",
+        2,
+        "w = leaf [[[1, 2]]]; b = leaf [0.5]",
+    ),
     "attention": repeated(
         "x@ = leaf [[[@, 1], [2, 1]]] const; z@ = nn_attention x@ i j w b heads=1 bias=True batch_first=True "
         f"memory=False mask='causal' padding=None need_weights=False; {LEARNED}",
@@ -68,4 +73,7 @@ def test_what_it_prints_of_modules() -> None:
     assert "    out, h = gru(x, h)" in lines
     assert "optimizer = torch.optim.SGD(gru.parameters(), lr=0.1)" in lines
     assert "    out, (h, c) = lstm(x, (h, c))" in alike(parse(MODULES["lstm"])).splitlines()
+    assert alike(parse(MODULES["a convolution"])).startswith(
+        "conv1d = torch.nn.Conv1d(1, 1, (2,), dtype=torch.float64)"
+    )
     assert "functional_call" in alike(parse(MODULES["a weight of two modules"]))
