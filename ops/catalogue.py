@@ -1,9 +1,9 @@
-"""Ops that programs may apply in place: one table, by name, of rows like those of the op catalogue.
+"""Every op by name: the rows of all tables, and the ops that programs may apply in place.
 
-A row's first operand is the target's old value; its only result is the target's new value, of the same shape. Its
-`torch` code is a statement. Names end in an underscore, as PyTorch's do; assignments to parts, which are statements in
-PyTorch, too, are called ``set_..._``. Ops that change the target's shape or memory in place (``transpose_``,
-``resize_``) are not writes.
+The first operand of an op in place is the target's old value; its only result is the target's new value, of the same
+shape. Its `torch` code is a statement. Names end in an underscore, as PyTorch's do; assignments to parts, which are
+statements in PyTorch, too, are called ``set_..._``. Ops that change the target's shape or memory in place
+(``transpose_``, ``resize_``) are left out.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ WHOLE = (
 )
 
 WRITES: dict[str, Op] = {**INPLACE, **table("writes", *WHOLE, *ASSIGNMENTS)}
-
+"""The rows of ops in place."""
 
 ROWS: dict[str, Op] = {**OPS, **WRITES, **MODULES, **RANDOM_OPS}
 """The rows of ops, writes, modules and random ops by name: no two have the same."""

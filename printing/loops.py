@@ -32,7 +32,28 @@ from autograd_conformance.printing.loop_nodes import (
 from autograd_conformance.printing.module_objects import called, module_objects
 from autograd_conformance.printing.reroll import reroll
 from autograd_conformance.printing.variable_names import RESERVED, names
-from autograd_conformance.programs.language import Apply, Leaf, Optimizer, Program, Ref, Step, ZeroGrad
+from autograd_conformance.programs.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    Clip,
+    Delete,
+    Detach,
+    DetachInPlace,
+    Grad,
+    Hook,
+    InPlace,
+    Leaf,
+    Optimizer,
+    Program,
+    ReadGrad,
+    Ref,
+    RemoveHook,
+    RetainGrad,
+    SetRequiresGrad,
+    Step,
+    ZeroGrad,
+)
 from autograd_conformance.programs.operands import with_operands
 
 WIDTH = 96
@@ -178,30 +199,46 @@ class _Writer:
     # -- lines
 
     def _line(self, line: Line) -> list[str]:
-        made = ", ".join(self.name[ref] for ref in line.made)
-        owner = next((self.owner[ref] for ref in (*line.reads[-1:], *line.made) if ref in self.owner), None)
         match line.step:
-            case Leaf(value) if owner:
-                return [f"{made} = {self.dialect.parameter.format(tensor=tensor(value, self.dialect))}"]
-            case Apply(op, _, attrs) if owner and (op, attrs) == (owner.op, owner.attrs):
-                return [called(line, owner, self.name, self.dialect)]
-            case Leaf(value, requires_grad) if line.varies:
-                flags = self.dialect.differentiable if requires_grad else ""
-                made_of = self.dialect.tensor.format(data=made, dtype=value.dtype, flags=flags)
-                return [f"{made} = {made_of}"]
+            case Leaf():
+                return [self._leaf(line, line.step)]
+            case Apply(op, _, attrs):
+                owner = self.owner.get(line.reads[-1]) if line.reads else None
+                own = owner is not None and (op, attrs) == (owner.op, owner.attrs)
+                return [called(line, owner, self.name, self.dialect) if owner and own else self._told(line)]
             case Optimizer():
-                return [f"{made} = {self._told(line).partition(' = ')[2]}"]
+                return [f"{self.name[line.made[0]]} = {self._told(line).partition(' = ')[2]}"]
             case Step():
                 return [self.dialect.step_again.format(name=self.name[line.reads[0]])]
-            case ZeroGrad(_, set_to_none) if line.by_optimizer:
-                cleared = self.dialect.clear.format(name=self.name[line.reads[0]], set_to_none=set_to_none)
-                return [cleared.replace("(set_to_none=True)", "()")]
-            case ZeroGrad((_, _, *_), set_to_none):
-                each = self.dialect.clear_to_none if set_to_none else self.dialect.clear_to_zeros
-                leaves = self._parameters(f"[{', '.join(self.name[ref] for ref in line.reads)}]")
-                leaves = f"({leaves[1:-1]})" if leaves[0] == "[" else leaves
-                return [f"for {EACH} in {leaves}:", f"    {each.format(leaf=EACH)}"]
-        return [self._told(line)]  # all others as they are told without loops
+            case ZeroGrad():
+                return self._clearing(line, line.step)
+            case (
+                Detach() | InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | Grad() | RetainGrad() | Hook()
+                | RemoveHook() | ReadGrad() | AssignGrad() | Clip() | Delete()
+            ):  # fmt: skip
+                return [self._told(line)]
+            case _:
+                assert_never(line.step)
+
+    def _leaf(self, line: Line, leaf: Leaf) -> str:
+        made = self.name[line.made[0]]
+        if line.made[0] in self.owner:
+            return f"{made} = {self.dialect.parameter.format(tensor=tensor(leaf.value, self.dialect))}"
+        if not line.varies:
+            return self._told(line)
+        flags = self.dialect.differentiable if leaf.requires_grad else ""
+        return f"{made} = {self.dialect.tensor.format(data=made, dtype=leaf.value.dtype, flags=flags)}"
+
+    def _clearing(self, line: Line, step: ZeroGrad) -> list[str]:
+        if line.by_optimizer:
+            cleared = self.dialect.clear.format(name=self.name[line.reads[0]], set_to_none=step.set_to_none)
+            return [cleared.replace("(set_to_none=True)", "()")]
+        if len(step.leaves) == 1:
+            return [self._told(line)]
+        each = self.dialect.clear_to_none if step.set_to_none else self.dialect.clear_to_zeros
+        leaves = self._parameters(f"[{', '.join(self.name[ref] for ref in line.reads)}]")
+        leaves = f"({leaves[1:-1]})" if leaves[0] == "[" else leaves
+        return [f"for {EACH} in {leaves}:", f"    {each.format(leaf=EACH)}"]
 
     def _told(self, line: Line) -> str:
         """The line as the dialect tells it; a list's elements in their order are the list."""

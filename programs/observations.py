@@ -42,43 +42,56 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor as it was seen: a copy of its values, its dtype's name, whether it requires grad, whose memory it uses
-    (tensors that share memory have equal numbers), and its strides in elements. None: not observable.
-    """
+    """A tensor as it was seen; None stands for a property that cannot be observed."""
 
     value: np.ndarray
+    """A copy of its values."""
     dtype: str
+    """Its dtype's name."""
     requires_grad: bool | None
+    """Whether it requires grad."""
     memory: int | None = None
+    """A number that it has in common with the tensors that share its memory."""
     strides: tuple[int, ...] | None = None
+    """Its strides, in elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
-    """A gradient as it was seen; `identity` tells two gradient objects apart, the rest is as for tensors."""
+    """A gradient as it was seen; None stands for a property that cannot be observed."""
 
     value: np.ndarray
+    """A copy of its values."""
     dtype: str
+    """Its dtype's name."""
     identity: int | None = None
+    """A number that tells it from other gradient objects."""
     requires_grad: bool | None = None
+    """Whether it requires grad, that is, can be differentiated."""
     memory: int | None = None
+    """A number that it has in common with the tensors that share its memory."""
     strides: tuple[int, ...] | None = None
+    """Its strides, in elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The instruction returned; `values` are its results (None: an input of the functional form that is not used)."""
+    """The instruction returned."""
 
     values: tuple[Tensor | None, ...] = ()
+    """Its results; None for an input of the functional form that is not used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The instruction raised: the kind that the adapter makes of it, the exception's type and message."""
+    """The instruction raised an exception."""
 
     kind: Kind
+    """The kind of error that the adapter makes of it."""
     type: str
+    """The exception's type."""
     message: str
+    """The exception's message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +104,28 @@ Outcome = Returned | Raised | Skipped
 
 @dataclass(frozen=True, slots=True)
 class HookCall:
-    """A hook was called: which one, with what gradient."""
+    """A hook was called."""
 
     hook: Ref
+    """The hook's handle."""
     value: np.ndarray | None
+    """The gradient that it was given."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepObservation:
-    """One instruction's observation.
-
-    `gradients` is what every value that can hold a gradient holds, after instructions that make no value and after the
-    functional form; `values` every value that is alive, after writes and steps; `fired` the hooks that were called, in
-    order; `saved` counts the saved tensors that are alive (None: the framework cannot tell).
-    """
+    """One instruction's observation."""
 
     outcome: Outcome
+    """How the instruction ended."""
     gradients: Mapping[Ref, Gradient | None] = field(default_factory=dict)
+    """The gradient of every value that can hold one, after instructions that make no value and after `Grad`."""
     values: Mapping[Ref, Tensor] = field(default_factory=dict)
+    """Every value that is alive, after instructions that change values."""
     fired: tuple[HookCall, ...] = ()
+    """The hooks that were called, in order."""
     saved: int | None = None
+    """How many saved tensors are alive; None where the framework cannot tell."""
 
 
 Observation = tuple[StepObservation, ...]
