@@ -1,4 +1,4 @@
-"""The adapter of `examples.tiny`: `pytest --framework=examples.tiny_adapter:Tiny`."""
+"""The adapter of `examples.tiny`: `autograd-conformance --framework=examples.tiny_adapter:Tiny`."""
 
 from __future__ import annotations
 

@@ -57,14 +57,14 @@ def _declarations(framework: Framework) -> None:
             f"{framework.name}: dtypes has to name some of {', '.join(DTYPES)}, not {list(framework.dtypes)}"
         )
     if not all(isinstance(claim, Capability) for claim in framework.claims):
-        raise BrokenAdapter(f"{framework.name}: claims has to hold members of rules.catalogue.Needs")
+        raise BrokenAdapter(f"{framework.name}: claims has to hold members of programs.capabilities.Capability")
     absent = lacking(framework)
     if absent:
         raise BrokenAdapter(f"{framework.name}: the adapter lacks {'; '.join(absent)} (see frameworks/base.py)")
     unknown = sorted(set(framework.ops) - APPLIED)
     if unknown or not framework.ops:
         names = ", ".join(unknown[:5]) if unknown else "no op"
-        raise BrokenAdapter(f"{framework.name}: ops names {names}; it has to name ops of rules/ops")
+        raise BrokenAdapter(f"{framework.name}: ops names {names}; it has to name ops of ops/tables")
     silent = [] if framework.dialect is None else sorted(set(framework.ops) - set(framework.dialect.ops))
     if silent:
         raise BrokenAdapter(f"{framework.name}: the dialect has no code for {', '.join(silent[:5])}")

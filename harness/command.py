@@ -15,6 +15,7 @@ import pytest
 
 PLUGIN = "autograd_conformance.harness.plugin"
 PACKAGE = Path(__file__).resolve().parents[1]
+SUITES = PACKAGE / "suites"
 SETTINGS = Path(__file__).with_name("command.ini")
 
 PROCESSES = {"--numprocesses", "--dist", "--replay", "--collect-only", "--co", "--help", "-h", "--version", "--markers"}
@@ -31,13 +32,13 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def arguments(given: Sequence[str]) -> list[str]:
     """The words of a command line as pytest needs them: a test as reports name it (`suites/...`) is found where the
-    suite lies; without one, all are run; and there are as many processes as cores, unless something else is said.
+    suite lies; where none is named, all are run; and there are as many processes as cores, unless they are counted.
     """
     words = [str(PACKAGE / word) if word.startswith("suites/") else word for word in given]
-    if words == list(given):
-        words.append(str(PACKAGE / "suites"))
-    said = any(word.startswith("-n") or word.partition("=")[0] in PROCESSES for word in given)
-    return words if said else ["-n", "auto", *words]
+    if not any(Path(word.partition("::")[0]).resolve().is_relative_to(SUITES) for word in words):
+        words.append(str(SUITES))
+    counted = any(word.startswith("-n") or word.partition("=")[0] in PROCESSES for word in given)
+    return words if counted else ["-n", "auto", *words]
 
 
 if __name__ == "__main__":

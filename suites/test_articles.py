@@ -10,7 +10,6 @@ import pytest
 from autograd_conformance.frameworks.base import Framework
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.pages.claims import observing
-from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import needs
 from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.programs.text import parse
@@ -22,7 +21,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 rule = pytest.mark.rule
-KNOWN = frozenset(OPS)
 TESTABLE = [claim for claim in CLAIMS if not claim.untestable]
 
 
@@ -33,7 +31,7 @@ def test_claim(check, claim: Claim):
     observe = observing(check.framework)
     broken, lacking = None, set()
     for case in (*claim.right, *claim.wrong):
-        program = parse(case.program, KNOWN)
+        program = parse(case.program)
         missing = _missing(program, check.framework)
         lacking |= missing
         if missing:

@@ -34,8 +34,8 @@ def test_the_known_difference_in_the_guide_can_be_read(tmp_path):
 
 
 def test_the_worked_example_is_conformant(tmp_path):
-    seen = run(tmp_path)
+    seen = run(tmp_path, "--hypothesis-seed=1")
     assert seen.code == 0, seen.output
-    assert "CONFORMANT. tiny 1.0 keeps all" in seen.output
-    assert "NOT CONFORMANT" not in seen.output
+    (quoted,) = re.findall(r"^CONFORMANT\. .*", GUIDE, flags=re.MULTILINE)
+    assert quoted in " ".join(seen.output.split())
     assert seen.report.header.framework.ops == 7

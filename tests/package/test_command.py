@@ -1,0 +1,119 @@
+"""The command that runs the suites from any folder, and what a package of the checkout holds."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from autograd_conformance.harness import command
+from autograd_conformance.harness.failures.record import replay_command
+from autograd_conformance.harness.session import SUITE_VERSION, Session
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+ROOMS = [
+    "programs",
+    "ops",
+    "reference",
+    "printing",
+    "rules",
+    "frameworks",
+    "strategies",
+    "harness",
+    "suites",
+    "reports",
+]
+TEST = "suites/test_lifetime.py::test_default_frees"
+KNOWN = """
+[[known]]
+rule = "gradients/op"
+op = "sin"
+reason = "because"
+witness = "a = leaf [1]; b = sin a; backward b"
+"""
+
+
+def started(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command, in a folder whose own settings and fixtures would end any run of pytest."""
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
+    (folder / "conftest.py").write_text("raise SystemExit('this conftest is not for the suites')\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # where the example is
+    line = [sys.executable, "-m", "autograd_conformance.harness.command", "--framework=examples.tiny_adapter:Tiny"]
+    return subprocess.run([*line, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
+# -- the package -----------------------------------------------------------------------------------------------------
+
+
+def test_packages_are_the_folders_with_python_files() -> None:
+    folders = {path.parent.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+    found = {f"autograd_conformance.{'.'.join(folder.parts)}" for folder in folders}
+    assert sorted(PROJECT["tool"]["setuptools"]["packages"]) == sorted(found)
+    assert PROJECT["tool"]["setuptools"]["package-dir"] == {f"autograd_conformance.{room}": room for room in ROOMS}
+
+
+def test_files_that_are_no_python_are_in_the_package() -> None:
+    data = PROJECT["tool"]["setuptools"]["package-data"]
+    packed = {
+        path
+        for package, patterns in data.items()
+        for room in (ROOMS if package == "*" else [package.removeprefix("autograd_conformance.")])
+        for pattern in patterns
+        for path in (ROOT / room).glob(pattern)
+    }
+    there = {path for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file()}
+    assert sorted(path for path in there - packed if path.suffix not in (".py", ".pyc")) == []
+    assert all((ROOT / room / "py.typed").exists() for room in ROOMS)
+
+
+def test_the_version_stands_in_one_place() -> None:
+    assert PROJECT["project"]["version"] == SUITE_VERSION
+    assert f"## {SUITE_VERSION}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version: {SUITE_VERSION}" in (ROOT / "CITATION.cff").read_text()
+
+
+# -- the command -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([], ["-n", "auto", str(command.SUITES)]),
+        (["-k", "lifetime", "-n0"], ["-k", "lifetime", "-n0", str(command.SUITES)]),
+        (["--replay=a.json"], ["--replay=a.json", str(command.SUITES)]),
+        ([TEST], ["-n", "auto", str(command.PACKAGE / TEST)]),
+    ],
+)
+def test_the_words_of_a_command_line(given: list[str], words: list[str]) -> None:
+    assert command.arguments(given) == words
+
+
+def test_it_runs_in_any_folder(tmp_path: Path) -> None:
+    done = started(tmp_path, TEST, "-n", "0", "--hypothesis-seed=1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+    assert "profile quick" in done.stdout
+    assert "warning" not in done.stdout
+    assert (tmp_path / "report" / "report.md").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"conftest.py", "pytest.ini", "report"}
+
+
+def test_a_file_of_known_differences_of_ones_own(tmp_path: Path) -> None:
+    missing = started(tmp_path, TEST, "-n0", "--known", "known.toml")
+    assert (missing.returncode, missing.stderr.strip()) == (4, "ERROR: known.toml: No such file or directory")
+    (tmp_path / "known.toml").write_text(KNOWN)
+    listed = started(tmp_path, TEST, "-n0", "--known", "known.toml")
+    assert listed.returncode == 0, listed.stdout + listed.stderr
+    assert "because" in (tmp_path / "report" / "report.md").read_text()
+
+
+def test_a_replay_command_runs_where_the_user_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session("torch", tmp_path)
+    monkeypatch.chdir(ROOT)
+    assert replay_command(session, Path("a.json")) == "pytest --framework=torch --replay=a.json"
+    monkeypatch.chdir(tmp_path)
+    assert replay_command(session, Path("a.json")) == "autograd-conformance --framework=torch --replay=a.json"
