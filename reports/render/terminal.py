@@ -1,12 +1,13 @@
 """A run in the terminal: what a person who just ran the suite wants to know, on one screen.
 
-The verdict first, then the families, then every rule that is not a pass, the known differences, the ops, and last how
-to do it again. Nothing rests on colour alone, and nothing that a framework said is taken for markup.
+The verdict first, then the families, then every rule that applies and is not a pass, the known differences, the ops,
+and last how to do it again. Nothing rests on colour alone, and nothing that a framework said is taken for markup.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from autograd_conformance.reports.claims import by_article, showing, standings
@@ -38,11 +39,13 @@ STYLES = {
     "error": "yellow",
     "known difference": "cyan",
     "vacuous": "yellow",
-    "not applicable": "dim",
 }
 
 REPLAYS = 3
 """How many failures' replay commands are shown; the report has them all."""
+
+UNREMARKABLE = ("pass", "info", "not applicable")
+"""Verdicts whose rules are not listed: those that do not apply are counted, and the report says why."""
 
 ENTRIES = 5
 """How many known differences are shown, stale ones first; the report has them all."""
@@ -62,14 +65,15 @@ def print_summary(report: Report, console: Console, written: str | Path | None =
     for table in _tables(summary):
         console.print(table)
         console.print()
-    for line in (*_ops(report, summary), *_claims(report), *_replays(report), *_run(report, summary, written)):
+    facts = (_rules(summary), _ops(report, summary), _claims(report), _replays(report), _run(report, summary, written))
+    for line in chain.from_iterable(facts):
         console.print(line, soft_wrap=True, highlight=False)
 
 
 def _tables(summary: Summary) -> Iterator[Table]:
     if summary.families:
         yield _families(summary)
-    if any(each.verdict not in ("pass", "info") for each in summary.rules):
+    if any(each.verdict not in UNREMARKABLE for each in summary.rules):
         yield _not_passed(summary)
     if summary.known:
         yield _known(summary)
@@ -96,7 +100,7 @@ def _not_passed(summary: Summary) -> Table:
     table.add_column("level", no_wrap=True)
     table.add_column("reason", overflow="fold", ratio=1)
     for each in by_attention(summary.rules):
-        if each.verdict not in ("pass", "info"):
+        if each.verdict not in UNREMARKABLE:
             reason = Text(each.reason or "")
             table.add_row(Text(each.verdict, STYLES[each.verdict]), Text(each.rule.rule), each.rule.level, reason)
     return table
@@ -120,6 +124,12 @@ def _known(summary: Summary) -> Table:
 
 def _table() -> Table:
     return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+
+
+def _rules(summary: Summary) -> Iterator[Text]:
+    inapplicable = sum(each.verdict == "not applicable" for each in summary.rules)
+    if inapplicable:
+        yield _fact("rules", f"{counted(inapplicable, 'rule')} not applicable; the report says why")
 
 
 def _ops(report: Report, summary: Summary) -> Iterator[Text]:
