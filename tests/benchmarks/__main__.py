@@ -167,7 +167,8 @@ def scaling(console: Console) -> dict[str, float]:
     seconds = {}
     for workers in (0, 2):
         slice_ = ["suites/test_lifetime.py", "suites/test_accumulation.py"]
-        options = ["-q", "-n", str(workers), "--hypothesis-seed", "1", "--report=.cache/benchmark"]
+        options = ["-q", "-n", str(workers), "--hypothesis-seed=1", "--report=.cache/benchmark"]
+        options.append("--hypothesis-profile=standard")
         command = [sys.executable, "-m", "pytest", *options, *slice_]
         began = time.perf_counter()
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
