@@ -23,7 +23,7 @@ OPS = {
 }
 """The catalogue's name of each op, and its code."""
 
-CLAIMS = frozenset(
+CAPABILITIES = frozenset(
     {
         Capability.IMPERATIVE,
         Capability.FREES,
@@ -47,7 +47,7 @@ class Tiny:
 
     name = "tiny"
     version = "1.0"
-    claims = CLAIMS
+    capabilities = CAPABILITIES
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
     dialect = Dialect(

@@ -1,4 +1,4 @@
-"""What an adapter is: the few calls through which the suite reaches a framework.
+"""What is under test, and what an adapter is: the few calls through which the suite reaches a framework.
 
 An adapter translates and never helps: it neither emulates what its framework does not do nor hides what it does. It
 claims only what the framework's documentation claims; what it claims is judged. A value here is whatever the
@@ -7,7 +7,7 @@ framework uses for a tensor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from inspect import Parameter, signature
 from typing import Any, Protocol, runtime_checkable
@@ -15,8 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Attrs, Groups
-from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.language import Attrs, Groups, Program
+from autograd_conformance.programs.observations import Kind, Observation
 
 Value = Any
 HookFunction = Callable[[Value], Value | None]
@@ -29,51 +29,153 @@ class HookRaised(Exception):
     MESSAGE = "this hook of the program raises"
 
 
-@runtime_checkable
-class Framework(Protocol):
-    """A framework under test: what every adapter has.
+class Target(Protocol):
+    """A framework under test: a function from programs to observations, and what the framework says of itself.
 
-    `apply` returns all results of an op, in order. `read` gives a copy of the values; `gradient` what a leaf holds or
-    None. `classify` maps an exception to a kind of error; what it does not know is `Kind.UNKNOWN`. `reset` runs
-    before each program.
+    Whatever runs a program is one: an adapter in this process (`frameworks.target.InProcess`), a process elsewhere.
     """
+
+    @property
+    def name(self) -> str:
+        """The framework's name, under which its known differences are listed."""
+
+    @property
+    def version(self) -> str:
+        """The framework's version."""
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What the framework claims to do: a rule applies where it claims all that the rule needs."""
+
+    @property
+    def ops(self) -> Collection[str]:
+        """The ops of the catalogue that it has, by name."""
+
+    @property
+    def dtypes(self) -> Sequence[str]:
+        """The names of the dtypes that it computes in."""
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """How its code is written; None where failures are told in the suite's own notation."""
+
+    @property
+    def optimizers(self) -> Mapping[str, Collection[str]]:
+        """The optimizers that it has, each with the names of the settings that it knows."""
+
+    @property
+    def modules(self) -> Collection[str]:
+        """The modules of layers, and the ops that draw random numbers, that it has."""
+
+    @property
+    def random(self) -> Generator | None:
+        """Its random number generator in this process, which is set to the same state before each program."""
+
+    @property
+    def saved_tensor_counter(self) -> Target | None:
+        """The target that counts this framework's saved tensors: itself, another one, or none."""
+
+    def observe(self, program: Program) -> Observation:
+        """What the framework does with a program; its exceptions are outcomes."""
+
+
+class Generator(Protocol):
+    """A random number generator, as `hypothesis.register_random` takes it."""
+
+    def seed(self, number: int) -> object: ...
+    def getstate(self) -> Any: ...
+    def setstate(self, state: Any) -> object: ...
+
+
+class Adapter(Protocol):
+    """What every adapter has: the calls through which a framework in this process is reached."""
 
     name: str
+    """The framework's name."""
     version: str
-    claims: Collection[Capability]
+    """Its version."""
+    capabilities: Collection[Capability]
+    """What its documentation claims."""
     ops: Collection[str]
+    """The ops of the catalogue that it has, by name."""
     dtypes: Sequence[str]
+    """The names of the dtypes that it computes in."""
     dialect: Dialect | None
+    """How its code is written, if failures are to be told in it."""
 
-    def reset(self) -> None: ...
-    def leaf(self, data: np.ndarray, requires_grad: bool) -> Value: ...
-    def apply(self, op: str, operands: Sequence[Value], attrs: Attrs) -> Sequence[Value]: ...
-    def detach(self, value: Value) -> Value: ...
+    def reset(self) -> None:
+        """A program is about to run."""
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Value:
+        """A leaf with these values."""
+
+    def apply(self, op: str, operands: Sequence[Value], attrs: Attrs) -> Sequence[Value]:
+        """All results of an op, in order."""
+
+    def detach(self, value: Value) -> Value:
+        """The value without its history."""
+
     def backward(
         self, roots: Sequence[Value], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
-    ) -> None: ...
-    def zero_grad(self, leaves: Sequence[Value], set_to_none: bool) -> None: ...
-    def gradient(self, leaf: Value) -> Value | None: ...
-    def identity(self, gradient: Value) -> int | None: ...
-    def read(self, value: Value) -> np.ndarray: ...
-    def dtype(self, value: Value) -> str: ...
-    def requires_grad(self, value: Value) -> bool | None: ...
-    def classify(self, error: Exception) -> Kind: ...
+    ) -> None:
+        """A backward call; a cotangent of None is the implicit one, a `retain_graph` of None the default."""
+
+    def zero_grad(self, leaves: Sequence[Value], set_to_none: bool) -> None:
+        """Clear the leaves' gradients, to None or to zeros."""
+
+    def gradient(self, leaf: Value) -> Value | None:
+        """The gradient that a leaf holds, or None."""
+
+    def identity(self, gradient: Value) -> int | None:
+        """A number that tells two gradient objects apart; None where that cannot be seen."""
+
+    def read(self, value: Value) -> np.ndarray:
+        """A copy of the values."""
+
+    def dtype(self, value: Value) -> str:
+        """The name of the dtype."""
+
+    def requires_grad(self, value: Value) -> bool | None:
+        """Whether the value requires grad; None where the framework does not say."""
+
+    def classify(self, error: Exception) -> Kind:
+        """The kind of an exception; `Kind.UNKNOWN` for one that the adapter does not know."""
 
 
-class FullFramework(Framework, Protocol):
-    """What adapters have that claim everything; `METHODS_OF` says which claim needs which of these methods.
+@runtime_checkable
+class HasOptimizers(Protocol):
+    """An adapter that says which optimizers it has; one that does not has `USUAL_OPTIMIZERS`."""
 
-    `backward` is given `create_graph` and `inputs` only where a program asks for them. `grad` gives a gradient for
-    each input, None for one that is not used. `hook` and `accumulated_hook` register a function of a gradient (of the
-    one that the leaf then holds, in the latter) and give a handle for `remove`; `altered` is what a hook with the
-    effect "scale", "replace" or "misshape" returns for a gradient. `memory` is a number that tensors have in common
-    exactly if they share memory, None where there are no elements; `strides` counts in elements. `step` is given
-    `groups` only where a program asks for them; `optimizer` makes the optimizer that equal steps are steps of, and
-    `clear` clears the gradients of all its leaves. `saved` counts what
-    ops saved and graphs still hold, a tensor that two ops saved twice; where a framework leaves freeing to a garbage
-    collector, it runs that first.
-    """
+    optimizers: Mapping[str, Collection[str]]
+    """Each optimizer of `ops.optimizers` that it has, with the names of the settings that it knows."""
+
+
+@runtime_checkable
+class HasModules(Protocol):
+    """An adapter that names its modules; one that does not has none."""
+
+    modules: Collection[str]
+    """The modules of `ops.modules`, and the ops of `ops.random`, that `apply` knows."""
+
+
+@runtime_checkable
+class HasRandom(Protocol):
+    """An adapter whose framework draws random numbers."""
+
+    random: Generator
+    """The framework's generator: it is set to the same state before each program, so that failures replay."""
+
+
+@runtime_checkable
+class HasSavedTensorCounter(Protocol):
+    """An adapter that counts no saved tensors, because that would change what it does, but knows one that does."""
+
+    def saved_tensor_counter(self) -> Adapter:
+        """An adapter of the same framework that claims `COUNTS_SAVED`."""
+
+
+class FullAdapter(Adapter, Protocol):
+    """What adapters have that claim everything; `METHODS_OF` says which capability needs which of these methods."""
 
     def backward(
         self,
@@ -82,7 +184,9 @@ class FullFramework(Framework, Protocol):
         retain_graph: bool | None,
         create_graph: bool = False,
         inputs: Sequence[Value] | None = None,
-    ) -> None: ...
+    ) -> None:
+        """A backward call; `create_graph` and `inputs` are given only where a program asks for them."""
+
     def grad(
         self,
         roots: Sequence[Value],
@@ -92,36 +196,74 @@ class FullFramework(Framework, Protocol):
         create_graph: bool,
         allow_unused: bool | None,
         materialize_grads: bool,
-    ) -> Sequence[Value | None]: ...
-    def write(self, op: str, target: Value, operands: Sequence[Value], attrs: Attrs) -> None: ...
-    def detach_in_place(self, value: Value) -> None: ...
-    def set_requires_grad(self, value: Value, on: bool) -> None: ...
-    def retain_grad(self, value: Value) -> None: ...
-    def hook(self, value: Value, function: HookFunction) -> Any: ...
-    def accumulated_hook(self, leaf: Value, function: HookFunction) -> Any: ...
-    def remove(self, handle: Any) -> None: ...
-    def altered(self, gradient: Value, effect: str, factor: float) -> Value: ...
-    def mode(self, name: str) -> AbstractContextManager[Any]: ...
-    def memory(self, value: Value) -> int | None: ...
-    def saved(self) -> int: ...
-    def strides(self, value: Value) -> tuple[int, ...]: ...
-    def assign_grad(self, leaf: Value, value: Value | None) -> None: ...
-    def optimizer(self, leaves: Sequence[Value], optimizer: str, settings: Attrs, groups: Groups = ()) -> object: ...
-    def step(self, leaves: Sequence[Value], optimizer: str, settings: Attrs, groups: Groups = ()) -> None: ...
+    ) -> Sequence[Value | None]:
+        """A gradient for each input, None for one that is not used."""
+
+    def write(self, op: str, target: Value, operands: Sequence[Value], attrs: Attrs) -> None:
+        """An op in place."""
+
+    def detach_in_place(self, value: Value) -> None:
+        """Cut the value off from its history."""
+
+    def set_requires_grad(self, value: Value, on: bool) -> None:
+        """Let the value require grad, or no longer."""
+
+    def retain_grad(self, value: Value) -> None:
+        """Let a value that is no leaf hold its gradient, too."""
+
+    def hook(self, value: Value, function: HookFunction) -> Any:
+        """Register a function of the value's gradient; a handle for `remove`."""
+
+    def accumulated_hook(self, leaf: Value, function: HookFunction) -> Any:
+        """Register a function of the gradient that the leaf holds after accumulation; a handle for `remove`."""
+
+    def remove(self, handle: Any) -> None:
+        """Remove a hook."""
+
+    def altered(self, gradient: Value, effect: str, factor: float) -> Value:
+        """What a hook with the effect "scale", "replace" or "misshape" returns for a gradient."""
+
+    def mode(self, name: str) -> AbstractContextManager[Any]:
+        """The context manager of a grad mode."""
+
+    def memory(self, value: Value) -> int | None:
+        """A number that tensors have in common exactly if they share memory; None where there are no elements."""
+
+    def saved(self) -> int:
+        """How many tensors ops have saved and graphs still hold, one that two ops saved counted twice.
+
+        Where a framework leaves freeing to a garbage collector, this runs the collector first.
+        """
+
+    def strides(self, value: Value) -> tuple[int, ...]:
+        """The strides, in elements."""
+
+    def assign_grad(self, leaf: Value, value: Value | None) -> None:
+        """Let the leaf hold a value, or None, as its gradient."""
+
+    def optimizer(self, leaves: Sequence[Value], optimizer: str, settings: Attrs, groups: Groups = ()) -> object:
+        """Make the optimizer that equal steps are steps of."""
+
+    def step(self, leaves: Sequence[Value], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
+        """A step of an optimizer; `groups` are given only where a program asks for them."""
+
     def clear(
         self, leaves: Sequence[Value], optimizer: str, settings: Attrs, set_to_none: bool, groups: Groups = ()
-    ) -> None: ...
-    def clip(self, leaves: Sequence[Value], kind: str, bound: float) -> None: ...
+    ) -> None:
+        """The optimizer's own way to clear the gradients of all its leaves."""
+
+    def clip(self, leaves: Sequence[Value], kind: str, bound: float) -> None:
+        """Clip the leaves' gradients by the "norm" of all, or by "value"."""
 
 
 USUAL_OPTIMIZERS = {"sgd": ("lr", "momentum", "nesterov", "weight_decay"), "adam": ("lr", "betas", "weight_decay")}
-"""The optimizers and their settings of an adapter that claims optimizers and has no attribute `optimizers`."""
+"""The optimizers, with their settings, of an adapter that claims optimizers and is no `HasOptimizers`."""
 
 METHODS = (
     "reset", "leaf", "apply", "detach", "backward", "zero_grad", "gradient", "identity", "read", "dtype",
     "requires_grad", "classify",
 )  # fmt: skip
-ATTRIBUTES = ("name", "version", "claims", "ops", "dtypes", "dialect")
+ATTRIBUTES = ("name", "version", "capabilities", "ops", "dtypes", "dialect")
 
 METHODS_OF: dict[tuple[Capability, ...], tuple[str, ...]] = {
     (Capability.WRITES,): ("write",),
@@ -140,29 +282,29 @@ METHODS_OF: dict[tuple[Capability, ...], tuple[str, ...]] = {
     (Capability.CLIPS,): ("clip",),
     (Capability.COUNTS_SAVED,): ("saved",),
 }
-"""The methods, besides `METHODS`, of an adapter that makes these claims together."""
+"""The methods, besides `METHODS`, of an adapter that has these capabilities together."""
 
 KEYWORDS_OF: dict[Capability, tuple[str, str]] = {
     Capability.CREATE_GRAPH: ("backward", "create_graph"),
     Capability.INPUTS: ("backward", "inputs"),
     Capability.GROUPS: ("step", "groups"),
 }
-"""The method and its keyword that a claim needs."""
+"""The method and its keyword that a capability needs."""
 
 
-def lacking(framework: Framework) -> list[str]:
-    """What an adapter lacks of what its claims need."""
+def lacking(adapter: Adapter) -> list[str]:
+    """The methods and keywords that an adapter's capabilities need and that it does not have, in words."""
     methods = [
-        f"{method}(), as it claims {' and '.join(claim.name for claim in claims)}"
-        for claims, methods in METHODS_OF.items()
-        if all(claim in framework.claims for claim in claims)
+        f"{method}(), as it claims {' and '.join(capability.name for capability in together)}"
+        for together, methods in METHODS_OF.items()
+        if all(capability in adapter.capabilities for capability in together)
         for method in methods
-        if not callable(getattr(framework, method, None))
+        if not callable(getattr(adapter, method, None))
     ]
     return methods + [
-        f"{method}'s keyword {keyword}, as it claims {claim.name}"
-        for claim, (method, keyword) in KEYWORDS_OF.items()
-        if claim in framework.claims and not _takes(getattr(framework, method, None), keyword)
+        f"{method}'s keyword {keyword}, as it claims {capability.name}"
+        for capability, (method, keyword) in KEYWORDS_OF.items()
+        if capability in adapter.capabilities and not _takes(getattr(adapter, method, None), keyword)
     ]
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import cast
 
-from autograd_conformance.frameworks.base import ATTRIBUTES, METHODS, Framework
+from autograd_conformance.frameworks.base import ATTRIBUTES, METHODS, Adapter
 
 FRAMEWORKS = {"torch": ("autograd_conformance.frameworks.pytorch.adapter:Torch", "torch==2.13.0")}
 """Name, factory, and what to install."""
@@ -21,8 +21,8 @@ class BrokenAdapter(Exception):
     """The adapter cannot be used: what it lacks or does wrong. That is no verdict on the framework."""
 
 
-def load(name: str, device: str = "cpu") -> Framework:
-    """The framework of that name, made by its factory on a device; it has every method and attribute of an adapter."""
+def load(name: str, device: str = "cpu") -> Adapter:
+    """The adapter of a framework, made by its factory on a device; it has every method and attribute of `Adapter`."""
     target, package = FRAMEWORKS.get(name, (name, None))
     module_name, colon, factory_name = target.partition(":")
     if not colon or not module_name or not factory_name:
@@ -32,16 +32,16 @@ def load(name: str, device: str = "cpu") -> Framework:
         )
     factory = _factory(name, module_name, factory_name, package)
     try:
-        framework = factory(device=device)
+        adapter = factory(device=device)
     except Exception as error:
         raise BrokenAdapter(
             f"{name}: {factory_name}(device={device!r}) raised {type(error).__name__}: {error}"
         ) from error
-    lacking = [m for m in METHODS if not callable(getattr(framework, m, None))]
-    lacking += [a for a in ATTRIBUTES if not hasattr(framework, a)]
+    lacking = [m for m in METHODS if not callable(getattr(adapter, m, None))]
+    lacking += [a for a in ATTRIBUTES if not hasattr(adapter, a)]
     if lacking:
         raise BrokenAdapter(f"{name}: the adapter lacks {', '.join(lacking)} (see frameworks/base.py)")
-    return cast(Framework, framework)
+    return cast(Adapter, adapter)
 
 
 def _factory(name: str, module_name: str, factory_name: str, package: str | None):  # type: ignore[no-untyped-def]

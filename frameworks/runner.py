@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, cast
+from typing import Any, assert_never, cast
 
 import numpy as np
-from autograd_conformance.frameworks.base import Framework, FullFramework, HookFunction, HookRaised, Value
+from autograd_conformance.frameworks.base import Adapter, FullAdapter, HookFunction, HookRaised, Value
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     SHOWING,
@@ -50,13 +50,27 @@ from autograd_conformance.programs.observations import (
 )
 from autograd_conformance.programs.operands import holders, made_for, operands, results
 
-Run = Callable[[Program, Framework], Observation]
-"""What runs a program: `run`, or something that also writes down what it runs."""
+_Action = (
+    Backward
+    | ZeroGrad
+    | InPlace
+    | DetachInPlace
+    | SetRequiresGrad
+    | RetainGrad
+    | Hook
+    | RemoveHook
+    | AssignGrad
+    | Step
+    | Optimizer
+    | Clip
+    | Delete
+)
+"""The instructions that make no value."""
 
 
-def run(program: Program, framework: Framework) -> Observation:
-    """What `framework` does with `program`. Exceptions of the framework become outcomes; nothing else is caught."""
-    running = _Run(program, framework)
+def run(program: Program, adapter: Adapter) -> Observation:
+    """What a framework does with a program. Exceptions of the framework become outcomes; nothing else is caught."""
+    running = _Run(program, adapter)
     try:
         return tuple([running.seen(at, step) for at, step in enumerate(program)])
     finally:
@@ -69,19 +83,21 @@ def literal(value: Literal) -> np.ndarray:
 
 
 class _Run:
-    def __init__(self, program: Program, framework: Framework) -> None:
-        claims = framework.claims
-        self.program, self.framework = program, cast(FullFramework, framework)
+    """One run of one program: the values that it has made so far, by the references that the program has to them."""
+
+    def __init__(self, program: Program, adapter: Adapter) -> None:
+        capabilities = adapter.capabilities
+        self.program, self.adapter = program, cast(FullAdapter, adapter)
         self.values: dict[Ref, Value] = {}
         self.handles: dict[Ref, Any] = {}
         self.holders = sorted(holders(program))
         self.fired: list[HookCall] = []
-        self.modes = _Modes(self.framework)
-        self.memory = self.framework.memory if Capability.MEMORY in claims else _unseen
-        self.strides = self.framework.strides if Capability.LAYOUT in claims else _unseen
-        self.grad_requires_grad = framework.requires_grad if Capability.CREATE_GRAPH in claims else _unseen
-        self.saved = self.framework.saved if Capability.COUNTS_SAVED in claims else _nothing
-        framework.reset()
+        self.modes = _Modes(self.adapter)
+        self.memory = self.adapter.memory if Capability.MEMORY in capabilities else _unseen
+        self.strides = self.adapter.strides if Capability.LAYOUT in capabilities else _unseen
+        self.grad_requires_grad = adapter.requires_grad if Capability.CREATE_GRAPH in capabilities else _unseen
+        self.saved = self.adapter.saved if Capability.COUNTS_SAVED in capabilities else _nothing
+        adapter.reset()
 
     def seen(self, at: int, step: Instruction) -> StepObservation:
         values = self.values
@@ -94,7 +110,7 @@ class _Run:
             made = self._do(at, step)
         except Exception as error:  # whatever the framework raises is an observation
             self.modes.leave(error)
-            kind = Kind.HOOK_RAISED if _is_ours(error) else self.framework.classify(error)
+            kind = Kind.HOOK_RAISED if _is_ours(error) else self.adapter.classify(error)
             outcome = Raised(kind, type(error).__name__, str(error))
         else:
             for k, value in enumerate(made):
@@ -118,18 +134,18 @@ class _Run:
 
     def _do(self, at: int, step: Instruction) -> Sequence[Value | None]:
         """The values that an instruction makes."""
-        framework, values = self.framework, self.values
+        adapter, values = self.adapter, self.values
         match step:
             case Leaf(value, requires_grad):
-                return (framework.leaf(literal(value), requires_grad),)
+                return (adapter.leaf(literal(value), requires_grad),)
             case Apply(op, args, attrs):
-                return framework.apply(op, [values[r] for r in args], attrs)
+                return adapter.apply(op, [values[r] for r in args], attrs)
             case Detach(source):
-                return (framework.detach(values[source]),)
+                return (adapter.detach(values[source]),)
             case ReadGrad(leaf):
-                return (_some(framework.gradient(values[leaf])),)
+                return (_some(adapter.gradient(values[leaf])),)
             case Grad(roots, inputs, cotangents, retain_graph, create_graph, allow_unused, materialize_grads):
-                return framework.grad(
+                return adapter.grad(
                     [values[r] for r in roots],
                     [values[r] for r in inputs],
                     [None if c is None else literal(c) for c in cotangents],
@@ -138,85 +154,89 @@ class _Run:
                     allow_unused,
                     materialize_grads,
                 )
-        self._act(at, step)
-        return ()
+            case _:
+                self._act(at, step)
+                return ()
 
-    def _act(self, at: int, step: Instruction) -> None:
-        framework, values = self.framework, self.values
+    def _act(self, at: int, step: _Action) -> None:
+        """Do what an instruction that makes no value does."""
+        adapter, values = self.adapter, self.values
         match step:
             case Backward(roots, cotangents, retain_graph, create_graph, inputs):
                 given = [None if c is None else literal(c) for c in cotangents]
                 options: dict[str, Any] = {"create_graph": True} if create_graph else {}
                 if inputs is not None:
                     options["inputs"] = [values[r] for r in inputs]
-                framework.backward([values[r] for r in roots], given, retain_graph, **options)
+                adapter.backward([values[r] for r in roots], given, retain_graph, **options)
             case ZeroGrad(leaves, set_to_none):
                 maker = made_for(step, self.program.instructions[:at])
                 if maker is None:
-                    framework.zero_grad([values[r] for r in leaves], set_to_none)
+                    adapter.zero_grad([values[r] for r in leaves], set_to_none)
                 else:
-                    framework.clear(*self._optimizer(maker), set_to_none, **_groups(maker))
+                    adapter.clear(*self._optimizer(maker), set_to_none, **_groups(maker))
             case InPlace(op, target, args, attrs):
-                framework.write(op, values[target], [values[r] for r in args], attrs)
+                adapter.write(op, values[target], [values[r] for r in args], attrs)
             case DetachInPlace(target):
-                framework.detach_in_place(values[target])
+                adapter.detach_in_place(values[target])
             case SetRequiresGrad(target, on):
-                framework.set_requires_grad(values[target], on)
+                adapter.set_requires_grad(values[target], on)
             case RetainGrad(target):
-                framework.retain_grad(values[target])
+                adapter.retain_grad(values[target])
             case Hook(target, _, _, accumulated):
-                register = framework.accumulated_hook if accumulated else framework.hook
+                register = adapter.accumulated_hook if accumulated else adapter.hook
                 self.handles[Ref(at)] = register(values[target], self._hook(at, step))
             case RemoveHook(handle):
-                framework.remove(self.handles[handle])
+                adapter.remove(self.handles[handle])
             case AssignGrad(leaf, value):
-                framework.assign_grad(values[leaf], None if value is None else values[value])
+                adapter.assign_grad(values[leaf], None if value is None else values[value])
             case Step():
-                framework.step(*self._optimizer(step), **_groups(step))
+                adapter.step(*self._optimizer(step), **_groups(step))
             case Optimizer():
-                framework.optimizer(*self._optimizer(step), **_groups(step))
+                adapter.optimizer(*self._optimizer(step), **_groups(step))
             case Clip(leaves, kind, bound):
-                framework.clip([values[leaf] for leaf in leaves], kind, bound)
+                adapter.clip([values[leaf] for leaf in leaves], kind, bound)
             case Delete(dropped):
                 for ref in dropped:
                     del values[ref]
+            case _:
+                assert_never(step)
 
     def _optimizer(self, step: Step | Optimizer) -> tuple[list[Value], str, Attrs]:
         return [self.values[leaf] for leaf in step.leaves], step.optimizer, step.settings
 
     def _hook(self, at: int, step: Hook) -> HookFunction:
         """The function that a hook calls; it notes each call."""
-        framework, fired = self.framework, self.fired
+        adapter, fired = self.adapter, self.fired
 
         def called(gradient: Value) -> Value | None:
-            fired.append(HookCall(Ref(at), None if gradient is None else framework.read(gradient)))
+            fired.append(HookCall(Ref(at), None if gradient is None else adapter.read(gradient)))
             if step.effect == "raise":
                 raise HookRaised(HookRaised.MESSAGE)
             if gradient is None or step.effect == "observe":
                 return None  # nothing came by that could be changed
-            return framework.altered(gradient, step.effect, step.factor)
+            return adapter.altered(gradient, step.effect, step.factor)
 
         return called
 
     def _tensor(self, value: Value) -> Tensor:
-        framework = self.framework
+        adapter = self.adapter
         return Tensor(
-            framework.read(value),
-            framework.dtype(value),
-            framework.requires_grad(value),
+            adapter.read(value),
+            adapter.dtype(value),
+            adapter.requires_grad(value),
             self.memory(value),
             self.strides(value),
         )
 
     def _gradient(self, leaf: Value) -> Gradient | None:
-        framework = self.framework
-        gradient = framework.gradient(leaf)
+        adapter = self.adapter
+        gradient = adapter.gradient(leaf)
         if gradient is None:
             return None
         return Gradient(
-            framework.read(gradient),
-            framework.dtype(gradient),
-            framework.identity(gradient),
+            adapter.read(gradient),
+            adapter.dtype(gradient),
+            adapter.identity(gradient),
             self.grad_requires_grad(gradient),
             self.memory(gradient),
             self.strides(gradient),
@@ -231,8 +251,8 @@ def _groups(step: Step | Optimizer) -> dict[str, Any]:
 class _Modes:
     """The grad modes that are entered: instructions under a common prefix stand in the same `with` blocks."""
 
-    def __init__(self, framework: FullFramework) -> None:
-        self.framework = framework
+    def __init__(self, adapter: FullAdapter) -> None:
+        self.adapter = adapter
         self.entered: list[tuple[str, AbstractContextManager[Any]]] = []
 
     def enter(self, modes: Modes) -> None:
@@ -244,7 +264,7 @@ class _Modes:
             common += 1
         self.leave(keep=common)
         for mode in modes[common:]:
-            context = self.framework.mode(mode)
+            context = self.adapter.mode(mode)
             context.__enter__()
             self.entered.append((mode, context))
 
@@ -271,7 +291,7 @@ def _some(gradient: Value | None) -> Value:
 
 
 def _unseen(value: Value) -> Any:
-    """What cannot be seen of a value."""
+    """Stands in for a method by which a framework would show more of a value: None."""
 
 
 def _nothing() -> int | None:

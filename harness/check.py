@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import assert_never
 
-from autograd_conformance.frameworks.base import Framework
-from autograd_conformance.frameworks.runner import Run, run
-from autograd_conformance.harness.coverage import Met, met
+from autograd_conformance.frameworks.base import Target
+from autograd_conformance.harness.coverage import Pair, pairs
 from autograd_conformance.harness.known import Known, is_known
+from autograd_conformance.harness.tally import Tally
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
@@ -29,22 +29,27 @@ AGAIN = 3
 
 
 class Broken(AssertionError):
-    """A rule was broken; raised once per failing program, told apart by rule so that shrinking keeps to one.
-
-    `framework` is what was run; `related` the two programs where the rule relates two, `program` being the first.
-    """
+    """A rule was broken; raised once per failing program, told apart by rule so that shrinking keeps to one."""
 
     def __init__(
         self,
         program: Program,
         observation: Observation,
         violation: Violation,
-        framework: Framework | None = None,
+        target: Target,
         related: Related | None = None,
     ) -> None:
         super().__init__(f"{violation.rule}: {observed_text(violation)}")
-        self.program, self.observation, self.violation = program, observation, violation
-        self.framework, self.related = framework, related
+        self.program = program
+        """The program, or the first of two that are related."""
+        self.observation = observation
+        """What was observed of it."""
+        self.violation = violation
+        """The first difference from what the rules allow."""
+        self.target = target
+        """What ran it."""
+        self.related = related
+        """Both programs, where the rule relates two."""
 
 
 @lru_cache(maxsize=None)
@@ -57,16 +62,22 @@ def _broken(rule: str, op: str | None) -> type[Broken]:
 class Check:
     """Checks programs for one test, and keeps the test's counts."""
 
-    framework: Framework
-    claims: Collection[Capability]
+    target: Target
+    """What runs the programs."""
     known: tuple[Known, ...] = ()
-    run: Run = run
+    """The differences that are counted, not raised."""
     programs: int = 0
+    """How many programs were checked, two that are related counted as one."""
     exercised: Counter[str] = field(default_factory=Counter)
+    """How often each rule was put to the test."""
     differences: Counter[Known] = field(default_factory=Counter)
+    """How often each known difference was seen."""
     articles: dict[str, str] = field(default_factory=dict)
+    """For each claim of an article that was tried, what the framework showed of it."""
     left_open: int = 0
-    met: Counter[Met] = field(default_factory=Counter)
+    """How many programs went on with something that the rules leave unspecified."""
+    pairs: Counter[Pair] = field(default_factory=Counter)
+    """In how many programs each op came before each action."""
 
     def __call__(self, case: Program | Drawn | Related) -> None:
         """Run and judge a program, drawn or not, or two that are related; raise `Broken` at the first rule that is
@@ -85,19 +96,24 @@ class Check:
     def _judge(self, program: Program, reference: Reference | None = None) -> None:
         """Judge one program by the reference that it was drawn with, or by one of its own."""
         self.programs += 1
-        self.met.update(met(program))
-        observation = self.run(program, self.framework)
-        judgement = judge(program, observation, _reference(program, reference), self.claims)
+        self.pairs.update(pairs(program))
+        observation = self.target.observe(program)
+        judgement = judge(program, observation, _reference(program, reference), self.target.capabilities)
         self.exercised.update(judgement.exercised)
         self.left_open += judgement.unspecified
         if judgement.violation:
             self._complain(program, observation, judgement.violation)
 
+    def tally(self) -> Tally:
+        """The counts that are added up over all tests."""
+        seen = Counter({(entry.rule, entry.op): count for entry, count in self.differences.items()})
+        return Tally(self.articles, seen, self.pairs)
+
     def _relate(self, related: Related) -> None:
         self.programs += 1
-        self.met.update(met(related.first))
-        observation, other = self.run(related.first, self.framework), self.run(related.second, self.framework)
-        relation = related_as(related, observation, other, self.framework, self.run)
+        self.pairs.update(pairs(related.first))
+        observation, other = self.target.observe(related.first), self.target.observe(related.second)
+        relation = related_as(related, observation, other, self.target)
         self.exercised.update([related.rule] if relation.decided else [])
         if relation.violation:
             self._complain(related.first, observation, relation.violation, related)
@@ -110,44 +126,34 @@ class Check:
                 self.differences[entry] += 1
                 return
         broken = _broken(violation.rule, violation.op)
-        raise broken(program, observation, violation, self.framework, related)
+        raise broken(program, observation, violation, self.target, related)
 
 
-def related_as(
-    related: Related, one: Observation, other: Observation, framework: Framework, run: Run = run
-) -> Relation:
+def related_as(related: Related, one: Observation, other: Observation, target: Target) -> Relation:
     """What two observations say of two related programs; bits are not compared where the framework itself computes
     other ones each time.
     """
     relation = relate(related, one, other)
     if relation.violation and related.exact:
         itself = replace(related, second=related.first, same=tuple((at, at) for at, _ in related.same))
-        if any(relate(itself, one, run(related.first, framework)).violation for _ in range(AGAIN)):
+        if any(relate(itself, one, target.observe(related.first)).violation for _ in range(AGAIN)):
             return relate(related, one, other, steady=False)
     return relation
 
 
-def companion(framework: Framework) -> Framework | None:
-    """The companion that counts a framework's saved tensors, if it has one and does not count them itself."""
-    made = getattr(framework, "counting", None)
-    return made() if made and Capability.COUNTS_SAVED not in framework.claims else None
-
-
-def passes(program: Program, framework: Framework, claims: Collection[Capability], run: Run = run) -> bool:
+def passes(program: Program, target: Target) -> bool:
     """Whether a program breaks no rule."""
-    return violation_of(program, framework, claims, run) is None
+    return violation_of(program, target) is None
 
 
-def violation_of(
-    program: Program, framework: Framework, claims: Collection[Capability], run: Run = run
-) -> Violation | None:
+def violation_of(program: Program, target: Target) -> Violation | None:
     """The first violation of a program, run on its own."""
-    return judged(program, run(program, framework), claims)
+    return judged(program, target.observe(program), target.capabilities)
 
 
-def judged(program: Program, observation: Observation, claims: Collection[Capability]) -> Violation | None:
+def judged(program: Program, observation: Observation, capabilities: Collection[Capability]) -> Violation | None:
     """The first violation in what was observed of a program."""
-    return judge(program, observation, _reference(program), claims).violation
+    return judge(program, observation, _reference(program), capabilities).violation
 
 
 def _reference(program: Program, drawn: Reference | None = None) -> Reference:

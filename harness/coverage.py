@@ -1,13 +1,12 @@
-"""Which ops met which actions: counted per op, dtype and grad mode, from the programs alone.
+"""Pair coverage: which actions came after which ops, counted per op, dtype and grad mode, from the programs alone.
 
-An action met an op if it came after it in a program. That is less than "walked through it", and costs nothing: what
-never met in a run was surely not tested in it.
+That an action came after an op in a program is less than "went through it", and costs nothing to know: a pair that
+never came up in a run was surely not tested in it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from autograd_conformance.programs.language import (
@@ -41,13 +40,17 @@ ACTIONS = (
 """What may be done after an op, in the order of reports."""
 
 
-class Met(NamedTuple):
+class Pair(NamedTuple):
     """An op in a dtype, recorded or not, and an action after it."""
 
     op: str
+    """The op's name."""
     dtype: str
+    """The dtype of its first operand."""
     recorded: bool
+    """Whether its grad mode lets it be recorded."""
     action: str
+    """A word of `ACTIONS`."""
 
 
 def actions(step: Instruction) -> Iterator[str]:
@@ -76,8 +79,8 @@ _WORDS: dict[type, str] = {
 }  # fmt: skip
 
 
-def met(program: Program) -> set[Met]:
-    """What met in a program."""
+def pairs(program: Program) -> set[Pair]:
+    """The pairs that come up in a program."""
     dtypes: dict[Ref, str] = {}
     for at, step in enumerate(program):
         if isinstance(step, Leaf):
@@ -85,23 +88,13 @@ def met(program: Program) -> set[Met]:
         elif (count := results(step)) and (read := operands(step)):
             dtype = dtypes.get(read[0], "float64")
             dtypes.update((Ref(at, k), dtype) for k in range(count))
-    found: set[Met] = set()
+    found: set[Pair] = set()
     after: set[str] = set()
     for at in range(len(program) - 1, -1, -1):
         step = program[at]
         if isinstance(step, (Apply, InPlace)) and after:
             first = step.args[0] if isinstance(step, Apply) else step.target
             dtype, recorded = dtypes.get(first, "float64"), is_recorded(program.mode(at))
-            found.update(Met(step.op, dtype, recorded, action) for action in after)
+            found.update(Pair(step.op, dtype, recorded, action) for action in after)
         after.update(actions(step))
     return found
-
-
-def to_json(counts: Mapping[Met, int]) -> list[list[object]]:
-    """Counts as plain data."""
-    return [[*each, count] for each, count in counts.items()]
-
-
-def from_json(form: list[list[object]]) -> Counter[Met]:
-    """Counts from plain data."""
-    return Counter({Met(*each): count for *each, count in form})  # type: ignore[arg-type,misc]

@@ -16,8 +16,8 @@ from pathlib import Path
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
 
-PATIENCE = 60.0
-"""Seconds that one program may take."""
+TIMEOUT = 60.0
+"""Seconds after which a program counts as hung."""
 
 RENEW = 5.0
 """The watchdog is set anew at most this often, in seconds: setting it costs more than a program."""
@@ -25,25 +25,30 @@ RENEW = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a journal holds: the test with its rule and op, the program, and whether the watchdog ended it."""
+    """What a journal holds of a process that died."""
 
     test: str
+    """The test that was running."""
     rule: str
+    """The rule that it is about."""
     op: str | None
+    """The op that it is about, if it is about one."""
     program: Program
+    """The program that was running."""
     timed_out: bool
+    """Whether the watchdog ended it."""
 
 
 class Journal:
     """The journal of one worker in a folder."""
 
-    def __init__(self, folder: Path, worker: str, patience: float = PATIENCE) -> None:
+    def __init__(self, folder: Path, worker: str, timeout: float = TIMEOUT) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path, self.mark = _paths(folder, worker)
         self.file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         self.watchdog = open(self.mark, "w")  # noqa: SIM115 - faulthandler keeps the descriptor
-        self.patience = patience
-        self.renew = min(RENEW, patience / 4)
+        self.timeout = timeout
+        self.renew = min(RENEW, timeout / 4)
         self.renewed = 0.0
         self.test = ""
 
@@ -55,7 +60,7 @@ class Journal:
         """A program is about to run."""
         now = time.monotonic()
         if now - self.renewed > self.renew:
-            faulthandler.dump_traceback_later(self.patience, exit=True, file=self.watchdog)
+            faulthandler.dump_traceback_later(self.timeout, exit=True, file=self.watchdog)
             self.renewed = now
         data = f"{self.test}\n{codec.dumps(program)}\n".encode()
         os.pwrite(self.file, data, 0)

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter, UnknownFramework
-from autograd_conformance.harness import coverage
-from autograd_conformance.harness.audit import process as isolated
+from autograd_conformance.harness.audit.outcome import Audited
+from autograd_conformance.harness.audit.process import AuditFailed, audit
 from autograd_conformance.harness.check import Check, broken_in
 from autograd_conformance.harness.failures import record as failures
-from autograd_conformance.harness.journal import PATIENCE, Journal
+from autograd_conformance.harness.journal import TIMEOUT, Journal
 from autograd_conformance.harness.known import MalformedExpectations
-from autograd_conformance.harness.recorder import PROPERTY, Recorder
+from autograd_conformance.harness.recorder import PROPERTY, TALLY, Recorder
 from autograd_conformance.harness.replay import replay
 from autograd_conformance.harness.session import ADAPTER_ERROR, Session
 from autograd_conformance.ops.tables import OPS
@@ -32,6 +32,7 @@ from hypothesis import HealthCheck, Phase, errors, settings
 
 SUITES = Path(__file__).resolve().parents[1] / "suites"
 SESSION = pytest.StashKey[Session]()
+AUDITED = pytest.StashKey[Audited]()
 CHECK = pytest.StashKey[Check]()
 
 PROFILES = {"quick": 60, "standard": 600, "thorough": 60_000}
@@ -93,9 +94,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--patience",
         type=_seconds,
-        default=PATIENCE,
+        default=TIMEOUT,
         metavar="SECONDS",
-        help=f"how long one program may take before it counts as a timeout (default: {PATIENCE:g})",
+        help=f"how long one program may take before it counts as a timeout (default: {TIMEOUT:g})",
     )
     group.addoption(
         "--replay",
@@ -130,8 +131,7 @@ def pytest_configure(config: pytest.Config) -> None:
     else:  # pytest-xdist hands on the command line alone
         config.option.hypothesis_seed = worker["hypothesis_seed"]
         config.stash[SESSION] = session = _session(config, worker["workerid"])
-        session.wrong, session.lost = frozenset(worker["wrong_ops"]), frozenset(worker["lost_ops"])
-        session.once, session.twice_only = frozenset(worker["once_ops"]), frozenset(worker["twice_only_ops"])
+        config.stash[AUDITED] = session.audited = Audited.from_json(worker["audited"])
 
 
 def _as_controller(config: pytest.Config) -> None:
@@ -154,10 +154,9 @@ def _session(config: pytest.Config, worker: str) -> Session:
     dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
     folder = Path(option.report).expanduser()
     session = Session(option.framework, folder, dtypes, option.device, worker, option.patience)
-    session.thrice = (config.getoption("--hypothesis-profile") or PROFILE) != "quick"
     session.known_file = option.known
     try:
-        framework, _ = session.framework, session.known
+        target, _ = session.target, session.known
     except UnknownFramework as error:
         raise pytest.UsageError(str(error)) from None
     except (BrokenAdapter, MalformedExpectations) as error:
@@ -165,8 +164,8 @@ def _session(config: pytest.Config, worker: str) -> Session:
             raise pytest.UsageError(str(error)) from None
         pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
     if not session.drawable:
-        has = ", ".join(framework.dtypes)
-        raise pytest.UsageError(f"{framework.name} does not support {option.dtype}; it has {has}")
+        has = ", ".join(target.dtypes)
+        raise pytest.UsageError(f"{target.name} does not support {option.dtype}; it has {has}")
     return session
 
 
@@ -198,26 +197,23 @@ def pytest_configure_node(node: Any) -> None:
     """Hand on to a worker of pytest-xdist what is found out once."""
     session = node.config.stash.get(SESSION, None)
     if session is not None:
-        _audit(session)
         node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed
-        node.workerinput["wrong_ops"] = sorted(session.wrong)
-        node.workerinput["lost_ops"] = sorted(session.lost)
-        node.workerinput["once_ops"] = sorted(session.once)
-        node.workerinput["twice_only_ops"] = sorted(session.twice_only)
+        node.workerinput["audited"] = _audited(node.config).to_json()
 
 
-def _audit(session: Session) -> None:
-    """Find the ops that are wrong by themselves, once, in a process of its own."""
-    if session.wrong is not None:
-        return
-    try:
-        found = isolated.audit(session.name, session.device, session.drawable, session.patience, session.thrice)
-    except isolated.AuditFailed as error:
-        pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
-    session.wrong = frozenset(op for op, outcome in found.items() if outcome == isolated.WRONG)
-    session.lost = frozenset(op for op, outcome in found.items() if outcome == isolated.BEGUN)
-    session.once = frozenset(op for op, outcome in found.items() if outcome == isolated.ONCE)
-    session.twice_only = frozenset(op for op, outcome in found.items() if outcome == isolated.TWICE)
+def _audited(config: pytest.Config) -> Audited:
+    """The outcome of the audit, which is held once in a run, in a process of its own."""
+    if AUDITED not in config.stash:
+        session = config.stash[SESSION]
+        thrice = (
+            config.getoption("--hypothesis-profile") or PROFILE
+        ) != "quick"  # from cold, tracing third derivatives takes long
+        try:
+            found = audit(session.name, session.device, session.drawable, session.timeout, thrice)
+        except AuditFailed as error:
+            pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
+        config.stash[AUDITED] = session.audited = found
+    return config.stash[AUDITED]
 
 
 def _runs_suites(config: pytest.Config) -> bool:
@@ -243,7 +239,7 @@ def _replay(session: Session, files: list[Path]) -> int:
     codes = {"fixed": 0, "still failing": 1, "cannot run": 4}
     worst = 0
     for path in files:
-        outcome = replay(path, session.framework, session.claims)
+        outcome = replay(path, session.target)
         if outcome.broken:
             print(text.render(failures.failure(outcome.broken, str(path), session, file=path)))
         print(f"{path}: {outcome.verdict}" + (f" ({outcome.reason})" if outcome.reason else ""))
@@ -263,7 +259,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def prepared(pytestconfig: pytest.Config) -> Session:
     """The session, its alphabet in use."""
     session = pytestconfig.stash[SESSION]
-    _audit(session)
+    _audited(pytestconfig)
     session.prepare()
     return session
 
@@ -271,9 +267,10 @@ def prepared(pytestconfig: pytest.Config) -> Session:
 @pytest.fixture(scope="session")
 def journal(prepared: Session) -> Iterator[Journal]:
     """The session's journal, which goes when the process ends in good order."""
-    prepared.journal = Journal(prepared.folder, prepared.worker, prepared.patience)
+    prepared.journal = Journal(prepared.folder, prepared.worker, prepared.timeout)
     yield prepared.journal
     prepared.journal.close()
+    prepared.journal = None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -292,8 +289,8 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
     missing = prepared.missing(rule)
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")
-    if op is not None and op not in prepared.framework.ops:
-        pytest.skip(f"{prepared.framework.name} has no {op}")
+    if op is not None and op not in prepared.target.ops:
+        pytest.skip(f"{prepared.target.name} has no {op}")
     check = prepared.check(rule)
     request.node.stash[CHECK] = check
     journal.begin(request.node.nodeid, rule, op)
@@ -317,12 +314,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if item.get_closest_marker("rule") is None or SESSION not in item.config.stash:
         return report
     if call.when == "call" or (call.when == "setup" and report.outcome != "passed"):
-        for record in _records(item, call, report):
-            report.user_properties.append((PROPERTY, record))
+        report.user_properties += [(PROPERTY, records.encode(record)) for record in _records(item, call, report)]
+        check = item.stash.get(CHECK, None)
+        if check is not None:
+            report.user_properties.append((TALLY, check.tally().to_json()))
     return report
 
 
-def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> Iterator[dict[str, Any]]:
+def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> Iterator[records.Record]:
     session, check = item.config.stash[SESSION], item.stash.get(CHECK, None)
     rule, op = _about(item)
     verdict, reason = "pass", None
@@ -335,26 +334,19 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
             verdict, reason = "flaky" if isinstance(call.excinfo.value, errors.Flaky) else "fail", None
             failure = failures.failure(broken, item.nodeid, session, verdict)  # type: ignore[arg-type]
             report.longrepr = text.render(failure)
-            yield records.encode(failure)
+            yield failure
     elif check is not None:
         own = [known.reason for known in check.differences if op is not None or known.rule == rule]
         if own:  # those of other rules count against these
             verdict, reason = "known difference", "; ".join(own)
-    if check is not None:
-        yield from ({"record": "article", "key": key, "observed": word} for key, word in check.articles.items())
-        for known, count in check.differences.items():
-            yield {"record": "seen", "rule": known.rule, "op": known.op, "count": count}
-        yield {"record": "met", "counts": coverage.to_json(check.met)}
-    yield records.encode(
-        records.Result(
-            test=item.nodeid,
-            rule=rule,
-            op=op,
-            verdict=verdict,  # type: ignore[arg-type]
-            programs=check.programs if check else 0,
-            exercised=dict(check.exercised) if check else {},
-            left_open=check.left_open if check else 0,
-            seconds=round(call.duration, 3),
-            reason=reason,
-        )
+    yield records.Result(
+        test=item.nodeid,
+        rule=rule,
+        op=op,
+        verdict=verdict,  # type: ignore[arg-type]
+        programs=check.programs if check else 0,
+        exercised=dict(check.exercised) if check else {},
+        left_open=check.left_open if check else 0,
+        seconds=round(call.duration, 3),
+        reason=reason,
     )

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 from autograd_conformance.harness import journal
-from autograd_conformance.harness.coverage import Met, from_json
-from autograd_conformance.harness.failures.record import lost
+from autograd_conformance.harness.coverage import Pair
+from autograd_conformance.harness.failures.record import died
 from autograd_conformance.harness.pages.claims import claim_records, observing
 from autograd_conformance.harness.session import Session, now, rules
-from autograd_conformance.reports.records import Coverage, Footer, Header, Known, Result, Setting, decode
+from autograd_conformance.harness.tally import Tally
+from autograd_conformance.reports.records import Coverage, Footer, Header, Known, Record, Result, Setting, decode
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.render.terminal import print_summary
 from autograd_conformance.reports.stream import Writer, read
@@ -25,6 +26,9 @@ from rich.console import Console
 
 PROPERTY = "conformance"
 """The user property under which tests send their records."""
+
+TALLY = "conformance tally"
+"""The user property under which a test sends its counts."""
 
 
 class Recorder:
@@ -41,9 +45,7 @@ class Recorder:
         self.stopped = int(pytest.ExitCode.INTERNAL_ERROR)
         self.finished = False
         self.tests = self.programs = 0
-        self.articles: dict[str, str] = {}
-        self.seen: Counter[tuple[str, str | None]] = Counter()
-        self.met: Counter[Met] = Counter()
+        self.tally = Tally()
         self.writer.write(header)
         for rule in rules():
             self.writer.write(rule)
@@ -52,19 +54,21 @@ class Recorder:
 
     def pytest_report_header(self) -> list[str]:
         """What is under test, above the progress line."""
-        framework = self.session.framework
-        about = f"{framework.name} {framework.version}, {len(framework.ops)} ops"
+        target = self.session.target
+        about = f"{target.name} {target.version}, {len(target.ops)} ops"
         lines = [f"framework: {about}, report in {self.session.folder}"]
         if self.left:
-            failure = lost(self.left, self.session)
+            failure = died(self.left, self.session)
             lines.append(f"the last run here died while running the program that is now in {failure.replay}")
         return lines
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Write the records that came with a test's report."""
+        """Write the records that came with a test's report, and add up its counts."""
         for name, value in report.user_properties:
             if name == PROPERTY:
-                self._write(value)  # type: ignore[arg-type]
+                self._write(decode(value))  # type: ignore[arg-type]
+            elif name == TALLY:
+                self.tally.add(Tally.from_json(value))  # type: ignore[arg-type]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
@@ -73,7 +77,7 @@ class Recorder:
         entry = journal.take(self.session.folder, worker)
         if entry is None:
             return
-        failure = lost(entry, self.session)
+        failure = died(entry, self.session)
         self.writer.write(failure)
         self.tests += 1
         self.programs += 1
@@ -107,13 +111,13 @@ class Recorder:
             return
         self.finished = True
         for entry in self.session.known:
-            seen = self.seen[entry.rule, entry.op] + self.session.witnessed(entry)
+            seen = self.tally.differences[entry.rule, entry.op] + self.session.witnessed(entry)
             self.writer.write(Known(rule=entry.rule, op=entry.op, reason=entry.reason, link=entry.link, seen=seen))
-        if self.articles:
-            framework = self.session.framework
-            for claim in claim_records(self.articles, framework.dialect, observing(framework)):
+        if self.tally.articles:
+            target = self.session.target
+            for claim in claim_records(self.tally.articles, target.dialect, observing(target)):
                 self.writer.write(claim)
-        for op, met in _by_op(self.met):
+        for op, met in _by_op(self.tally.pairs):
             self.writer.write(Coverage(op=op, met=met))
         complete = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
         self.writer.write(
@@ -137,25 +141,15 @@ class Recorder:
 
     # -- records -------------------------------------------------------------------------------------------------------
 
-    def _write(self, form: dict[str, Any]) -> None:
-        if form["record"] == "article":
-            self.articles[form["key"]] = form["observed"]
-            return
-        if form["record"] == "seen":
-            self.seen[form["rule"], form["op"]] += form["count"]
-            return
-        if form["record"] == "met":
-            self.met.update(from_json(form["counts"]))
-            return
-        record = decode(form)
+    def _write(self, record: Record) -> None:
         if isinstance(record, Result):
             self.tests += 1
             self.programs += record.programs
         self.writer.write(record)
 
 
-def _by_op(counts: Counter[Met]) -> Iterator[tuple[str, tuple[Setting, ...]]]:
-    """What each op met, in the order of their names."""
+def _by_op(counts: Counter[Pair]) -> Iterator[tuple[str, tuple[Setting, ...]]]:
+    """The pairs of each op, in the order of their names."""
     found: dict[str, dict[tuple[str, bool], dict[str, int]]] = {}
     for each, count in sorted(counts.items()):
         found.setdefault(each.op, {}).setdefault((each.dtype, each.recorded), {})[each.action] = count

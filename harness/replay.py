@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from autograd_conformance.frameworks.base import Framework
-from autograd_conformance.frameworks.runner import run
-from autograd_conformance.harness.check import Broken, companion, related_as
+from autograd_conformance.frameworks.base import Target
+from autograd_conformance.harness.check import Broken, related_as
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
-from autograd_conformance.programs.capabilities import Capability, needs
+from autograd_conformance.programs.capabilities import needs
 from autograd_conformance.programs.language import (
     Apply,
     Leaf,
@@ -30,37 +28,39 @@ Verdict = Literal["fixed", "still failing", "cannot run"]
 
 @dataclass(frozen=True)
 class Replayed:
-    """What became of a replayed program or two: the verdict, why it cannot run, or the rule that it still breaks."""
+    """What became of a replayed program, or of two that are related."""
 
     verdict: Verdict
+    """Whether it passes now."""
     reason: str | None = None
+    """Why it cannot run, or the rule that it still breaks."""
     broken: Broken | None = None
+    """How it still breaks the rule."""
 
 
-def replay(path: Path, framework: Framework, claims: Collection[Capability]) -> Replayed:
-    """Run the program in a file again, also on the companion that counts saved tensors where there is one."""
+def replay(path: Path, target: Target) -> Replayed:
+    """Run the program in a file again, also on the target that counts saved tensors where that is another one."""
     try:
         found = read(path)
     except (MalformedProgram, OSError, UnicodeDecodeError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Replayed("cannot run", f"{path}: {reason}")
     if isinstance(found, Related):
-        cannot = _cannot(path, found.first, framework, claims) or _cannot(path, found.second, framework, claims)
-        return cannot or _related(found, framework)
-    return _cannot(path, found, framework, claims) or _alone(found, framework)
+        return _cannot(path, found.first, target) or _cannot(path, found.second, target) or _related(found, target)
+    return _cannot(path, found, target) or _alone(found, target)
 
 
-def _cannot(path: Path, program: Program, framework: Framework, claims: Collection[Capability]) -> Replayed | None:
-    """Why a program cannot be run on a framework, if it cannot."""
-    missing = sorted({s.op for s in program if isinstance(s, Apply)} - set(framework.ops))
+def _cannot(path: Path, program: Program, target: Target) -> Replayed | None:
+    """Why a program cannot be run on a target, if it cannot."""
+    missing = sorted({s.op for s in program if isinstance(s, Apply)} - set(target.ops))
     if missing:
-        return Replayed("cannot run", f"{path}: {framework.name} does not support {', '.join(missing)}")
-    dtypes = sorted({s.value.dtype for s in program if isinstance(s, Leaf)} - set(framework.dtypes))
+        return Replayed("cannot run", f"{path}: {target.name} does not support {', '.join(missing)}")
+    dtypes = sorted({s.value.dtype for s in program if isinstance(s, Leaf)} - set(target.dtypes))
     if dtypes:
-        return Replayed("cannot run", f"{path}: {framework.name} does not support {', '.join(dtypes)}")
-    unclaimed = sorted(need.value for need in needs(program) - set(claims))
+        return Replayed("cannot run", f"{path}: {target.name} does not support {', '.join(dtypes)}")
+    unclaimed = sorted(need.value for need in needs(program) - target.capabilities)
     if unclaimed:
-        return Replayed("cannot run", f"{path}: {framework.name} does not claim {', '.join(unclaimed)}")
+        return Replayed("cannot run", f"{path}: {target.name} does not claim {', '.join(unclaimed)}")
     try:
         Reference(program)
     except Exception as error:  # operands of shapes that no op takes: the file is at fault, not the framework
@@ -68,22 +68,22 @@ def _cannot(path: Path, program: Program, framework: Framework, claims: Collecti
     return None
 
 
-def _alone(program: Program, framework: Framework) -> Replayed:
-    counter = companion(framework)
-    for asked in (framework, counter) if counter else (framework,):
-        observation = run(program, asked)
-        violation = judge(program, observation, Reference(program), asked.claims).violation
+def _alone(program: Program, target: Target) -> Replayed:
+    counter = target.saved_tensor_counter
+    for each in (target,) if counter in (None, target) else (target, counter):
+        observation = each.observe(program)
+        violation = judge(program, observation, Reference(program), each.capabilities).violation
         if violation is not None:
-            return Replayed("still failing", violation.rule, Broken(program, observation, violation, asked))
+            return Replayed("still failing", violation.rule, Broken(program, observation, violation, each))
     return Replayed("fixed")
 
 
-def _related(related: Related, framework: Framework) -> Replayed:
-    observation, other = run(related.first, framework), run(related.second, framework)
-    violation = related_as(related, observation, other, framework).violation
+def _related(related: Related, target: Target) -> Replayed:
+    observation, other = target.observe(related.first), target.observe(related.second)
+    violation = related_as(related, observation, other, target).violation
     if violation is None:
         return Replayed("fixed")
-    broken = Broken(related.first, observation, violation, framework, related)
+    broken = Broken(related.first, observation, violation, target, related)
     return Replayed("still failing", violation.rule, broken)
 
 

@@ -7,7 +7,7 @@ What the programs of a claim show of the article goes into the report.
 from __future__ import annotations
 
 import pytest
-from autograd_conformance.frameworks.base import Framework
+from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.pages.claims import observing
 from autograd_conformance.programs.capabilities import needs
@@ -28,11 +28,11 @@ TESTABLE = [claim for claim in CLAIMS if not claim.untestable]
 @pytest.mark.parametrize("claim", TESTABLE, ids=lambda claim: claim.key)
 def test_claim(check, claim: Claim):
     found: list[bool | None] = []
-    observe = observing(check.framework)
+    observe = observing(check.target)
     broken, lacking = None, set()
     for case in (*claim.right, *claim.wrong):
         program = parse(case.program)
-        missing = _missing(program, check.framework)
+        missing = _missing(program, check.target)
         lacking |= missing
         if missing:
             found.append(None)
@@ -56,8 +56,8 @@ def test_situation(check, name: str, data: st.DataObject):
     check(data.draw(DOCUMENTED[name]))
 
 
-def _missing(program: Program, framework: Framework) -> set[str]:
+def _missing(program: Program, target: Target) -> set[str]:
     """The capabilities and ops that a program needs and the framework does not claim."""
     asked = needs(program)
-    ops = {step.op for step in program if isinstance(step, Apply)} - set(framework.ops)
-    return {need.value for need in asked - set(framework.claims)} | {f"the op {op}" for op in ops}
+    ops = {step.op for step in program if isinstance(step, Apply)} - set(target.ops)
+    return {need.value for need in asked - target.capabilities} | {f"the op {op}" for op in ops}

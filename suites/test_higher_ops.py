@@ -60,10 +60,10 @@ def samples(check: Check, session: Session, op: str, times: int, seeds: int) -> 
     for program in audit.curvatures(op, session.drawable, seeds, times):
         if sound(program, op, session):
             check(program)
-            unsupported |= suspect and audit.unsupported(session.run(program, session.framework))
+            unsupported |= suspect and audit.unsupported(session.target.observe(program))
     if unsupported:
         order = {2: "second", 3: "third"}[times]
-        pytest.skip(f"{session.framework.name} does not implement the {order} derivative of {op}")
+        pytest.skip(f"{session.target.name} does not implement the {order} derivative of {op}")
 
 
 def sound(program: Program, op: str, session: Session) -> bool:
@@ -71,4 +71,4 @@ def sound(program: Program, op: str, session: Session) -> bool:
     calls = [at for at, step in enumerate(program) if isinstance(step, Backward)]
     if len(calls) < 2 or op not in (session.broken if len(calls) == 2 else session.broken | session.broken_twice):
         return True
-    return violation_of(program.upto(calls[-2] + 1), session.framework, session.claims, session.run) is None
+    return violation_of(program.upto(calls[-2] + 1), session.target) is None

@@ -1,6 +1,6 @@
 """Memory: what a graph saved is alive for as long as a call on the graph is legal, and no longer.
 
-A framework that counts its saved tensors is asked; one that has a companion for counting, as PyTorch's adapter has, is
+A framework that counts its saved tensors is tested; one that has a saved-tensor counter, as PyTorch's adapter has, is
 asked through that.
 """
 

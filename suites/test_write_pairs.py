@@ -56,8 +56,8 @@ def programs(session: Session, name: str) -> Iterator[Program]:
     for sample, *pair in chosen:
         program = sample.program(*pair)
         ops = {step.op for step in program if isinstance(step, Apply)}
-        if needs(program) <= session.claims and ops <= set(session.framework.ops):
+        if needs(program) <= session.target.capabilities and ops <= set(session.target.ops):
             if sample not in sound:
-                sound[sample] = violation_of(sample.untouched(), session.framework, session.claims, session.run) is None
+                sound[sample] = violation_of(sample.untouched(), session.target) is None
             if sound[sample]:
                 yield program

@@ -9,6 +9,6 @@ from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 class Torch(TorchEager):
     """PyTorch, eager."""
 
-    def counting(self) -> TorchSaved:
+    def saved_tensor_counter(self) -> TorchSaved:
         """The same framework with its saved tensors counted."""
         return TorchSaved(str(self.device))

@@ -75,7 +75,7 @@ class TorchEager:
 
     name = "torch"
     version = torch.__version__
-    claims = frozenset(Capability) - {Capability.COUNTS_SAVED}
+    capabilities = frozenset(Capability) - {Capability.COUNTS_SAVED}
     ops = APPLIED
     dtypes = ("float64", "float32")
     optimizers = {name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()}

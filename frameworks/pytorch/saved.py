@@ -52,7 +52,7 @@ class TorchSaved(TorchEager):
     """PyTorch that says how many saved tensors are alive."""
 
     name = "torch (counting saved tensors)"
-    claims = (TorchEager.claims | {Capability.COUNTS_SAVED}) - {Capability.WRITE_CHECKS}
+    capabilities = (TorchEager.capabilities | {Capability.COUNTS_SAVED}) - {Capability.WRITE_CHECKS}
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)

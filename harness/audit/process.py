@@ -1,7 +1,7 @@
 """The audit in a process of its own: an op that ends its process, or never comes back, is only one more wrong op.
 
 The process notes each op before it runs it and what came of it afterwards. Where it dies, the op that it had begun is
-wrong, and another process goes on with the ops behind it. An op that is right is then differentiated twice, and if that
+lost, and another process goes on with the ops behind it. An op that is right is then differentiated twice, and if that
 is right, too, three times.
 """
 
@@ -15,11 +15,16 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
-from autograd_conformance.harness.audit.programs import is_once_only, is_twice_only, is_wrong
-from autograd_conformance.harness.session import Session
+from autograd_conformance.frameworks.target import InProcess, loaded
+from autograd_conformance.harness.alphabet import alphabet_of
+from autograd_conformance.harness.audit.outcome import Audited, Outcome
+from autograd_conformance.harness.audit.programs import outcomes
+from autograd_conformance.strategies.building import alphabet
 
-BEGUN, FINE, WRONG, ONCE, TWICE, END = "begun", "fine", "wrong", "once", "twice", "end"
+END = "end"
+"""Stands for an op after the last one."""
 
 FAILED = 93
 """The exit code where the audit itself fails, which says nothing about the op."""
@@ -29,11 +34,12 @@ class AuditFailed(Exception):
     """The audit could not be held; the message says why."""
 
 
-def audit(name: str, device: str, dtypes: Sequence[str], patience: float, thrice: bool) -> dict[str, str]:
-    """What came of each op of the framework of that name: `FINE`, `WRONG`, `ONCE` where its second derivative is wrong
-    or not implemented, `TWICE` where its third is (if `thrice`), or `BEGUN` where it never came back.
+def audit(name: str, device: str, dtypes: Sequence[str], timeout: float, thrice: bool) -> Audited:
+    """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
+
+    `timeout` is how many seconds one op may take.
     """
-    asked = name, device, ",".join(dtypes), str(patience), "thrice" if thrice else "twice"
+    asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice"
     with TemporaryDirectory() as folder:
         notes = Path(folder) / "notes"
         notes.touch()
@@ -44,7 +50,7 @@ def audit(name: str, device: str, dtypes: Sequence[str], patience: float, thrice
             done = subprocess.run(command, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             found = _read(notes)
             if END in found:
-                return {op: outcome for op, outcome in found.items() if op != END}
+                return Audited.of({op: outcome for op, outcome in found.items() if op != END})
             if done.returncode == FAILED:
                 break
     raise AuditFailed(f"the audit of the ops failed:\n{done.stderr.decode(errors='replace')[-2000:]}")
@@ -55,29 +61,28 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
-def _read(notes: Path) -> dict[str, str]:
+def _read(notes: Path) -> dict[str, Outcome]:
     """The last outcome noted for each op that was begun."""
-    return {op: outcome for outcome, op in map(str.split, notes.read_text().splitlines())}
+    lines = map(str.split, notes.read_text().splitlines())
+    return {op: cast(Outcome, outcome) for outcome, op in lines}
 
 
-def main(name: str, device: str, dtypes: str, patience: str, depth: str, path: str) -> int:
+def main(name: str, device: str, dtypes: str, timeout: str, depth: str, path: str) -> int:
     """Hold the audit, from the first op of which there is no note."""
     notes = Path(path)
     seen = _read(notes)
     try:
-        session = Session(name, notes.parent, tuple(dtypes.split(",")), device)
+        target = InProcess(loaded(name, device))
+        tried = tuple(dtypes.split(","))
+        everything = alphabet_of(target, tried)
+        alphabet.use(everything)
         with notes.open("a") as file:
-            for op in (op for op in session.use_all_ops() if op not in seen):
-                faulthandler.dump_traceback_later(float(patience), exit=True)
-                print(BEGUN, op, file=file, flush=True)
-                asked = op, session.framework, session.claims, session.drawable
-                wrong = is_wrong(*asked)
-                print(WRONG if wrong else ONCE, op, file=file, flush=True)
-                if not wrong and not is_once_only(*asked):
-                    print(TWICE, op, file=file, flush=True)
-                    if depth == "twice" or not is_twice_only(*asked):
-                        print(FINE, op, file=file, flush=True)
-            print(FINE, END, file=file)
+            for op in (op for op in everything.ops if op not in seen):
+                faulthandler.dump_traceback_later(float(timeout), exit=True)
+                print("begun", op, file=file, flush=True)
+                for outcome in outcomes(op, target, tried, depth == "thrice"):
+                    print(outcome, op, file=file, flush=True)
+            print("fine", END, file=file)
     except Exception:
         traceback.print_exc()
         return FAILED

@@ -8,13 +8,14 @@ or is not implemented, is left out of programs that differentiate so many times.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import Any
 
 import numpy as np
-from autograd_conformance.frameworks.base import Framework
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.base import Target
+from autograd_conformance.harness.alphabet import alphabet_of
+from autograd_conformance.harness.audit.outcome import Audited, Outcome
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
@@ -25,6 +26,7 @@ from autograd_conformance.programs.language import Attrs, Literal, Program, Ref,
 from autograd_conformance.programs.observations import Kind, Observation, Raised
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.building.tensors import literal
 from autograd_conformance.strategies.higher_order import applies, differentiate
@@ -45,9 +47,6 @@ LONG = ("recurrent",)
 
 GRID = np.arange(-32, 33) / 8.0
 """Every value that tensors are drawn from."""
-
-MANY = 0.2
-"""The part of all ops beyond which being wrong is no op's own fault."""
 
 
 class Sampler(OpBuilder):
@@ -199,35 +198,55 @@ def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -
                 yield program
 
 
-def wrong_ops(framework: Framework, claims: Collection[Capability], dtypes: Sequence[str]) -> frozenset[str]:
-    """The ops of the catalogue that the framework gets wrong by themselves."""
-    return frozenset(name for name in OPS if name in framework.ops and is_wrong(name, framework, claims, dtypes))
+def audit(target: Target, dtypes: Sequence[str], thrice: bool) -> Audited:
+    """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
 
-
-def is_wrong(op: str, framework: Framework, claims: Collection[Capability], dtypes: Sequence[str]) -> bool:
-    """Whether one of an op's programs breaks a rule by the op's own fault. The alphabet in use has to be the
-    framework's.
+    An op that ends its process ends this one: `harness.audit.process` holds the audit in another.
     """
-    violations = (violation_of(program, framework, claims) for program in programs(op, dtypes))
+    found: dict[str, Outcome] = {}
+    with alphabet.using(alphabet_of(target, dtypes)) as everything:
+        for op in everything.ops:
+            found.update((op, outcome) for outcome in outcomes(op, target, dtypes, thrice))
+    return Audited.of(found)
+
+
+def outcomes(op: str, target: Target, dtypes: Sequence[str], thrice: bool) -> Iterator[Outcome]:
+    """What comes of an op, better each time; a derivative is tried after the outcome without it was given.
+
+    The alphabet in use has to be the target's.
+    """
+    if is_wrong(op, target, dtypes):
+        yield "wrong"
+        return
+    yield "once"
+    if not is_once_only(op, target, dtypes):
+        yield "twice"
+        if not thrice or not is_twice_only(op, target, dtypes):
+            yield "fine"
+
+
+def is_wrong(op: str, target: Target, dtypes: Sequence[str]) -> bool:
+    """Whether one of an op's programs breaks a rule by the op's own fault."""
+    violations = (violation_of(program, target) for program in programs(op, dtypes))
     return any(violation is not None and violation.op == op for violation in violations)
 
 
-def is_once_only(op: str, framework: Framework, claims: Collection[Capability], dtypes: Sequence[str]) -> bool:
+def is_once_only(op: str, target: Target, dtypes: Sequence[str]) -> bool:
     """Whether an op's second derivative breaks a rule in its most exact dtype, or is not implemented."""
-    return _fails(op, framework, claims, dtypes, 2)
+    return _fails(op, target, dtypes, 2)
 
 
-def is_twice_only(op: str, framework: Framework, claims: Collection[Capability], dtypes: Sequence[str]) -> bool:
-    """Whether its third derivative does; that is not asked of ops which are `long`."""
-    return not is_long(op) and _fails(op, framework, claims, dtypes, 3)
+def is_twice_only(op: str, target: Target, dtypes: Sequence[str]) -> bool:
+    """Whether an op's third derivative does; long ops are not tried."""
+    return not is_long(op) and _fails(op, target, dtypes, 3)
 
 
-def _fails(op: str, framework: Framework, claims: Collection[Capability], dtypes: Sequence[str], times: int) -> bool:
-    if Capability.CREATE_GRAPH not in claims:
+def _fails(op: str, target: Target, dtypes: Sequence[str], times: int) -> bool:
+    if Capability.CREATE_GRAPH not in target.capabilities:
         return False
     for program in curvatures(op, dtypes[:1], times=times):
-        observation = run(program, framework)
-        if unsupported(observation) or judge(program, observation, Reference(), claims).violation:
+        observation = target.observe(program)
+        if unsupported(observation) or judge(program, observation, Reference(), target.capabilities).violation:
             return True
     return False
 
@@ -238,29 +257,6 @@ def is_long(op: str) -> bool:
 
 
 def unsupported(observation: Observation) -> bool:
-    """Whether something that a program asks for is not implemented."""
-    outcomes = (seen.outcome for seen in observation)
-    return any(isinstance(outcome, Raised) and outcome.kind is Kind.NOT_IMPLEMENTED for outcome in outcomes)
-
-
-def once_only(
-    framework: Framework, claims: Collection[Capability], dtypes: Sequence[str], wrong: Collection[str] = ()
-) -> frozenset[str]:
-    """The ops of the catalogue, less those that are wrong anyway, that cannot be differentiated twice."""
-    names = (name for name in OPS if name in framework.ops and name not in wrong)
-    return frozenset(name for name in names if is_once_only(name, framework, claims, dtypes))
-
-
-def twice_only(
-    framework: Framework, claims: Collection[Capability], dtypes: Sequence[str], wrong: Collection[str] = ()
-) -> frozenset[str]:
-    """The ops of the catalogue, less those that are wrong anyway, that cannot be differentiated three times."""
-    names = (name for name in OPS if name in framework.ops and name not in wrong)
-    return frozenset(name for name in names if is_twice_only(name, framework, claims, dtypes))
-
-
-def at_fault(wrong: Collection[str], ops: Collection[str]) -> frozenset[str]:
-    """The ops to leave out of programs: the wrong ones, or none where so many are wrong that it cannot be their own
-    fault.
-    """
-    return frozenset(wrong) if len(wrong) <= MANY * len(ops) else frozenset()
+    """Whether the framework says of an instruction that it does not implement it."""
+    found = (seen.outcome for seen in observation)
+    return any(isinstance(outcome, Raised) and outcome.kind is Kind.NOT_IMPLEMENTED for outcome in found)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.failures import related as relations
+from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.reduce import reduced
 from autograd_conformance.harness.failures.script import script
 from autograd_conformance.harness.failures.variations import nearest
@@ -21,7 +22,6 @@ from autograd_conformance.printing.dialect import code
 from autograd_conformance.printing.loops import loop
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.text import names
-from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports.records import Allowed, Error, Failure, Source, Step, Wrong
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.explain import explain
@@ -37,48 +37,45 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
     if broken.related is not None:
         return _relation(broken, broken.related, test, session, verdict, file)
-    broken = _shorter(broken, session)
-    program, violation, framework = broken.program, broken.violation, broken.framework or session.framework
-    path = file or _replay_file(codec.to_json(program), session.folder, violation.rule, test)
+    case = _shortest(broken, session)
+    violation = case.violation
+    path = file or _replay_file(case.form, session.folder, violation.rule, test)
     command = replay_command(session, path)
-    claims = frozenset(framework.claims)
-    notes = explain(program, broken.observation, Reference(program), claims, violation)
     return Failure(
         verdict=verdict,
         **_rule(violation.rule),
         test=test,
         op=violation.op,
-        program=codec.to_json(program),
+        program=case.form,
         at=violation.at,
         observed=observed_text(violation),
         allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
-        code="\n".join(code(program, framework.dialect)),
-        loop=loop(program, framework.dialect, violation.at, names(program)) or "",
-        why=tuple(Step(line, text) for line, text in notes),
+        code="\n".join(case.code),
+        loop=case.loop,
+        why=tuple(Step(line, text) for line, text in explain(case.context)),
         error=_error(violation),
-        votes=votes(program, framework, violation, broken.observation, session.run),
+        votes=votes(case),
         diagnosis=violation.diagnosis,
-        variation=nearest(program, violation.at, framework, claims, session.run),
-        script=script(program, broken.observation, violation, framework.dialect, command),
+        variation=nearest(case),
+        script=script(case, command),
         replay=str(path),
         command=command,
     )
 
 
-def _shorter(broken: Broken, session: Session) -> Broken:
+def _shortest(broken: Broken, session: Session) -> Case:
     """The failure in the smallest program that was found, or in the loop that it was found in, if that is shorter."""
-    whole = reduced(broken, session.known, tries=0, run=session.run)
-    small = reduced(whole, session.known, run=session.run)
-    dialect = (broken.framework or session.framework).dialect
-    written = loop(whole.program, dialect, whole.violation.at, names(whole.program)) or ""
-    return whole if 0 < len(written.splitlines()) < len(small.program) else small
+    whole = reduced(broken, session.known, tries=0)
+    small = reduced(whole, session.known)
+    case = Case.of(whole)
+    return case if 0 < len(case.loop.splitlines()) < len(small.program) else Case.of(small)
 
 
 def _relation(
     broken: Broken, related: Related, test: str, session: Session, verdict: Wrong, file: Path | None
 ) -> Failure:
     """The record of two programs that ought to give the same."""
-    violation, dialect = broken.violation, session.framework.dialect
+    violation, dialect = broken.violation, broken.target.dialect
     form = relations_codec.to_json(related)
     path = file or _replay_file(form, session.folder, violation.rule, test)
     command = replay_command(session, path)
@@ -94,17 +91,17 @@ def _relation(
         other="\n".join(code(related.second, dialect)),
         why=relations.why(related, violation),
         error=_error(violation),
-        diagnosis=relations.alone(related, session.framework, session.claims, session.run),
+        diagnosis=relations.alone(related, broken.target),
         script=relations.script(related, violation, dialect, command),
         replay=str(path),
         command=command,
     )
 
 
-def lost(entry: Entry, session: Session) -> Failure:
+def died(entry: Entry, session: Session) -> Failure:
     """The record of a program that ended its process: a crash, or a hang that the watchdog ended."""
-    path = _replay_file(codec.to_json(entry.program), session.folder, entry.rule, entry.test)
-    dialect = session.framework.dialect
+    form, dialect = codec.to_json(entry.program), session.target.dialect
+    path = _replay_file(form, session.folder, entry.rule, entry.test)
     command = replay_command(session, path)
     lines = code(entry.program, dialect)
     alone = f"# This framework has no printed form of its own; replay the program with:\n{command}\n"
@@ -115,7 +112,7 @@ def lost(entry: Entry, session: Session) -> Failure:
         **_rule(entry.rule),
         test=entry.test,
         op=entry.op,
-        program=codec.to_json(entry.program),
+        program=form,
         observed="did not come back in time" if entry.timed_out else "the process died",
         allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
         code="\n".join(lines),
@@ -136,7 +133,8 @@ def replay_command(session: Session, path: Path) -> str:
     return shlex.join([command, f"--framework={session.name}", *device, f"--replay={path}"])
 
 
-def _rule(slug: str) -> dict:  # type: ignore[type-arg]
+def _rule(slug: str) -> dict[str, Any]:
+    """The fields of a failure that the rule alone decides."""
     rule = RULES[slug]
     return {
         "rule": slug,
@@ -155,6 +153,7 @@ def _replay_file(form: dict[str, Any], folder: Path, rule: str, test: str) -> Pa
 
 
 def _error(violation: Violation) -> Error | None:
+    """How far a value is from the right one, where two were compared."""
     if violation.got is None or violation.want is None or violation.bound is None or not violation.got.size:
         return None
     distance = np.abs(violation.got - violation.want)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from autograd_conformance.frameworks.runner import Run, run
 from autograd_conformance.harness.check import Broken, judged
 from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, under
@@ -20,13 +19,13 @@ TRIES = 200
 """How many smaller programs are run for one failure."""
 
 
-def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES, run: Run = run) -> Broken:
+def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES) -> Broken:
     """The same failure in the smallest program that was found; as it is where two programs are related. Without tries
     only what stands behind the failing line is left out.
     """
-    if broken.related is not None or broken.framework is None:
+    if broken.related is not None:
         return broken
-    broken = _again(broken, broken.program.upto(broken.violation.at + 1), known, run) or broken
+    broken = _again(broken, broken.program.upto(broken.violation.at + 1), known) or broken
     before, left = None, tries
     while before != broken.program and left > 0:
         before, at = broken.program, len(broken.program)
@@ -34,7 +33,7 @@ def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES, run
             at = min(at, len(broken.program)) - 1
             for smaller in _smaller(broken.program, at, at == broken.violation.at):
                 left -= 1
-                found = _again(broken, smaller, known, run)
+                found = _again(broken, smaller, known)
                 if found is not None:
                     broken = found
                     break
@@ -58,14 +57,14 @@ def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
         yield under(program, at, ())
 
 
-def _again(broken: Broken, program: Program, known: Sequence[Known], run: Run) -> Broken | None:
+def _again(broken: Broken, program: Program, known: Sequence[Known]) -> Broken | None:
     """The failure in another program, where that is a program and fails in the same way."""
-    framework, was = broken.framework, broken.violation
-    if framework is None or not program.instructions or not sound(program):
+    target, was = broken.target, broken.violation
+    if not program.instructions or not sound(program):
         return None
     try:
-        observation = run(program, framework)
-        found = judged(program, observation, framework.claims)
+        observation = target.observe(program)
+        found = judged(program, observation, target.capabilities)
     except Exception:  # operands of shapes that an op does not take: nothing that the reference could compute
         return None
     if found is None or (found.rule, found.op) != (was.rule, was.op):
@@ -74,4 +73,4 @@ def _again(broken: Broken, program: Program, known: Sequence[Known], run: Run) -
         return None
     if any(is_known(entry, program, found) for entry in known):
         return None
-    return type(broken)(program, observation, found, framework)
+    return type(broken)(program, observation, found, target)

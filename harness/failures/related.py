@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from autograd_conformance.frameworks.base import Framework
-from autograd_conformance.frameworks.runner import Run, run
+from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.printing.dialect import Dialect, code
-from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, Grad, Hook, InPlace, Program, Ref
 from autograd_conformance.programs.text import names
 from autograd_conformance.reports.records import Step
@@ -46,11 +42,11 @@ def why(related: Related, violation: Violation) -> tuple[Step, ...]:
     return (Step(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {due}."),)
 
 
-def alone(related: Related, framework: Framework, claims: Collection[Capability], run: Run = run) -> str:
+def alone(related: Related, target: Target) -> str:
     """What each program breaks by itself."""
     said = []
     for which, program in zip(("first", "second"), programs(related)):
-        found = violation_of(program, framework, claims, run)
+        found = violation_of(program, target)
         broken = f"breaks {found.rule} on line {found.at + 1}: {observed_text(found)}" if found else "breaks no rule"
         said.append(f"the {which} program {broken}")
     return f"By itself, {'; '.join(said)}."

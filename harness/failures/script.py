@@ -6,9 +6,10 @@ import builtins
 from dataclasses import replace
 
 import numpy as np
+from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Leaf, Program, Ref
-from autograd_conformance.programs.observations import Gradient, Observation, Raised, Skipped, StepObservation, Tensor
+from autograd_conformance.programs.observations import Gradient, Raised, Skipped, StepObservation, Tensor
 from autograd_conformance.programs.text import names
 from autograd_conformance.rules.explanation.words import due_text
 from autograd_conformance.rules.judge.due import Raises
@@ -24,15 +25,15 @@ OF_GRADIENTS = ("optimizers/keeps-gradients", "optimizers/clears", "optimizers/c
 """Rules about what is held, whatever the instruction is."""
 
 
-def script(
-    program: Program, observation: Observation, violation: Violation, dialect: Dialect | None, replay: str
-) -> str:
+def script(case: Case, replay: str) -> str:
     """Code that can be pasted and run; without a dialect, the command that replays the program."""
+    program, observation, violation, dialect = case.program, case.observation, case.violation, case.dialect
     if dialect is None:
         return f"# This framework has no printed form of its own; replay the program with:\n{replay}\n"
     dialect = _printing(dialect, violation)
+    written = case.code if dialect is case.dialect else code(program, dialect)
     lines = [dialect.prelude, ""]
-    for at, line in enumerate(code(program, dialect)[: violation.at + 1]):
+    for at, line in enumerate(written[: violation.at + 1]):
         outcome = observation[at].outcome
         if at == violation.at:
             failed = violation.subject is not None and isinstance(outcome, Raised)

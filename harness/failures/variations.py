@@ -5,14 +5,12 @@ What has to change for a failure to go away is often the shortest description of
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from autograd_conformance.frameworks.base import Framework
-from autograd_conformance.frameworks.runner import Run, run
 from autograd_conformance.harness.check import passes
-from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.programs.editing import bypassed, cloned, replaced, sound, under, without
 from autograd_conformance.programs.language import (
     Apply,
@@ -36,12 +34,10 @@ MOST = 40
 Variations = Iterator[tuple[str, Program]]
 
 
-def nearest(
-    program: Program, at: int, framework: Framework, claims: Collection[Capability], run: Run = run
-) -> str | None:
+def nearest(case: Case) -> str | None:
     """A phrase for the first variation that passes ("passes with retain_graph=True on line 3"), or None."""
-    for text, changed in islice(variations(program.upto(at + 1)), MOST):
-        if passes(changed, framework, claims, run):
+    for text, changed in islice(variations(case.program.upto(case.violation.at + 1)), MOST):
+        if passes(changed, case.target):
             return f"passes {text}"
     return None
 

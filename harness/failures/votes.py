@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from autograd_conformance.frameworks.base import Framework
-from autograd_conformance.frameworks.runner import Run, run
+from autograd_conformance.frameworks.base import Target
+from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
@@ -23,26 +23,19 @@ from autograd_conformance.programs.language import (
     Program,
     Ref,
 )
-from autograd_conformance.programs.observations import Observation, Returned
+from autograd_conformance.programs.observations import Returned
 from autograd_conformance.reference import whole_program as whole
-from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import array
 from autograd_conformance.reports.records import Votes
-from autograd_conformance.rules.explanation.context import retraced
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.prose import shown
 
 STEPS = {"float64": 1e-5, "float32": 1e-2}
 
 
-def votes(
-    program: Program,
-    framework: Framework,
-    violation: Violation,
-    observation: Observation | None = None,
-    run: Run = run,
-) -> Votes | None:
+def votes(case: Case) -> Votes | None:
     """The three votes, as text, and what they decide; None where the violation is not about a gradient's value."""
+    program, violation = case.program, case.violation
     call = program[violation.at]
     if (
         not isinstance(call, BackwardCall)
@@ -56,11 +49,11 @@ def votes(
     authority = differences = None
     if isinstance(call, Backward) and not program.stateful:
         authority = whole.gradients(program, call).get(violation.subject)
-        differences = finite_differences(program, framework, call, violation.subject, run)
-    elif observation is not None:
-        tape, _ = retraced(program, observation, Reference(), framework.claims, violation.at)
-        asked = call.inputs[violation.subject.output] if isinstance(call, Grad) else violation.subject
-        authority = whole.recorded(tape.reference, call, tape.reference.edge(asked))
+        differences = finite_differences(program, case.target, call, violation.subject)
+    else:
+        reference = case.context.reference
+        leaf = call.inputs[violation.subject.output] if isinstance(call, Grad) else violation.subject
+        authority = whole.recorded(reference, call, reference.edge(leaf))
     return Votes(
         shown(got),
         shown(want if authority is None else authority),
@@ -81,15 +74,13 @@ def reference_agrees(program: Program, violation: Violation) -> bool:
     return bool((np.abs(violation.want - before - authority) <= bound + 1e-12 * scale).all())
 
 
-def finite_differences(
-    program: Program, framework: Framework, call: Backward, leaf: Ref, run: Run = run
-) -> np.ndarray | None:
+def finite_differences(program: Program, target: Target, call: Backward, leaf: Ref) -> np.ndarray | None:
     """Central differences of the roots' elements, weighted with the cotangents; None where the forward pass fails."""
     step = program[leaf.at]
     assert isinstance(step, Leaf)
     value = step.value
     h = STEPS[value.dtype]
-    detached = _detached(program, framework, run)
+    detached = _detached(program, target)
     out = np.zeros(len(value.data))
     for k in range(len(value.data)):
         ends = []
@@ -97,7 +88,7 @@ def finite_differences(
             moved = list(value.data)
             moved[k] = float(np.dtype(value.dtype).type(moved[k] + sign * h))
             changed = Leaf(Literal(tuple(moved), value.shape, value.dtype), step.requires_grad)
-            weighted = _weighted(_forward(program, call, {**detached, leaf.at: changed}), framework, call, run)
+            weighted = _weighted(_forward(program, call, {**detached, leaf.at: changed}), target, call)
             if weighted is None:
                 return None
             ends.append((weighted, moved[k]))
@@ -105,10 +96,10 @@ def finite_differences(
     return out.reshape(value.shape)
 
 
-def _detached(program: Program, framework: Framework, run: Run) -> dict[int, Leaf]:
+def _detached(program: Program, target: Target) -> dict[int, Leaf]:
     """Every detached value as a constant: the derivative takes it for one, so it must not move with its source."""
     found = {}
-    for at, (step, seen) in enumerate(zip(program, run(program, framework), strict=True)):
+    for at, (step, seen) in enumerate(zip(program, target.observe(program), strict=True)):
         if isinstance(step, Detach) and isinstance(seen.outcome, Returned):
             (tensor,) = seen.outcome.values
             assert tensor is not None
@@ -126,8 +117,9 @@ def _forward(program: Program, call: Backward, changed: Mapping[int, Leaf]) -> P
     return Program(tuple(steps))
 
 
-def _weighted(program: Program, framework: Framework, call: Backward, run: Run) -> float | None:
-    seen = run(program, framework)
+def _weighted(program: Program, target: Target, call: Backward) -> float | None:
+    """The sum of the roots' elements, weighted with the cotangents; None where a root was not made."""
+    seen = target.observe(program)
     total = 0.0
     for root, cotangent in zip(call.roots, call.cotangents, strict=True):
         outcome = seen[root.at].outcome

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.pages.claims import ledger, observing, record
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.reports.claims import ClaimRecord, Observed
@@ -50,7 +51,7 @@ def text() -> str:
 
 def records() -> dict[str, ClaimRecord]:
     """Every claim by its key, as PyTorch shows it, in code that is as short as a reader would write it."""
-    torch = load("torch")
+    torch = InProcess(load("torch"))
     assert torch.dialect is not None
     dialect = replace(torch.dialect, tensor="torch.tensor({data}{flags})", empty="torch.zeros({shape}{flags})")
     made = {}

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from autograd_conformance.frameworks.base import Framework
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.base import Target
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.language import Apply, AssignGrad, Backward, Program, ReadGrad, Ref, Step
 from autograd_conformance.programs.observations import Gradient, Kind, Observation, Raised, Returned
@@ -20,7 +19,7 @@ from autograd_conformance.rules.articles import decide
 from autograd_conformance.rules.articles.claim import Article, Case, Claim, Holds, Prediction, Raises, Returns, Saved
 
 Observe = Callable[[Case], Observation]
-"""Runs a case's program on the framework (or a companion that counts saved tensors, where the case is about those)."""
+"""Runs a case's program on the target, or on the one that counts saved tensors, where the case is about those."""
 
 
 def claim_records(
@@ -42,14 +41,13 @@ def claim_records(
     ]
 
 
-def observing(framework: Framework) -> Observe:
-    """Runs cases on a framework: those about saved tensors on its companion that counts them, if it has one."""
-    companion = getattr(framework, "counting", None)
-    counter = companion() if companion else framework
+def observing(target: Target) -> Observe:
+    """Runs cases on a target: those about saved tensors on the one that counts them, if there is one."""
+    counter = target.saved_tensor_counter or target
 
     def observe(case: Case) -> Observation:
         about_memory = any(isinstance(each, Saved) for each in case.predicts)
-        return run(parse(case.program), counter if about_memory else framework)
+        return (counter if about_memory else target).observe(parse(case.program))
 
     return observe
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.harness.audit.programs import audit
 from autograd_conformance.harness.known import is_known
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.language import Instruction
@@ -42,30 +42,32 @@ EITHER, OTHER, NOTHING = "may raise", "other parameters", "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """What the model says of a loop: the errors that it surely has and may have, and the parameters at its end."""
+    """What the model says of a loop."""
 
-    surely: frozenset[Kind]
-    perhaps: frozenset[Kind]
+    must_raise: frozenset[Kind]
+    """The errors that it has to have."""
+    may_raise: frozenset[Kind]
+    """The other errors that it may have."""
     parameters: tuple[np.ndarray, ...]
+    """The values of its parameters at its end."""
 
 
 class Seer(ActionBuilder):
-    """An actor that takes down what the model allows for each instruction."""
+    """A draft that takes down the errors that the model allows for each instruction."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(_nothing, plan.dtype)
-        self.surely: set[Kind] = set()
-        self.perhaps: set[Kind] = set()
+        self.must_raise: set[Kind] = set()
+        self.may_raise: set[Kind] = set()
 
     def add(self, step: Instruction) -> int:
-        assert self.tape is not None
-        expectation = self.tape.expect(len(self.reference.steps), step, self.modes)
-        kinds = [kind for kind in expectation.raises if kind in KINDS]
-        if expectation.returns is None and kinds:
-            self.surely.add(kinds[-1])
+        at = super().add(step)
+        kinds = [kind for kind in self.expectation.raises if kind in KINDS]
+        if self.expectation.returns is None and kinds:
+            self.must_raise.add(kinds[-1])
         else:
-            self.perhaps.update(kinds)
-        return super().add(step)
+            self.may_raise.update(kinds)
+        return at
 
 
 def _nothing(strategy: object) -> object:
@@ -77,15 +79,15 @@ def foresee(plan: Plan) -> tuple[Seer, Foreseen]:
     seer = Seer(plan)
     loop = write(plan, seer)
     parameters = tuple(seer.reference.values[p] for leaves in loop.leaves for p in leaves)
-    return seer, Foreseen(frozenset(seer.surely), frozenset(seer.perhaps - seer.surely), parameters)
+    return seer, Foreseen(frozenset(seer.must_raise), frozenset(seer.may_raise - seer.must_raise), parameters)
 
 
 def outcome(wrong: Foreseen, right: Foreseen) -> str:
-    """What a mistake changes: the error that it surely ends in, or may end in, or what else."""
+    """What a mistake changes: the error that the loop has to end in, that it may end in one, its parameters, or nothing."""
     for kind in KINDS:
-        if kind in wrong.surely - right.surely:
+        if kind in wrong.must_raise - right.must_raise:
             return kind.value
-    if wrong.perhaps - right.perhaps - right.surely:
+    if wrong.may_raise - right.may_raise - right.must_raise:
         return EITHER
     pairs = zip(wrong.parameters, right.parameters, strict=True)
     return OTHER if any(not np.allclose(one, other, 1e-6, 1e-9) for one, other in pairs) else NOTHING
@@ -140,9 +142,9 @@ def measured(mistake: Mistake, pattern: Pattern, number: int, session: Session) 
         changed = outcome(wrong, right)
         row.counts[changed] += 1
         program = seer.program()
-        observation = run(program, session.framework)
+        observation = session.target.observe(program)
         row.raised += changed == EITHER and _raises(observation)
-        judgement = judge(program, observation, Reference(), session.claims)
+        judgement = judge(program, observation, Reference(), session.target.capabilities)
         violation = judgement.violation
         if violation is None:
             row.open += judgement.unspecified
@@ -173,11 +175,12 @@ def page(each: int) -> str:
     """The page, in GitHub's Markdown, ending in a line end."""
     session = Session("torch", PAGE.parents[2] / ".cache" / "mistakes")
     with warnings.catch_warnings(action="ignore"):
+        session.audited = audit(session.target, session.drawable, thrice=False)
         session.prepare()
         found = list(tables(each, session))
     template = environment().get_template("mistakes.md.j2")
     shown = {"each": each, "seed": SEED, "kinds": [kind.value for kind in KINDS], "either": EITHER, "other": OTHER}
-    return template.render(found=found, version=session.framework.version.partition("+")[0], **shown).rstrip() + "\n"
+    return template.render(found=found, version=session.target.version.partition("+")[0], **shown).rstrip() + "\n"
 
 
 def main() -> int:

@@ -14,7 +14,6 @@ from autograd_conformance.programs.language import BackwardCall, DetachInPlace, 
 from autograd_conformance.programs.observations import Observation, Raised, Skipped
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.text import names
-from autograd_conformance.reference.observed import take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE
 from autograd_conformance.reference.saved_tensors import needs
@@ -23,6 +22,7 @@ from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.prose import joined
 from autograd_conformance.rules.tape.graph import Expectation, Node
 from autograd_conformance.rules.tape.model import Tape
+from autograd_conformance.rules.tape.trace import trace
 
 LIFETIME = ("lifetime/", "errors/", "memory/", "functional/frees")
 """The beginnings of rules about what is kept and what is freed."""
@@ -134,26 +134,34 @@ class Context:
         return sorted((node for node in found if storage in set(self.tape.kept(node))), key=lambda node: node.at)
 
 
+def context_of(
+    program: Program,
+    observation: Observation,
+    reference: Reference,
+    capabilities: Collection[Capability],
+    violation: Violation,
+) -> Context:
+    """The context of a violation: the program is gone through once more, up to the failing line."""
+    tape, expectation = retraced(program, observation, reference, capabilities, violation.at)
+    return Context(program, observation, tape, violation, expectation)
+
+
 def retraced(
-    program: Program, observation: Observation, reference: Reference, claims: Collection[Capability], until: int
+    program: Program, observation: Observation, reference: Reference, capabilities: Collection[Capability], until: int
 ) -> tuple[Tape, Expectation]:
-    """The tape before instruction `until`, and what may happen there; `reference` follows where it has to."""
+    """The tape before instruction `until`, and what may happen there.
+
+    `reference` is that of the program; one that follows what was observed takes its place where the program asks for
+    that.
+    """
     if program.stateful:
         reference = Reference()
         reference.observing = True
-    tape = Tape(reference, Capability.FREES in claims)
-    expectation = Expectation()
-    for at in range(until + 1):
-        step, seen, modes = program[at], observation[at], program.mode(at)
-        if not isinstance(seen.outcome, Skipped):
-            expectation = tape.expect(at, step, modes)
-        if at == until:
-            break
-        if program.stateful:
-            take(reference, at, step, modes, seen)
-        if not isinstance(seen.outcome, Skipped):
-            tape.advance(at, step, expectation, seen, modes)
-    return tape, expectation
+    tape = Tape(reference, Capability.FREES in capabilities)
+    for moment in trace(program, observation, reference, tape, program.stateful):
+        if moment.at == until:
+            return tape, Expectation() if moment.skipped else moment.expectation
+    raise IndexError(f"nothing was observed of instruction {until}")
 
 
 def op_name(node: Node) -> str:

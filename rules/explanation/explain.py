@@ -7,34 +7,20 @@ comes from `rules.explanation.failing_call`, and of instructions that are no cal
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import BackwardCall, Program
-from autograd_conformance.programs.observations import Observation
-from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.explanation.context import Context, retraced
+from autograd_conformance.programs.language import BackwardCall
+from autograd_conformance.rules.explanation.context import Context
 from autograd_conformance.rules.explanation.earlier_lines import note
 from autograd_conformance.rules.explanation.failing_action import action_note
 from autograd_conformance.rules.explanation.failing_call import call_note, saved_tensor_note
-from autograd_conformance.rules.judge.violation import Violation
 
 Notes = list[tuple[int, str]]
 """Sentences, each with the number of its line, which counts from 1."""
 
 
-def explain(
-    program: Program,
-    observation: Observation,
-    reference: Reference,
-    claims: Collection[Capability],
-    violation: Violation,
-) -> Notes:
+def explain(context: Context) -> Notes:
     """The notes that lead to a violation, in the order of the program's lines."""
-    tape, expectation = retraced(program, observation, reference, claims, violation.at)
-    context = Context(program, observation, tape, violation, expectation)
-    before = [(at + 1, note(context, at)) for at in range(violation.at)]
-    return [*((line, text) for line, text in before if text), (violation.at + 1, failing_note(context))]
+    before = [(at + 1, note(context, at)) for at in range(context.violation.at)]
+    return [*((line, text) for line, text in before if text), (context.violation.at + 1, failing_note(context))]
 
 
 def failing_note(context: Context) -> str:

@@ -9,15 +9,14 @@ from autograd_conformance.programs.language import Backward, Grad, Program, Ref,
 from autograd_conformance.programs.observations import (
     Observation,
     Returned,
-    Skipped,
     StepObservation,
     Tensor,
 )
 from autograd_conformance.reference.bounds import EPSILON, gradient_bound, working_dtype
-from autograd_conformance.reference.observed import take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.judge.observed import Found
+from autograd_conformance.rules.tape.trace import trace
 
 
 def same(left: Found, right: Found) -> bool:
@@ -62,17 +61,14 @@ def slack(program: Program, observation: Observation, ref: Ref) -> Array:
     reference, dtype = Reference(), working_dtype(program)
     reference.observing = True
     total: Array = np.zeros(())
-    for at, (step, seen) in enumerate(zip(program, observation, strict=False)):
-        if isinstance(seen.outcome, Skipped):
-            reference.skip(step)
-            continue
+    for moment in trace(program, observation, reference, None, follows=True):
+        step, seen = moment.step, moment.seen
         if isinstance(step, Backward) and isinstance(seen.outcome, Returned) and ref in reference.values:
             held = seen.gradients.get(ref)
             total = total + gradient_bound(reference, step, reference.edge(ref), dtype)
             total = total + (0.0 if held is None else 2 * EPSILON[dtype] * np.abs(held.value))
-        elif isinstance(step, Grad) and at == ref.at:
+        elif isinstance(step, Grad) and moment.at == ref.at and not moment.skipped:
             return gradient_bound(reference, step, reference.edge(step.inputs[ref.output]), dtype)
-        elif isinstance(step, ZeroGrad) and ref in step.leaves:
+        elif isinstance(step, ZeroGrad) and ref in step.leaves and not moment.skipped:
             total = np.zeros(())
-        take(reference, at, step, program.mode(at), seen)
     return total

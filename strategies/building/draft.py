@@ -46,6 +46,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Gradient, Kind, Raised, Returned, StepObservation
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.model import Tape
 from autograd_conformance.strategies.building.alphabet import Alphabet, current
 from autograd_conformance.strategies.building.choices import COIN, Choices, Draw
@@ -107,6 +108,8 @@ class Draft(Choices):
 
         self.fails = False
         """Whether the newest instruction will raise, or may do anything; never without a tape."""
+        self.expectation = Expectation()
+        """What the model of the tape allowed for the last instruction of a tracked draft."""
 
     def can(self, *needs: Capability) -> bool:
         """Whether the framework claims what is needed."""
@@ -158,7 +161,7 @@ class Draft(Choices):
         """Let the reference take an instruction, unless it will raise; `fails` says whether it will."""
         if self.tape is None:
             return self.reference.add(step, self.modes)
-        expectation = self.tape.expect(at, step, self.modes)
+        self.expectation = expectation = self.tape.expect(at, step, self.modes)
         self.fails = expectation.returns is None or expectation.unspecified
         made: tuple[np.ndarray, ...] = ()
         if self.fails:

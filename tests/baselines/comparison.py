@@ -55,7 +55,7 @@ class Round:
 def round_of(baseline: Baseline, budget: float = BUDGET, ops: Sequence[str] | None = None) -> Round:
     """As many of a baseline's cases as a budget holds."""
     with tempfile.TemporaryDirectory() as folder:  # programs are drawn from what PyTorch has, less what it gets wrong
-        Session("torch", Path(folder), wrong=frozenset()).prepare()
+        Session("torch", Path(folder)).prepare()
     honest, names = opened(TorchEager)(), shuffled_ops() if ops is None else tuple(ops)
     cases: list[Case] = []
     seconds: list[float] = []

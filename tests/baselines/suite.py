@@ -13,6 +13,7 @@ from typing import Any
 
 import hypothesis
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.session import Session
@@ -64,12 +65,12 @@ def _begun(op: str) -> tuple[list[Program], Iterator[Program]]:
 
 @lru_cache(maxsize=1)
 def _session() -> Session:
-    return Session("torch", Path(), wrong=frozenset())
+    return Session("torch", Path())
 
 
 def _judged(program: Program) -> Callable[[TorchEager], bool]:
     def complains(mutant: TorchEager) -> bool:
-        check = Check(mutant, frozenset(mutant.claims), known=TORCH)
+        check = Check(InProcess(mutant), known=TORCH)
         return _raises(lambda: check(program))
 
     return complains
@@ -77,7 +78,7 @@ def _judged(program: Program) -> Callable[[TorchEager], bool]:
 
 def _by_test(number: int) -> Iterator[Complaint]:
     for probe in tests():
-        if not RULES[probe.rule].needs <= frozenset(TorchEager.claims):
+        if not RULES[probe.rule].needs <= frozenset(TorchEager.capabilities):
             continue
         for drawn in _drawn(probe.strategies, number):
             touched = frozenset[str]().union(*(_ops(value) for value in drawn.values()))
@@ -111,7 +112,7 @@ def _ops(drawn: Program | Drawn | Related) -> frozenset[str]:
 
 def _tested(body: Callable[..., None], drawn: dict[str, Any]) -> Callable[[TorchEager], bool]:
     def complains(mutant: TorchEager) -> bool:
-        return _raises(lambda: body(Check(mutant, frozenset(mutant.claims), known=TORCH), **drawn))
+        return _raises(lambda: body(Check(InProcess(mutant), known=TORCH), **drawn))
 
     return complains
 

@@ -16,7 +16,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.harness.audit.programs import audit
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.language import ACTIONS, Apply, Backward
 from autograd_conformance.reference.reference import Reference
@@ -66,7 +66,7 @@ def measure(
         nonlocal last
         program = case.program
         drawn = time.perf_counter()
-        observation = run(program, session.framework)
+        observation = session.target.observe(program)
         ran = time.perf_counter()
         reference = Reference() if program.stateful else case.reference  # as the check of a program has it
         for step in () if program.stateful else program:
@@ -76,7 +76,7 @@ def measure(
             ):
                 reference.pullback(step)
         referred = time.perf_counter()
-        judge(program, observation, reference, session.claims)
+        judge(program, observation, reference, session.target.capabilities)
         judged = time.perf_counter()
         spent.update(drawing=drawn - last, framework=ran - drawn, reference=referred - ran, judging=judged - referred)
         spent.update(
@@ -192,6 +192,7 @@ def main() -> None:
     warnings.simplefilter("ignore")  # what PyTorch says of drawn programs is nothing to do with their speed
     console = Console(width=130)
     session = Session("torch", ROOT / ".cache" / "benchmark")
+    session.audited = audit(session.target, session.drawable, thrice=False)
     session.prepare()
     figures = speeds(session, options.programs, options.repeats, console)
     if options.suites:

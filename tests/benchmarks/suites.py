@@ -55,9 +55,9 @@ def suite_speeds(session: Session, examples: int, start: int) -> Iterator[tuple[
     programs, seconds, checking = Counter[str](), Counter[str](), Counter[str]()
     for probe in tests():
         suite = probe.name.partition("/")[0]
-        if not RULES[probe.rule].needs <= session.claims:
+        if not RULES[probe.rule].needs <= session.target.capabilities:
             continue
-        check = _Timed(session.framework, session.claims, known=known("torch"))
+        check = _Timed(session.target, known=known("torch"))
         began = time.perf_counter()
         _run(probe, check, examples, start)
         seconds[suite] += time.perf_counter() - began  # type: ignore[assignment]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from autograd_conformance.frameworks.runner import run
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.language import Hook, Program, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned
@@ -105,7 +105,7 @@ PRINTED = (
 
 @pytest.mark.parametrize("text", PRINTED)
 def test_the_printed_code_does_what_was_observed(text: str, capsys: pytest.CaptureFixture[str]):
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     with warnings.catch_warnings(action="ignore"):
         seen = run(program, TORCH)
         space: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.smoke import smoke
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import (
@@ -35,7 +35,7 @@ A = f"a = leaf [1, 2]; b = square a; s = sum b {SUM}"
 
 def observed(text: str, framework: Torch = TORCH) -> tuple[Program, Observation]:
     """A program and what it does; whatever warns fails."""
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     with warnings.catch_warnings(action="error"):
         warnings.filterwarnings("ignore", message="Using backward.. with create_graph=True")
         return program, run(program, framework)
@@ -256,7 +256,7 @@ def test_the_mode_after_a_program_is_the_one_before_it():
 
 
 def test_pytorch_claims_all_but_counting():
-    assert set(Capability) - Torch.claims == {Capability.COUNTS_SAVED}
+    assert set(Capability) - Torch.capabilities == {Capability.COUNTS_SAVED}
     smoke(TORCH)
     smoke(TorchSaved())
 
@@ -272,12 +272,12 @@ def test_pytorch_claims_all_but_counting():
 )
 def test_a_claim_without_its_method_is_the_adapters_fault(claim: Capability, method: str):
     class Lacking(Torch):
-        claims = Torch.claims
+        capabilities = Torch.capabilities
 
     setattr(Lacking, method, None)
     with pytest.raises(BrokenAdapter, match=rf"lacks {method}\(\), as it claims .*{claim.name}"):
         smoke(Lacking())
-    Lacking.claims = Lacking.claims - {claim}
+    Lacking.capabilities = Lacking.capabilities - {claim}
     smoke(Lacking())
 
 

@@ -38,8 +38,8 @@ def _install() -> None:
 
     def call(check: Check, case: Program | Drawn | Related) -> None:
         suite = os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0].rpartition("/test_")[2].removesuffix(".py")
-        counts = check.framework.name.endswith("counting") or "counts saved tensors" in {
-            need.value for need in check.claims
+        counts = check.target.name.endswith("counting") or "counts saved tensors" in {
+            need.value for need in check.target.capabilities
         }
         line = {"suite": suite, "counts": counts, "program": form(case)}
         stream.write(json.dumps(line, separators=(",", ":")) + "\n")

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from autograd_conformance.frameworks.base import Framework
-from autograd_conformance.frameworks.runner import run
-from autograd_conformance.harness.check import Broken, companion, related_as
+from autograd_conformance.frameworks.base import Target
+from autograd_conformance.harness.check import Broken, related_as
 from autograd_conformance.harness.failures import record as failures
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -36,7 +35,7 @@ class Freezer:
     """Judges programs for one framework."""
 
     def __init__(self, name: str) -> None:
-        self.session = Session(name, Path(tempfile.mkdtemp()), wrong=frozenset())
+        self.session = Session(name, Path(tempfile.mkdtemp()))
         self.told = TOLD
         self.expected: list[str] = []
         expect = Tape.expect
@@ -52,22 +51,21 @@ class Freezer:
 
     def line(self, form: Json) -> Json:
         """All that is said of a program, given as a line of a capture; the process has one freezer at a time."""
-        counts = companion(self.session.framework) if form["counts"] else None
-        framework = counts or self.session.framework
+        target = self.session.saved_tensor_counter if form["counts"] else self.session.target
         program = form["program"]
         self.expected.clear()
         if relations_codec.is_relation(program):
-            found = self._related(program, framework)
+            found = self._related(program, target)
         else:
-            found = self._alone(program, framework)
+            found = self._alone(program, target)
         return {"suite": form["suite"], "id": digest(json.dumps(program)), **found}
 
-    def _alone(self, form: Json, framework: Framework) -> Json:
+    def _alone(self, form: Json, target: Target) -> Json:
         program = codec.from_json(form, VOCABULARY)
         written = codec.to_json(program)
-        observation = run(program, framework)
+        observation = target.observe(program)
         reference = Reference() if program.stateful else Reference(program)
-        judgement = judge(program, observation, reference, framework.claims)
+        judgement = judge(program, observation, reference, target.capabilities)
         expected = digest("\n".join(self.expected))
         return {
             "written": digest(json.dumps(written)),
@@ -75,18 +73,18 @@ class Freezer:
             "exercised": dict(sorted(judgement.exercised.items())),
             "unspecified": judgement.unspecified,
             "violation": violated(judgement.violation),
-            **self._told(judgement.violation, lambda v: Broken(program, observation, v, framework)),
+            **self._told(judgement.violation, lambda v: Broken(program, observation, v, target)),
         }
 
-    def _related(self, form: Json, framework: Framework) -> Json:
+    def _related(self, form: Json, target: Target) -> Json:
         related = relations_codec.from_json(form, VOCABULARY)
-        one, other = run(related.first, framework), run(related.second, framework)
-        relation = related_as(related, one, other, framework)
+        one, other = target.observe(related.first), target.observe(related.second)
+        relation = related_as(related, one, other, target)
         return {
             "written": digest(json.dumps(relations_codec.to_json(related))),
             "decided": relation.decided,
             "violation": violated(relation.violation),
-            **self._told(relation.violation, lambda v: Broken(related.first, one, v, framework, related)),
+            **self._told(relation.violation, lambda v: Broken(related.first, one, v, target, related)),
         }
 
     def _told(self, violation: Violation | None, broken: Any) -> Json:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 
-from autograd_conformance.harness.coverage import ACTIONS, Met, actions, from_json, met, to_json
+from autograd_conformance.harness.coverage import ACTIONS, Pair, actions, pairs
+from autograd_conformance.harness.tally import Tally
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reports.coverage import meetings
 from autograd_conformance.reports.render import markdown
@@ -17,7 +19,7 @@ def test_an_action_meets_what_stands_before_it():
     program = parse(
         "a = leaf f32 [1]; b = sin a; backward b retain=True; c = cos a; no_grad: d = exp c; step a sgd lr=1.0"
     )
-    found = {(each.op, each.dtype, each.recorded, each.action) for each in met(program)}
+    found = {(each.op, each.dtype, each.recorded, each.action) for each in pairs(program)}
     assert found == {
         ("sin", "float32", True, "backward"),
         ("sin", "float32", True, "backward retaining"),
@@ -29,7 +31,7 @@ def test_an_action_meets_what_stands_before_it():
 
 def test_writes_are_ops_and_actions():
     program = parse("a = leaf 2 const; b = sin a; write b exp_; zero a")
-    assert {(each.op, each.action) for each in met(program)} == {("sin", "write"), ("sin", "zero"), ("exp_", "zero")}
+    assert {(each.op, each.action) for each in pairs(program)} == {("sin", "write"), ("sin", "zero"), ("exp_", "zero")}
 
 
 def test_every_action_has_a_place_in_the_order():
@@ -43,8 +45,16 @@ def test_every_action_has_a_place_in_the_order():
 
 
 def test_counts_survive_plain_data():
-    counts = Counter({Met("sin", "float64", True, "step"): 3, Met("cos", "float32", False, "grad"): 1})
-    assert from_json(to_json(counts)) == counts
+    counts = Counter({Pair("sin", "float64", True, "step"): 3, Pair("cos", "float32", False, "grad"): 1})
+    tally = Tally({"a-claim": "right"}, Counter({("gradients/op", "sin"): 2, ("hooks/raise", None): 1}), counts)
+    assert Tally.from_json(json.loads(json.dumps(tally.to_json()))) == tally
+
+
+def test_tallies_add_up():
+    total = Tally()
+    for _ in range(2):
+        total.add(Tally({"a-claim": "right"}, pairs=Counter({Pair("sin", "float64", True, "step"): 3})))
+    assert total == Tally({"a-claim": "right"}, pairs=Counter({Pair("sin", "float64", True, "step"): 6}))
 
 
 def test_pairs_that_never_met_are_named():

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.text import parse
 
@@ -39,7 +39,7 @@ def test_a_crash_of_the_framework_is_a_verdict_and_the_run_goes_on(tmp_path: Pat
     assert seen.code == 1
     assert verdicts(seen.report) == {CRASHING: "crash", ONE: "pass"}
     assert seen.failure.verdict == "crash"
-    assert codec.from_json(seen.failure.program) == parse(PROGRAM, frozenset(OPS))
+    assert codec.from_json(seen.failure.program) == parse(PROGRAM, VOCABULARY)
     script = tmp_path / "script.py"
     script.write_text(seen.failure.script)
     assert subprocess.run([sys.executable, str(script)], stderr=subprocess.DEVNULL).returncode == -signal.SIGSEGV

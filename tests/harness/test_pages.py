@@ -8,6 +8,7 @@ import re
 import pytest
 import torch
 from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.pages import articles
 from autograd_conformance.harness.pages.claims import claim_records, ledger, observing, predicted, record
 from autograd_conformance.programs.observations import Kind
@@ -49,8 +50,8 @@ def test_an_observation_has_to_be_of_a_claim_and_in_its_words(observed: dict[str
 
 
 def test_a_program_says_what_happened_where_the_article_said_something() -> None:
-    framework = load("torch")
-    right, wrong = record(CLAIM, ARTICLE, "mixed", framework.dialect, observing(framework)).programs
+    target = InProcess(load("torch"))
+    right, wrong = record(CLAIM, ARTICLE, "mixed", target.dialect, observing(target)).programs
     assert [line.partition("  # ")[2] for line in right.code.split("\n")] == [
         *("", "", "", "x.grad is [2, 4]"),
         "RuntimeError: graph freed",

@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import Broken, judged
 from autograd_conformance.harness.failures.reduce import reduced
 from autograd_conformance.harness.known import Known
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse, render
 
 
@@ -37,11 +38,11 @@ CORE = "a = leaf [1, 2]\nbackward a with [1, 1]\nbackward a with [1, 1]"
 
 
 def broken(text: str) -> Broken:
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     observation = run(program, FRAMEWORK)
-    violation = judged(program, observation, FRAMEWORK.claims)
+    violation = judged(program, observation, FRAMEWORK.capabilities)
     assert violation is not None
-    return Broken(program, observation, violation, FRAMEWORK)
+    return Broken(program, observation, violation, InProcess(FRAMEWORK))
 
 
 LONG = """a = leaf [1, 2]
@@ -73,13 +74,10 @@ def test_nothing_that_fails_otherwise_takes_its_place() -> None:
 
 def test_the_work_is_bounded() -> None:
     runs: list[object] = []
-
-    def counted(*given: Any) -> Any:
-        runs.append(given)
-        return run(*given)
-
-    reduced(broken(LONG), tries=5, run=counted)
-    assert len(runs) <= 5 + 3
+    failure = broken(LONG)
+    failure.target = InProcess(FRAMEWORK, runs.append)
+    reduced(failure, tries=5)
+    assert 0 < len(runs) <= 5 + 3
 
 
 def test_two_related_programs_stay_as_they_are() -> None:

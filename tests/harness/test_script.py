@@ -14,6 +14,8 @@ import pytest
 import torch
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.script import script
 from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.programs.observations import Kind
@@ -37,7 +39,7 @@ def shown(text: str, subject: str | None = None, due: Due = RETURNS, **about: An
     about = {k: by_name[v] if isinstance(v, str) else np.array(v) for k, v in about.items()}
     ref: Ref | None = None if subject is None else by_name[subject]
     violation = Violation("some/rule", len(program) - 1, OtherValue(), (Allowed(due, "some/rule"),), ref, **about)
-    code = script(program, run(program, TORCH), violation, TORCH.dialect, "")
+    code = script(Case(program, run(program, TORCH), violation, InProcess(TORCH)), "")
     printed = io.StringIO()
     with redirect_stdout(printed), warnings.catch_warnings(action="ignore"):
         exec(code, {})
@@ -240,7 +242,7 @@ SCRIPTS = [
 @pytest.mark.parametrize(("text", "framework", "printed"), SCRIPTS)
 def test_a_lie_about_state_is_shown(text: str, framework: Torch, printed: list[str]):
     program, observation, violation = broken(text, framework)
-    code = script(program, observation, violation, framework.dialect, "")
+    code = script(Case(program, observation, violation, InProcess(framework)), "")
     with redirect_stdout(io.StringIO()) as out, warnings.catch_warnings(action="ignore"):
         exec(code, {})
     assert out.getvalue().splitlines() == printed

@@ -74,9 +74,9 @@ def _family(found: Sequence[Probe], session: Session, own: bool) -> Cell:
     began, before = time.process_time(), 0
     killed, failed = None, []
     for probe in found:
-        if not RULES[probe.rule].needs <= session.claims:
+        if not RULES[probe.rule].needs <= session.target.capabilities:
             continue
-        check = Counting(session.framework, session.claims, known=TORCH)
+        check = Counting(session.target, known=TORCH)
         whole = own and killed is None
         few = probe if whole else replace(probe, examples=min(probe.examples, OTHERS))
         phases = (Phase.generate, Phase.shrink) if whole else (Phase.generate,)
@@ -99,7 +99,7 @@ def generated(name: str) -> Row:
     mutant = GENERATED[name]
     own = RULES[mutant.killed_by[0]].family
     with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
-        session = Session(f"{mutant.__module__}:{name}", Path(folder), wrong=frozenset())
+        session = Session(f"{mutant.__module__}:{name}", Path(folder))
         session.prepare()
         cells = {own: by_itself(mutant, session)}
         near = tuple(op for op in NEAR if op in mutant.ops and op != mutant.op)
@@ -116,10 +116,10 @@ def by_itself(mutant: type[Generated], session: Session) -> Cell:
     fixed = audit.curvatures(op, session.drawable) if twice else audit.programs(op, session.drawable)
     strategy = derivatives_of(op) if twice else gradients.single_ops(op)
     probe = Probe(mutant.killed_by[0], f"op[{op}]", alone, {"drawn": strategy}, QUICK // 6)
-    check = Counting(session.framework, session.claims, known=TORCH)
+    check = Counting(session.target, known=TORCH)
     broken = _first(fixed, check)
     count = check.until or check.programs
-    drawn = Counting(session.framework, session.claims, known=TORCH)
+    drawn = Counting(session.target, known=TORCH)
     drawn_failure = failure(probe, drawn, 0)
     if broken is None and (drawn_failure is None or twice):  # a quick run draws no second derivatives
         tried = count if twice else count + drawn.programs
@@ -135,7 +135,7 @@ def by_itself(mutant: type[Generated], session: Session) -> Cell:
 def _later(mutant: type[Generated], probe: Probe, session: Session) -> bool:
     """Whether what a standard run adds for an op kills a mutant: the op in all its forms, and more random programs."""
     forms = audit.forms(mutant.op, session.drawable[0]) if probe.rule == "gradients/op" else ()
-    check = Counting(session.framework, session.claims, known=TORCH)
+    check = Counting(session.target, known=TORCH)
     return bool(_first(forms, check) or failure(replace(probe, examples=STANDARD // 10), check, 0, (Phase.generate,)))
 
 

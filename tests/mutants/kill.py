@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+from autograd_conformance.harness.alphabet import alphabet_of
+from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.audit.programs import is_wrong
 from autograd_conformance.harness.check import Broken, Check, broken_in
 from autograd_conformance.harness.failures.reduce import reduced
@@ -91,9 +93,9 @@ def kill(mutant: type[Mutant], examples: int = QUICK, seed: int = 0) -> Kill | N
         by_itself = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
         first = tuple(dict.fromkeys(by_itself + mutant.killed_by))
         for probe in probes(first, tuple(sorted(session.broken)) or CORE[:FIRST_OPS], examples):
-            if not RULES[probe.rule].needs <= session.claims:
+            if not RULES[probe.rule].needs <= session.target.capabilities:
                 continue
-            check = Counting(session.framework, session.claims, known=TORCH)
+            check = Counting(session.target, known=TORCH)
             found = failure(probe, check, seed)
             if found:
                 broken, flaky = found
@@ -110,11 +112,11 @@ def prepared(mutant: type[Mutant], folder: Path) -> Session:
     Only mutants whose fault is in single ops are audited, and the usual ops alone: what holds of all others is what
     holds of PyTorch.
     """
-    session = Session(f"{mutant.__module__}:{mutant.__name__}", folder, wrong=frozenset())
+    session = Session(f"{mutant.__module__}:{mutant.__name__}", folder)
     if AUDITED.intersection(mutant.killed_by):
-        session.use_all_ops()
-        asked = session.framework, session.claims, session.drawable
-        session.wrong = frozenset(op for op in CORE if is_wrong(op, *asked))
+        alphabet.use(alphabet_of(session.target, session.drawable))
+        wrong = (op for op in CORE if is_wrong(op, session.target, session.drawable))
+        session.audited = Audited(wrong=frozenset(wrong))
     session.prepare()
     return session
 

@@ -84,7 +84,7 @@ class Combining(Mutant):
     It makes a new gradient each time, and so says nothing of adding in place or of hooks that look at the sum.
     """
 
-    claims = Mutant.claims - {Capability.ADDS_IN_PLACE, Capability.ACCUMULATED_HOOKS}
+    capabilities = Mutant.capabilities - {Capability.ADDS_IN_PLACE, Capability.ACCUMULATED_HOOKS}
 
     def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
         """What the leaf holds; here the truth."""

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Attrs, Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.programs.text import parse
@@ -136,8 +136,8 @@ class Attached(Torch):
 
 def broken(text: str, framework: Torch) -> tuple[Program, Observation, Violation]:
     """A program that a framework fails, what it did, and the verdict."""
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     observation = run(program, framework)
-    violation = judge(program, observation, Reference(program), framework.claims).violation
+    violation = judge(program, observation, Reference(program), framework.capabilities).violation
     assert violation is not None
     return program, observation, violation

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.failures.record import failure
 from autograd_conformance.harness.session import Session
@@ -244,7 +245,7 @@ class ThirdRound(Mutant):
 
 def failing(member: Mutant, text: str) -> Broken:
     with pytest.raises(Broken) as caught:
-        Check(member, member.claims)(parse(text))
+        Check(InProcess(member))(parse(text))
     return caught.value
 
 

@@ -140,7 +140,7 @@ def test_what_cancellation_loses_is_inside(text: str):
         wolves += not np.allclose(got, want, rtol=1e-4, atol=0)
         assert (np.abs(got - want) <= bound).all()
     assert wolves
-    assert judge(program, run(program, TORCH), Reference(program), TORCH.claims).violation is None
+    assert judge(program, run(program, TORCH), Reference(program), TORCH.capabilities).violation is None
 
 
 @pytest.mark.parametrize(("text", "likely", "absurd"), [(0, 1.0, 1e4), (1, 1e2, 1e6), (2, 1e-8, 1e-4)])

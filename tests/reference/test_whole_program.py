@@ -37,7 +37,7 @@ def test_programs_with_writes_and_higher_orders_have_the_same_gradients():
             return
         call = program[at]
         assert isinstance(call, (Backward, Grad))
-        tape, expectation = retraced(program, observation, Reference(), TORCH.claims, at)
+        tape, expectation = retraced(program, observation, Reference(), TORCH.capabilities, at)
         reference = tape.reference
         if (
             reference.unspecified
@@ -46,7 +46,7 @@ def test_programs_with_writes_and_higher_orders_have_the_same_gradients():
         ):
             return
         due = reference.pullback(call)
-        for leaf in expectation.walk.leaves:
+        for leaf in expectation.traversal.leaves:
             again = whole.recorded(reference, call, leaf)
             if again is not None and leaf in due:
                 scale = max(1.0, float(np.abs(due[leaf]).max(initial=0.0)))

@@ -122,7 +122,7 @@ def test_pytorch_bears_the_verdict_out(claim: Claim, case: Case, kind: str) -> N
 @pytest.mark.parametrize(("claim", "case", "kind"), CASES)
 def test_pytorch_keeps_to_the_rules(claim: Claim, case: Case, kind: str) -> None:
     program = parse(case.program, VOCABULARY)
-    assert judge(program, run(program, TORCH), Reference(program), TORCH.claims).violation is None
+    assert judge(program, run(program, TORCH), Reference(program), TORCH.capabilities).violation is None
 
 
 @pytest.mark.parametrize(("claim", "case", "kind"), CASES)

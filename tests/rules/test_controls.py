@@ -20,7 +20,7 @@ TORCH = Torch()
 def test_it_is_right(control: Control):
     program = parse(control.program, VOCABULARY)
     observation = run(program, TORCH)
-    judgement = judge(program, observation, Reference() if program.stateful else Reference(program), TORCH.claims)
+    judgement = judge(program, observation, Reference() if program.stateful else Reference(program), TORCH.capabilities)
     assert judgement.violation is None
     assert not judgement.unspecified
     raised = [at for at, seen in enumerate(observation) if isinstance(seen.outcome, Raised)]

@@ -13,13 +13,16 @@ import sys
 import numpy as np
 import pytest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.script import script
 from autograd_conformance.harness.failures.variations import nearest
 from autograd_conformance.harness.failures.votes import reference_agrees, votes
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.explanation.context import context_of
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.judge.observed import OtherGradient, Place
 from autograd_conformance.rules.judge.violation import Violation
@@ -44,7 +47,10 @@ from tests.mutants.printed import (
 def remarks(text: str, framework: Torch) -> list[str]:
     """The remarks on a failure, each after the number of its line."""
     program, observation, violation = broken(text, framework)
-    return [f"{n}: {t}" for n, t in explain(program, observation, Reference(program), framework.claims, violation)]
+    return [
+        f"{n}: {t}"
+        for n, t in explain(context_of(program, observation, Reference(program), framework.capabilities, violation))
+    ]
 
 
 EACH = """
@@ -65,7 +71,7 @@ def outputs(*failures: tuple[str, Torch]) -> list[str]:
     codes = []
     for text, framework in failures:
         program, observation, violation = broken(text, framework)
-        codes.append(script(program, observation, violation, framework.dialect, ""))
+        codes.append(script(Case(program, observation, violation, InProcess(framework)), ""))
     done = subprocess.run(
         [sys.executable, "-I", "-c", EACH], input=json.dumps(codes), capture_output=True, text=True, check=True
     )
@@ -142,8 +148,10 @@ def test_a_failure_is_shown():
 
 
 def test_without_a_dialect_the_command_is_shown():
-    program, observation, violation = broken(AGAIN, Printed(KEEPS))
-    assert script(program, observation, violation, None, "pytest --replay=x").endswith("\npytest --replay=x\n")
+    framework = Printed(KEEPS)
+    framework.dialect = None  # type: ignore[assignment]
+    case = Case(*broken(AGAIN, framework), InProcess(framework))
+    assert script(case, "pytest --replay=x").endswith("\npytest --replay=x\n")
 
 
 # -- the nearest variation ---------------------------------------------------------------------------------------------
@@ -165,8 +173,8 @@ VARIATIONS = [
 
 @pytest.mark.parametrize(("text", "framework", "phrase"), VARIATIONS)
 def test_the_nearest_variation_that_passes(text: str, framework: Torch, phrase: str | None):
-    program, _, violation = broken(text, framework)
-    assert nearest(program, violation.at, framework, framework.claims) == phrase
+    program, observation, violation = broken(text, framework)
+    assert nearest(Case(program, observation, violation, InProcess(framework))) == phrase
 
 
 # -- votes -------------------------------------------------------------------------------------------------------------
@@ -187,8 +195,8 @@ AGREE = "Finite differences of the framework's own forward pass agree with JAX: 
     ],
 )
 def test_finite_differences_vote_against_a_wrong_gradient(text: str, framework: Torch, numbers: tuple[str, ...]):
-    program, _, violation = broken(text, framework)
-    cast = votes(program, framework, violation)
+    program, observation, violation = broken(text, framework)
+    cast = votes(Case(program, observation, violation, InProcess(framework)))
     assert cast is not None
     assert cast.decision == AGREE
     assert (cast.framework, cast.reference) == numbers[:2]
@@ -197,24 +205,25 @@ def test_finite_differences_vote_against_a_wrong_gradient(text: str, framework: 
 
 
 def test_finite_differences_vote_for_a_gradient_of_another_forward_pass():
-    program = parse("a = leaf 1; b = exp a; backward b", frozenset(OPS))
+    program = parse("a = leaf 1; b = exp a; backward b", VOCABULARY)
     got, want = np.array(1.01 * np.exp(1.01)), np.array(np.exp(1.0))
     violation = Violation("gradients/op", 2, OtherGradient(Place.LEAF), (), Ref(0), got=got, want=want)
-    cast = votes(program, Bent(), violation)
+    cast = votes(Case(program, (), violation, InProcess(Bent())))
     assert cast is not None
     assert "the forward pass differs from the op's definition" in cast.decision
 
 
 def test_a_reference_that_jax_does_not_confirm_is_the_suites_fault():
-    program = parse("a = leaf 1; b = exp a; backward b", frozenset(OPS))
+    program = parse("a = leaf 1; b = exp a; backward b", VOCABULARY)
     violation = Violation(
         "gradients/op", 2, OtherGradient(Place.LEAF), (), Ref(0), got=np.array(np.e), want=np.array(3.0)
     )
     assert not reference_agrees(program, violation)
-    assert "this is the suite's fault" in votes(program, Torch(), violation).decision  # type: ignore[union-attr]
+    cast = votes(Case(program, (), violation, InProcess(Torch())))
+    assert cast is not None
+    assert "this is the suite's fault" in cast.decision
 
 
 def test_nobody_votes_where_no_gradient_is_compared():
     for text, framework in ((AGAIN, Printed(KEEPS)), (FORWARD, Bent())):
-        program, _, violation = broken(text, framework)
-        assert votes(program, framework, violation) is None
+        assert votes(Case(*broken(text, framework), InProcess(framework))) is None

@@ -13,6 +13,7 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Gradient, HookCall, Kind, Raised, Returned, StepObservation
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.explanation.context import context_of
 from autograd_conformance.rules.explanation.explain import explain
 
 from tests.rules.tampering import CLAIMS, Tamper, does, gradient, holds, judged, tampered, to, value
@@ -26,7 +27,7 @@ def told(text: str, tamper: Tamper, of: str = "a") -> list[str]:
     program, observation = tampered(text, tamper, of=of)
     violation = judged(program, observation).violation
     assert violation is not None
-    return [f"{n}: {t}" for n, t in explain(program, observation, Reference(program), CLAIMS, violation)]
+    return [f"{n}: {t}" for n, t in explain(context_of(program, observation, Reference(program), CLAIMS, violation))]
 
 
 def returned(*numbers: float) -> Tamper:
@@ -201,5 +202,5 @@ def test_a_failure_about_memory_counts_what_is_alive(text: str, lines: list[str]
     observation = (*before, replace(last, saved=last.saved + 1))
     violation = judged(program, observation).violation
     assert violation is not None
-    remarks = explain(program, observation, Reference(program), CLAIMS, violation)
+    remarks = explain(context_of(program, observation, Reference(program), CLAIMS, violation))
     assert [f"{n}: {t}" for n, t in remarks] == lines

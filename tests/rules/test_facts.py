@@ -12,7 +12,7 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.pages import facts
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.observations import Raised
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
@@ -33,12 +33,12 @@ def test_there_are_as_many_facts_as_were_collected_each_in_its_place():
 
 @pytest.mark.parametrize(("fact", "shown"), EACH)
 def test_a_fact_is_what_the_model_allows_and_what_pytorch_does(fact: Fact, shown: facts.Shown):
-    program = parse(shown.text, frozenset(OPS))
+    program = parse(shown.text, VOCABULARY)
     with warnings.catch_warnings(action="ignore"):
         observation = run(program, TORCH)
-    judgement = judge(program, observation, Reference(program), TORCH.claims)
+    judgement = judge(program, observation, Reference(program), TORCH.capabilities)
     assert (judgement.violation, judgement.unspecified) == (None, False)
-    _, expectation = retraced(program, observation, Reference(program), TORCH.claims, len(program) - 1)
+    _, expectation = retraced(program, observation, Reference(program), TORCH.capabilities, len(program) - 1)
     allowed = {kind.value for kind in expectation.raises} | ({"returns"} if expectation.returns else set())
     assert allowed == shown.outcomes
     outcome = observation[-1].outcome
@@ -49,11 +49,11 @@ def test_a_fact_is_what_the_model_allows_and_what_pytorch_does(fact: Fact, shown
 def test_each_rule_of_a_fact_is_put_to_the_test_by_a_program_of_it(fact: Fact):
     exercised: set[str] = set()
     for shown in fact.programs:
-        program = parse(shown.text, frozenset(OPS))
+        program = parse(shown.text, VOCABULARY)
         for framework in (TORCH, COUNTING):
             with warnings.catch_warnings(action="ignore"):
                 observation = run(program, framework)
-            exercised |= set(judge(program, observation, Reference(program), framework.claims).exercised)
+            exercised |= set(judge(program, observation, Reference(program), framework.capabilities).exercised)
     assert set(fact.rules) <= exercised
     assert set(fact.rules) <= set(RULES)
 

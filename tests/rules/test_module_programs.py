@@ -50,7 +50,7 @@ def program(case: Case, *between: Any, requires: tuple[bool, ...] | None = None,
 def verdict(program: Program, framework: Torch = TORCH) -> tuple[Any, Any]:
     """The violation, if any, and the last outcome."""
     seen = run(program, framework)
-    return judge(program, seen, Reference(program), framework.claims).violation, seen[-1].outcome
+    return judge(program, seen, Reference(program), framework.capabilities).violation, seen[-1].outcome
 
 
 @each

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import Broken, Check, related_as
 from autograd_conformance.harness.failures.record import failure
 from autograd_conformance.harness.replay import replay
@@ -181,9 +182,9 @@ def test_bits_are_not_compared_where_the_framework_gives_others_each_time():
     one, other = run(pair.first, TORCH), run(pair.second, TORCH)
     near = changed(other, 5, Ref(2), value=np.array([2.0, 8.0 * (1 + 2.3e-16)]))
     far = changed(other, 5, Ref(2), value=np.array([2.0, 8.5]))
-    assert related_as(pair, one, near, TORCH).violation is not None
-    assert related_as(pair, one, near, Shaken()).violation is None
-    assert related_as(pair, one, far, Shaken()).violation is not None
+    assert related_as(pair, one, near, InProcess(TORCH)).violation is not None
+    assert related_as(pair, one, near, InProcess(Shaken())).violation is None
+    assert related_as(pair, one, far, InProcess(Shaken())).violation is not None
 
 
 # -- what is drawn -----------------------------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ ROOTS = related(
 
 def broken() -> Broken:
     """How a mutant fails on two related programs."""
-    check = Check(WalksOneRoot(), WalksOneRoot.claims)
+    check = Check(InProcess(WalksOneRoot()))
     with pytest.raises(Broken) as caught:
         check(ROOTS)
     assert check.programs == 1
@@ -301,13 +302,13 @@ def test_a_failure_of_two_programs_is_replayed(tmp_path):
     record = tmp_path / "record.json"
     record.write_text(json.dumps(records.encode(shown)))
     for path in (tmp_path / "replay" / "relations-sum.sums.json", record):
-        replayed = replay(path, session.framework, session.claims)
+        replayed = replay(path, session.target)
         assert (replayed.verdict, replayed.reason) == ("still failing", "relations/sum")
         assert replayed.broken is not None
         assert replayed.broken.related == ROOTS
-        assert replay(path, TORCH, TORCH.claims).verdict == "fixed"
+        assert replay(path, InProcess(TORCH)).verdict == "fixed"
     tiny = Session("examples.tiny_adapter:Tiny", tmp_path)
-    assert replay(record, tiny.framework, tiny.claims).verdict == "cannot run"
+    assert replay(record, tiny.target).verdict == "cannot run"
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.failures.record import failure
 from autograd_conformance.harness.replay import replay
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
@@ -35,11 +35,11 @@ CREATED = f"{A}; backward s create=True; g = held a"
 
 def judged(text: str, counts: Sequence[int | None] | None = None) -> Judgement:
     """The verdict on a program, its saved tensors as PyTorch counts them or as given."""
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     seen: Observation = run(program, COUNTING)
     if counts is not None:
         seen = tuple(replace(each, saved=count) for each, count in zip(seen, counts, strict=True))
-    return judge(program, seen, Reference(program), COUNTING.claims)
+    return judge(program, seen, Reference(program), COUNTING.capabilities)
 
 
 def exercised(text: str) -> set[str]:
@@ -128,10 +128,10 @@ def test_every_rule_is_put_to_the_test():
 
 
 def test_what_is_done_again_is_a_program():
-    program = parse(f"{A}; backward s; zero a; drop b, s", frozenset(OPS))
+    program = parse(f"{A}; backward s; zero a; drop b, s", VOCABULARY)
     twice = validate(repeat(program, 1, 100), VOCABULARY)
     assert len(twice) == 1 + 100 * 5
-    judgement = judge(twice, run(twice, COUNTING), Reference(), COUNTING.claims)
+    judgement = judge(twice, run(twice, COUNTING), Reference(), COUNTING.capabilities)
     assert judgement.violation is None
     assert judgement.exercised["memory/steady"] == 99
 
@@ -143,13 +143,13 @@ def broken(program: Program) -> Broken:
     """How a mutant fails on a program."""
     member = KeepsWhatItWalked()
     with pytest.raises(Broken) as caught:
-        Check(member, member.claims)(program)
+        Check(InProcess(member))(program)
     return caught.value
 
 
 def test_a_failure_says_how_many_are_alive(tmp_path):
     session = Session("tests.mutants.memory:KeepsWhatItWalked", tmp_path)
-    shown = failure(broken(parse(f"{A}; backward s", frozenset(OPS))), "test", session)
+    shown = failure(broken(parse(f"{A}; backward s", VOCABULARY)), "test", session)
     assert shown.observed == "1 saved tensor is alive"
     assert [allowed.outcome for allowed in shown.allowed] == ["0 saved tensors are alive"]
     assert [step.line for step in shown.why] == [2, 3, 4]
@@ -159,18 +159,18 @@ def test_a_failure_says_how_many_are_alive(tmp_path):
 
 def test_a_failure_about_memory_is_replayed_on_what_counts(tmp_path):
     path = tmp_path / "program.json"
-    path.write_text(codec.dumps(parse(f"{A}; backward s", frozenset(OPS))))
+    path.write_text(codec.dumps(parse(f"{A}; backward s", VOCABULARY)))
     member = KeepsWhatItWalked()
-    replayed = replay(path, member, member.claims)
+    replayed = replay(path, InProcess(member))
     assert (replayed.verdict, replayed.reason) == ("still failing", "memory/freed")
     torch = Session("torch", tmp_path)
-    assert replay(path, torch.framework, torch.claims).verdict == "fixed"
+    assert replay(path, torch.target).verdict == "fixed"
 
 
-def test_a_rule_about_memory_is_asked_of_the_companion(tmp_path):
+def test_a_rule_about_memory_is_tested_on_the_saved_tensor_counter(tmp_path):
     torch = Session("torch", tmp_path)
     assert not torch.missing("memory/freed")
-    assert torch.check("memory/freed").framework is torch.counter
-    assert torch.check("lifetime/rebuilt").framework is torch.framework
+    assert torch.check("memory/freed").target is torch.saved_tensor_counter
+    assert torch.check("lifetime/rebuilt").target is torch.target
     tiny = Session("examples.tiny_adapter:Tiny", tmp_path)
     assert tiny.missing("memory/freed") == ["tells how many saved tensors are alive"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.harness.known import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -134,7 +135,7 @@ def test_a_known_error_is_known_by_whatever_rule_the_call_had_to_return():
         "backward f with [1, 2, 3]"
     )
     program = parse(text, VOCABULARY)
-    violation = violation_of(program, TORCH, TORCH.claims)
+    violation = violation_of(program, InProcess(TORCH))
     assert violation is not None
     assert violation.rule != "errors/legal-returns"
     assert any(is_known(entry, program, violation) for entry in known("torch"))
@@ -146,7 +147,7 @@ def test_a_known_step_is_known_by_whatever_rule_says_where_it_goes():
         "step a adagrad lr=0.125 foreach=False groups=((1,(('initial_accumulator_value',0.25),)),)"
     )
     program = parse(text, VOCABULARY)
-    violation = violation_of(program, TORCH, TORCH.claims)
+    violation = violation_of(program, InProcess(TORCH))
     assert violation is not None
     assert violation.rule == "optimizers/variants"
     assert any(is_known(entry, program, violation) for entry in known("torch"))

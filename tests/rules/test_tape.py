@@ -138,7 +138,7 @@ def test_pytorch_does_what_it_may(text: str, dtype: str):
     program = parse(text.replace("leaf ", f"leaf {dtype} ").replace("with [", f"with {dtype} ["), VOCABULARY)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        judgement = judge(program, run(program, TORCH), Reference(program), TORCH.claims)
+        judgement = judge(program, run(program, TORCH), Reference(program), TORCH.capabilities)
     assert judgement.violation is None
 
 
@@ -214,7 +214,7 @@ def test_adding_and_clearing_are_counted_where_a_gradient_was_held():
     program = parse(
         "a = leaf 3; b = exp a; backward b retain=True; backward b; zero a; zero a to zeros", frozenset(OPS)
     )
-    exercised = judge(program, run(program, TORCH), Reference(program), TORCH.claims).exercised
+    exercised = judge(program, run(program, TORCH), Reference(program), TORCH.capabilities).exercised
     assert exercised["accumulation/first"] == exercised["accumulation/adds"] == 1
     assert exercised["accumulation/zero-to-none"] == 1
     assert "accumulation/zero-to-zeros" not in exercised

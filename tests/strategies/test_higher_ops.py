@@ -9,9 +9,12 @@ import pytest
 import torch
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.audit import programs as audit
+from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.harness.session import Session
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, Backward, ReadGrad
 from autograd_conformance.programs.observations import Kind, Raised
@@ -34,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Using backward.. with create_gra
 
 @pytest.fixture(autouse=True)
 def whole_alphabet():
-    with alphabet.using(Alphabet(tuple(OPS), TORCH.dtypes, TORCH.claims)):
+    with alphabet.using(Alphabet(tuple(OPS), TORCH.dtypes, TORCH.capabilities)):
         yield
 
 
@@ -58,7 +61,7 @@ def test_ops_that_bend_are_differentiated_three_times(op: str):
     assert found
     for program in found:
         assert [type(step) for step in program].count(Backward) == 3
-        exercised = judge(program, run(program, TORCH), Reference(), TORCH.claims).exercised
+        exercised = judge(program, run(program, TORCH), Reference(), TORCH.capabilities).exercised
         assert exercised["higher/op-third"] == exercised["higher/op"] == 1
 
 
@@ -70,7 +73,7 @@ def test_ops_that_are_constant_leave_nothing_to_differentiate(op: str):
 @pytest.mark.parametrize("op", ["multiply", "sin", "matmul", "softmax", "sum", "split"])
 def test_the_rule_is_put_to_the_test(op: str):
     for program in audit.curvatures(op, ("float64",)):
-        judgement = judge(program, run(program, TORCH), Reference(), TORCH.claims)
+        judgement = judge(program, run(program, TORCH), Reference(), TORCH.capabilities)
         assert judgement.violation is None
         assert judgement.exercised["higher/op"] == 1
 
@@ -82,7 +85,7 @@ def test_the_reference_is_the_second_derivative(op: str, exact):
     text = (
         f"a = leaf [1, 2]; b = {op} a; backward b with [3, 5] create=True; c = held a; zero a; backward c with [7, 11]"
     )
-    program = parse(text, frozenset(OPS))
+    program = parse(text, VOCABULARY)
     reference = Reference(program)
     found = reference.pullback(program[5])[program.leaves[0]]
     assert np.allclose(found, exact(np.array([1.0, 2.0]), np.array([3.0, 5.0]), np.array([7.0, 11.0])))
@@ -92,7 +95,7 @@ def test_the_reference_is_the_second_derivative(op: str, exact):
 @given(data=st.data(), op=st.sampled_from(sorted(set(OPS) - STEPS)))
 def test_drawn_programs_are_sound(data: st.DataObject, op: str):
     program = data.draw(derivatives_of(op)).program
-    violation = violation_of(program, TORCH, TORCH.claims)
+    violation = violation_of(program, InProcess(TORCH))
     assert violation is None or op in {
         "pow",
         "lgamma",
@@ -108,17 +111,17 @@ WRONG_THRICE = {"layer_norm", "layer_norm_affine", "batch_norm", "batch_norm_aff
 
 @pytest.mark.parametrize("op", sorted(WRONG_THRICE | {"group_norm", "rms_norm", "multiply", "sigmoid", "divide"}))
 def test_the_audit_finds_the_third_derivatives_that_torch_has_wrong(op: str):
-    assert audit.is_twice_only(op, TORCH, TORCH.claims, ("float64",)) == (op in WRONG_THRICE)
+    assert audit.is_twice_only(op, InProcess(TORCH), ("float64",)) == (op in WRONG_THRICE)
 
 
 def test_a_wrong_third_derivative_is_told_as_that_ops():
-    found = [violation_of(p, TORCH, TORCH.claims) for p in audit.curvatures("layer_norm", ("float64",), times=3)]
+    found = [violation_of(p, InProcess(TORCH)) for p in audit.curvatures("layer_norm", ("float64",), times=3)]
     assert {(v.rule, v.op) for v in found if v} == {("higher/op-third", "layer_norm")}
 
 
 def test_ops_that_are_many_in_one_are_not_asked():
     assert audit.is_long("gru")
-    assert not audit.is_twice_only("gru", TORCH, TORCH.claims, ("float64",))
+    assert not audit.is_twice_only("gru", InProcess(TORCH), ("float64",))
 
 
 # -- frameworks that are wrong about second derivatives alone ---------------------------------------------------------
@@ -176,14 +179,14 @@ class WithSin(Torch):
 @pytest.mark.parametrize("function", [Flat, Once])
 def test_the_audit_finds_an_op_whose_second_derivative_fails(function):
     framework = WithSin(function)
-    assert not audit.is_wrong("sin", framework, framework.claims, framework.dtypes)
-    assert audit.is_once_only("sin", framework, framework.claims, framework.dtypes)
-    assert not audit.is_once_only("cos", framework, framework.claims, framework.dtypes)
+    assert not audit.is_wrong("sin", InProcess(framework), framework.dtypes)
+    assert audit.is_once_only("sin", InProcess(framework), framework.dtypes)
+    assert not audit.is_once_only("cos", InProcess(framework), framework.dtypes)
 
 
 def test_a_wrong_second_derivative_breaks_its_rule():
     framework = WithSin(Flat)
-    found = [violation_of(p, framework, framework.claims) for p in audit.curvatures("sin", ("float64",))]
+    found = [violation_of(p, InProcess(framework)) for p in audit.curvatures("sin", ("float64",))]
     rules = {(v.rule, v.op) for v in found if v}
     assert rules == {("higher/op", "sin"), ("higher/differentiable", None)}  # its gradient's history is missing, too
 
@@ -196,23 +199,23 @@ def test_a_second_derivative_that_is_not_implemented_is_told_and_breaks_none():
         outcome = observation[-1].outcome
         assert isinstance(outcome, Raised)
         assert outcome.kind is Kind.NOT_IMPLEMENTED
-        assert judge(program, observation, Reference(), framework.claims).violation is None
+        assert judge(program, observation, Reference(), framework.capabilities).violation is None
 
 
 def test_not_implemented_is_no_answer_to_a_first_derivative():
-    program = parse("a = leaf [1, 2]; b = sin a; c = sin b; backward c with [1, 1]", frozenset(OPS))
+    program = parse("a = leaf [1, 2]; b = sin a; c = sin b; backward c with [1, 1]", VOCABULARY)
 
     class Never(Torch):
         def backward(self, *call, **options):
             raise NotImplementedError("this is not implemented")
 
-    violation = violation_of(program, Never(), TORCH.claims)
+    violation = violation_of(program, InProcess(Never()))
     assert violation is not None
     assert violation.observed == RaisedError(Kind.NOT_IMPLEMENTED, "NotImplementedError", "this is not implemented")
 
 
 def test_what_cannot_be_differentiated_twice_is_left_out_of_programs_that_do(tmp_path: Path):
-    session = Session("torch", tmp_path, wrong=frozenset(), once=frozenset({"cosh"}), twice_only=frozenset({"sinh"}))
+    session = Session("torch", tmp_path, audited=Audited(once=frozenset({"cosh"}), twice=frozenset({"sinh"})))
     session.prepare()
     current = alphabet.current()
     assert {"cosh", "pow", "logcumsumexp", "lgamma"} <= current.only_once

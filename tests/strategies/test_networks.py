@@ -44,7 +44,7 @@ from autograd_conformance.strategies.situations import recurrent as sequences
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from examples.tiny_adapter import CLAIMS, OPS
+from examples.tiny_adapter import CAPABILITIES, OPS
 
 TORCH = Torch()
 
@@ -85,7 +85,7 @@ def drawn(strategy: st.SearchStrategy[Drawn], count: int = 40) -> list[Program]:
 
 
 def judged(
-    program: Program, seen: Observation | None = None, claims: frozenset[Capability] = TORCH.claims
+    program: Program, seen: Observation | None = None, claims: frozenset[Capability] = TORCH.capabilities
 ) -> Judgement:
     """The judgement of PyTorch's run of a program, or of what is said to be one."""
     reference = Reference() if program.stateful else Reference(program)
@@ -210,7 +210,7 @@ def test_sequences_in_parts_are_what_they_are_called(strategy: Callable[[], st.S
 
 
 def test_few_ops_are_enough_for_sequences_in_parts(modules: alphabet.Alphabet):
-    alphabet.use(alphabet.Alphabet(tuple(name for name in ALL if name in OPS), claims=frozenset(CLAIMS)))
+    alphabet.use(alphabet.Alphabet(tuple(name for name in ALL if name in OPS), claims=frozenset(CAPABILITIES)))
     found = Counter[str]()
     for strategy in (sequences.detached_states(), sequences.carried_states()):
         for program in drawn(strategy, 30):
@@ -302,7 +302,7 @@ def test_other_modules_have_a_rule_of_their_own():
     violation = judged(program, scaled(run(program, TORCH), Ref(0), 2.0)).violation
     assert violation is not None
     assert violation.rule == "networks/gradient"
-    without = TORCH.claims - {Capability.MODULES}
+    without = TORCH.capabilities - {Capability.MODULES}
     violation = judged(program, scaled(run(program, TORCH), Ref(0), 3.0), without).violation
     assert violation is not None
     assert violation.rule == "gradients/graph"

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.known import known
 from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
@@ -293,7 +294,7 @@ def test_every_situation_has_a_test():
 @pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
 def test_a_rule_is_put_to_the_test_by_its_own_suite(rule: str, test: Callable[..., None]):
     framework = COUNTING if Capability.COUNTS_SAVED in RULES[rule].needs else TORCH
-    checked = Check(framework, framework.claims, known=KNOWN)
+    checked = Check(InProcess(framework), known=KNOWN)
     exercised = 0
 
     def check(case: Program | Drawn | Related) -> None:
@@ -310,7 +311,7 @@ def test_a_rule_is_put_to_the_test_by_its_own_suite(rule: str, test: Callable[..
 
 def test_a_drawn_program_is_judged_by_the_reference_that_it_was_drawn_with():
     program, other = parse("a = leaf 3; b = sin a"), parse("a = leaf 4; b = sin a")
-    check = Check(TORCH, TORCH.claims)
+    check = Check(TORCH, TORCH.capabilities)
     check(program)
     check(Drawn(program, Reference(program)))
     with pytest.raises(Broken):

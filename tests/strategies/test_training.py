@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import related_as
 from autograd_conformance.harness.known import is_known, known
 from autograd_conformance.harness.pages import mistakes
@@ -58,7 +59,7 @@ def drawn(strategy: st.SearchStrategy, number: int, seed: int = 0) -> list:
 def judged(program: Program) -> Judgement:
     """What the judge says of PyTorch."""
     with warnings.catch_warnings(action="ignore"):
-        return judge(program, run(program, TORCH), Reference(), TORCH.claims)
+        return judge(program, run(program, TORCH), Reference(), TORCH.capabilities)
 
 
 def simple(pattern: str, *mistakes: Mistake, **changes: object) -> Plan:
@@ -71,7 +72,7 @@ def simple(pattern: str, *mistakes: Mistake, **changes: object) -> Plan:
 @pytest.fixture(scope="module", autouse=True)
 def _alphabet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What may be drawn is what PyTorch has."""
-    session = Session("torch", tmp_path_factory.mktemp("training"), wrong=frozenset())
+    session = Session("torch", tmp_path_factory.mktemp("training"))
     with alphabet.using(alphabet.current()):
         session.prepare()
         yield
@@ -239,7 +240,9 @@ def test_related_loops_give_the_same(make):
     decided = 0
     for related in drawn(make(), 25):
         with warnings.catch_warnings(action="ignore"):
-            relation = related_as(related, run(related.first, TORCH), run(related.second, TORCH), TORCH)
+            relation = related_as(
+                related, run(related.first, InProcess(TORCH)), run(related.second, InProcess(TORCH)), InProcess(TORCH)
+            )
         assert relation.violation is None
         decided += relation.decided
     assert decided > 15

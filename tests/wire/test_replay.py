@@ -13,6 +13,7 @@ from typing import get_args
 
 import pytest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.replay import read, replay
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Instruction, Program
@@ -116,12 +117,10 @@ def test_a_file_is_written_back_as_it_was(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_is_fixed_on_torch(name: str) -> None:
-    torch = Torch()
-    assert replay(path(name), torch, torch.claims).verdict == "fixed"
+    assert replay(path(name), InProcess(Torch())).verdict == "fixed"
 
 
 @pytest.mark.parametrize(("name", "mutant", "rule"), FILES, ids=[name for name, _, _ in FILES])
 def test_a_file_is_still_failing_on_its_mutant(name: str, mutant: type[Mutant], rule: str) -> None:
-    framework = mutant()
-    replayed = replay(path(name), framework, framework.claims)
+    replayed = replay(path(name), InProcess(mutant()))
     assert (replayed.verdict, replayed.reason) == ("still failing", rule)

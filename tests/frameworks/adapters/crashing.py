@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 from autograd_conformance.harness.check import Check
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
 
 PROGRAM = "a = leaf [1, 2]; b = expand_dims a dim=0; no_grad: write a mul_scalar_ scalar=2; k = hook b observe"
@@ -14,4 +14,4 @@ PROGRAM = "a = leaf [1, 2]; b = expand_dims a dim=0; no_grad: write a mul_scalar
 
 @pytest.mark.rule("hooks/called")
 def test_hook_on_a_view(check: Check):
-    check(parse(PROGRAM, frozenset(OPS)))
+    check(parse(PROGRAM, VOCABULARY))

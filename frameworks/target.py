@@ -1,0 +1,105 @@
+"""A framework in this process as a target: programs go in, observations come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from autograd_conformance.frameworks.base import (
+    USUAL_OPTIMIZERS,
+    Adapter,
+    Generator,
+    HasModules,
+    HasOptimizers,
+    HasRandom,
+    HasSavedTensorCounter,
+    Target,
+)
+from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.smoke import smoke
+from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.observations import Observation
+
+
+def loaded(name: str, device: str = "cpu") -> Adapter:
+    """The adapter of a framework, smoke-tested; raises what `frameworks.registry.load` raises."""
+    adapter = load(name, device)
+    smoke(adapter)
+    return adapter
+
+
+def _nothing(program: Program) -> None:
+    """Nothing is noted of a program."""
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """A framework in this process, reached through its adapter."""
+
+    adapter: Adapter
+    """The calls through which programs are run."""
+    note: Callable[[Program], object] = _nothing
+    """Told each program before it runs; a session writes it to its journal."""
+
+    def observe(self, program: Program) -> Observation:
+        """What the framework does with a program; its exceptions are outcomes."""
+        self.note(program)
+        return run(program, self.adapter)
+
+    @cached_property
+    def name(self) -> str:
+        """The framework's name."""
+        return self.adapter.name
+
+    @cached_property
+    def version(self) -> str:
+        """The framework's version."""
+        return self.adapter.version
+
+    @cached_property
+    def capabilities(self) -> frozenset[Capability]:
+        """What the framework claims to do."""
+        return frozenset(self.adapter.capabilities)
+
+    @cached_property
+    def ops(self) -> Collection[str]:
+        """The ops of the catalogue that it has."""
+        return self.adapter.ops
+
+    @cached_property
+    def dtypes(self) -> Sequence[str]:
+        """The dtypes that it computes in."""
+        return self.adapter.dtypes
+
+    @cached_property
+    def dialect(self) -> Dialect | None:
+        """How its code is written."""
+        return self.adapter.dialect
+
+    @cached_property
+    def optimizers(self) -> Mapping[str, Collection[str]]:
+        """The optimizers that it has, with their settings; the usual ones where its adapter names none."""
+        return self.adapter.optimizers if isinstance(self.adapter, HasOptimizers) else USUAL_OPTIMIZERS
+
+    @cached_property
+    def modules(self) -> Collection[str]:
+        """The modules that its adapter names."""
+        return self.adapter.modules if isinstance(self.adapter, HasModules) else ()
+
+    @cached_property
+    def random(self) -> Generator | None:
+        """Its random number generator, if its adapter names one."""
+        return self.adapter.random if isinstance(self.adapter, HasRandom) else None
+
+    @cached_property
+    def saved_tensor_counter(self) -> Target | None:
+        """This target where it counts saved tensors itself, else the one of the adapter that does, if there is one."""
+        if Capability.COUNTS_SAVED in self.capabilities:
+            return self
+        if isinstance(self.adapter, HasSavedTensorCounter):
+            return InProcess(self.adapter.saved_tensor_counter(), self.note)
+        return None
