@@ -8,7 +8,8 @@ from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.language import Backward, Grad, Hook, InPlace, Program, Ref
 from autograd_conformance.programs.text import names
 from autograd_conformance.reports.records import Step
-from autograd_conformance.rules.explanation.words import due_text, observed_text
+from autograd_conformance.rules.explanation.due_words import due_text
+from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.observed import ValuesDiffer
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related

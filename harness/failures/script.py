@@ -11,7 +11,7 @@ from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Leaf, Program, Ref
 from autograd_conformance.programs.observations import Gradient, Raised, Skipped, StepObservation, Tensor
 from autograd_conformance.programs.text import names
-from autograd_conformance.rules.explanation.words import due_text
+from autograd_conformance.rules.explanation.due_words import due_text
 from autograd_conformance.rules.judge.due import Raises
 from autograd_conformance.rules.judge.observed import is_about_hook
 from autograd_conformance.rules.judge.violation import Violation

@@ -1,7 +1,7 @@
-"""What wrong gradients look like: known mistakes, each computed and compared with what was seen.
+"""What wrong gradients look like: known faults, each computed and compared with the gradients that were seen.
 
-A mistake that explains what every leaf holds names the rule that was broken and says how, which "another gradient"
-does not. The first match wins; the simplest mistakes come first.
+A fault that explains what every leaf holds names the rule that was broken and says how, which "another gradient" does
+not. The first match wins; the simplest faults come first.
 """
 
 from __future__ import annotations
@@ -13,40 +13,41 @@ import numpy as np
 from autograd_conformance.programs.language import BackwardCall, Grad, Leaf, Ref
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.rules.diagnosis.graph_faults import mistakes
+from autograd_conformance.rules.diagnosis.graph_faults import faults
 
-Holds = Mapping[Ref, Array | None]
-"""What each leaf holds; none stands for zeros."""
+Gradients = Mapping[Ref, Array | None]
+"""The gradient of each value; none stands for zeros."""
 
 Totals = dict[Ref, Array]
+"""The gradient of each value that the call adds to, or returns one for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A mistake that would give exactly what was seen, and the rule against it."""
+    """A fault that would give exactly the gradients that were seen."""
 
     rule: str
+    """The rule against it."""
     text: str
+    """A sentence that says what went wrong."""
 
 
 def diagnose(
-    reference: Reference, call: BackwardCall, leaf: Ref, held: Holds, got: Holds, alone: bool = False
+    reference: Reference, call: BackwardCall, leaf: Ref, old: Gradients, new: Gradients, alone: bool = False
 ) -> Diagnosis | None:
-    """The first known mistake by which `leaf` is wrong and that explains, within a thousand roundings, what all
-    leaves hold.
+    """The first known fault that gives `leaf` a wrong gradient and explains, within a thousand roundings, all others.
 
-    `held` is what the leaves held before, `got` what they hold after; of the functional form, `got` is what it returned
-    for each input. `alone` says that the call walks a single op:
-    what could be the op's own fault is then taken for it.
+    `old` are the gradients before the call, `new` those after it; of the functional form, `new` are the results, by
+    input. `alone` says that the call goes through a single op: what may be the op's own fault is then taken for it.
     """
     pulled = reference.pullback(call)
     into = call.inputs if isinstance(call, Grad) else reference.receivers(call, dict(pulled))
-    due = {r: pulled[reference.edge(r)] for r in into if r in got and reference.edge(r) in pulled}
+    due = {r: pulled[reference.edge(r)] for r in into if r in new and reference.edge(r) in pulled}
     if leaf not in due:
         return None
-    before = {r: np.zeros_like(c) if held.get(r) is None else np.asarray(held[r]) for r, c in due.items()}
-    seen = {r: np.zeros_like(c) if got[r] is None else np.asarray(got[r]) for r, c in due.items()}
-    for diagnosis, wrong in _explanations(reference, call, leaf, held, before, due, alone):
+    before = {r: np.zeros_like(c) if old.get(r) is None else np.asarray(old[r]) for r, c in due.items()}
+    seen = {r: np.zeros_like(c) if new[r] is None else np.asarray(new[r]) for r, c in due.items()}
+    for diagnosis, wrong in _explanations(reference, call, leaf, old, before, due, alone):
         if _same(before[leaf] + due[leaf], wrong[leaf]):
             continue
         if all(wrong[r].shape == seen[r].shape and _same(seen[r], wrong[r]) for r in due):
@@ -61,18 +62,18 @@ def _same(got: Array, want: Array) -> bool:
 
 
 def _explanations(
-    reference: Reference, call: BackwardCall, leaf: Ref, held: Holds, before: Totals, due: Totals, alone: bool
+    reference: Reference, call: BackwardCall, leaf: Ref, old: Gradients, before: Totals, due: Totals, alone: bool
 ) -> Iterator[tuple[Diagnosis, Totals]]:
     def total(contributions: Mapping[Ref, Array]) -> Totals:
         return {r: before[r] + contributions.get(reference.edge(r), 0.0) for r in due}
 
-    if held.get(leaf) is not None:
-        yield from _old_and_new(held, before, due)
-    for rule, text, contributions in mistakes(reference, call):
+    if old.get(leaf) is not None:
+        yield from _old_and_new(old, before, due)
+    for rule, text, contributions in faults(reference, call):
         yield Diagnosis(rule, text), total(contributions)
     for text, contributions in _equals(reference, due):
         yield Diagnosis("gradients/equal-leaves", text), {r: before[r] + contributions[r] for r in due}
-    again = "accumulation/adds" if held.get(leaf) is not None else "gradients/op" if alone else "accumulation/first"
+    again = "accumulation/adds" if old.get(leaf) is not None else "gradients/op" if alone else "accumulation/first"
     text = "It is twice the right gradient." if isinstance(call, Grad) else "This call's contribution was added twice."
     yield Diagnosis(again, text), {r: before[r] + 2 * c for r, c in due.items()}
     text = "It has the opposite sign." if isinstance(call, Grad) else "This call's contribution was subtracted."
@@ -82,10 +83,10 @@ def _explanations(
     yield Diagnosis(rule, "It is the transpose of the right gradient."), {r: before[r] + turned[r] for r in due}
 
 
-def _old_and_new(held: Holds, before: Totals, due: Totals) -> Iterator[tuple[Diagnosis, Totals]]:
-    """What a leaf that held a gradient may hold instead of the sum; one that held none holds what it should."""
+def _old_and_new(old: Gradients, before: Totals, due: Totals) -> Iterator[tuple[Diagnosis, Totals]]:
+    """Leaves that held a gradient hold something else than the sum; all others hold what they should."""
     adds = "accumulation/adds"
-    had = {r: held.get(r) is not None for r in due}
+    had = {r: old.get(r) is not None for r in due}
     text = "It is what this call contributes: the gradient held before was overwritten."
     yield Diagnosis(adds, text), dict(due)
     text = "It is what the leaf held before: this call added nothing."

@@ -1,6 +1,6 @@
-"""Known ways to walk a graph wrongly, and the gradients that each of them would give.
+"""Known ways to traverse a graph wrongly, and the gradients that each of them would give.
 
-Each mistake is the reference's own reverse accumulation with one thing changed: a cotangent ignored, a contribution
+Each fault is the reference's own reverse accumulation with one thing changed: a cotangent ignored, a contribution
 dropped, a detach left out.
 """
 
@@ -15,58 +15,58 @@ from autograd_conformance.programs.language import Apply, BackwardCall, Detach, 
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import TapeEntry, exact_vjp, pull
 from autograd_conformance.reference.staging.derivatives import Array, array
-from autograd_conformance.rules.diagnosis.state_faults import Contributions, Mistake, slips
+from autograd_conformance.rules.diagnosis.state_faults import Contributions, Fault, state_faults
 
 
-def mistakes(reference: Reference, call: BackwardCall) -> Iterator[Mistake]:
-    """The mistakes that are possible in a call, those about what went before it first, and then the simplest."""
+def faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
+    """The faults that would give a call other gradients: those in what went before it first, and then the simplest."""
     hooked = reference.hooked()
 
-    def walk(changed: BackwardCall = call, **options: Any) -> Contributions:
+    def traverse(changed: BackwardCall = call, **options: Any) -> Contributions:
         return pull(reference.entries, reference.values, reference.roots(changed), hooked=hooked, **options)
 
-    yield from slips(reference, call)
+    yield from state_faults(reference, call)
     if any(c is not None for c in call.cotangents):
         shapes = [np.shape(reference.values[r]) for r in call.roots]
         ones = replace(call, cotangents=tuple(_ones(s, c) for s, c in zip(shapes, call.cotangents, strict=True)))
-        yield (
+        yield Fault(
             "gradients/cotangent",
             "It is the gradient for a cotangent of ones: the one given was ignored.",
-            walk(ones),
+            traverse(ones),
         )
         total = replace(call, cotangents=tuple(_total(c) for c in call.cotangents))
         text = "It is the gradient for the sum of the cotangent's elements in every place."
-        yield "gradients/cotangent", text, walk(total)
-    yield from _roots(call, walk)
+        yield Fault("gradients/cotangent", text, traverse(total))
+    yield from _roots(call, traverse)
     for first in (True, False):
         which = "first" if first else "last"
         text = f"It counts a value that an op takes twice only for its {which} place."
-        yield "gradients/same-argument", text, walk(vjp=_arguments_once(first))
+        yield Fault("gradients/same-argument", text, traverse(vjp=_arguments_once(first)))
     for combine, which in ((_first, "first"), (_last, "last")):
         text = f"It counts only the {which} contribution to a value that is used several times."
-        yield "gradients/fan-out", text, walk(combine=combine)
-        yield "gradients/fan-out", text, walk(combine=combine, joined=False)
+        yield Fault("gradients/fan-out", text, traverse(combine=combine))
+        yield Fault("gradients/fan-out", text, traverse(combine=combine, joined=False))
     for kept in range(max((s.results for s in reference.steps if isinstance(s, Apply)), default=0)):
         text = (
             f"It is the gradient through result number {kept + 1} of an op that has several: the others were dropped."
         )
-        yield "gradients/several-results", text, walk(vjp=_results_kept(kept))
+        yield Fault("gradients/several-results", text, traverse(vjp=_results_kept(kept)))
     if any(isinstance(step, Detach) for step in reference.steps) and not reference.edges:
         text = "It is the gradient with the detach left out: the detached value passed it on."
-        yield "detach/blocks", text, _through(reference, call)
+        yield Fault("detach/blocks", text, _through(reference, call))
 
 
-def _roots(call: BackwardCall, walk: Callable[..., Contributions]) -> Iterator[Mistake]:
+def _roots(call: BackwardCall, traverse: Callable[..., Contributions]) -> Iterator[Fault]:
     if len(set(call.roots)) < len(call.roots):
         once = dict(zip(call.roots, call.cotangents, strict=True))
         text = "It counts a root that is listed twice only once."
         changed = replace(call, roots=tuple(once), cotangents=tuple(once.values()))
-        yield "gradients/several-roots", text, walk(changed)
+        yield Fault("gradients/several-roots", text, traverse(changed))
     if len(call.roots) > 1:
         for k in range(len(call.roots)):
             one = replace(call, roots=(call.roots[k],), cotangents=(call.cotangents[k],))
             text = f"It is the gradient of root number {k + 1} alone: the other roots were ignored."
-            yield "gradients/several-roots", text, walk(one)
+            yield Fault("gradients/several-roots", text, traverse(one))
 
 
 def _first(old: Array, new: Array) -> Array:
@@ -116,16 +116,16 @@ def _through(reference: Reference, call: BackwardCall) -> Contributions:
         if isinstance(step, Detach):
             renamed[Ref(at)] = renamed.get(step.source, step.source)
             requires[Ref(at)] = requires[renamed[Ref(at)]]
-    records: list[TapeEntry] = []
-    for record in reference.entries:
-        args = tuple(renamed.get(r, r) for r in record.args)
+    entries: list[TapeEntry] = []
+    for entry in reference.entries:
+        args = tuple(renamed.get(r, r) for r in entry.args)
         needs_input_grad = tuple(requires.get(r, False) for r in args)
-        requires.update({out: any(needs_input_grad) for out in record.outs})
-        records.append(replace(record, args=args, needs_input_grad=needs_input_grad))
+        requires.update({out: any(needs_input_grad) for out in entry.outs})
+        entries.append(replace(entry, args=args, needs_input_grad=needs_input_grad))
     changed = replace(call, roots=tuple(renamed.get(r, r) for r in call.roots))
     ones = [
         np.ones_like(reference.values[r]) if c is None else array(c)
         for r, c in zip(call.roots, call.cotangents, strict=True)
     ]
     roots = zip(changed.roots, ones, strict=True)
-    return pull(records, reference.values, roots, hooked=reference.hooked())
+    return pull(entries, reference.values, roots, hooked=reference.hooked())

@@ -28,7 +28,8 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.rules.explanation.context import Context
-from autograd_conformance.rules.explanation.words import due_text, it_text, must_text
+from autograd_conformance.rules.explanation.due_words import due_text, must_text
+from autograd_conformance.rules.explanation.observed_words import it_text
 from autograd_conformance.rules.judge.observed import (
     Changed,
     Flag,

@@ -6,13 +6,9 @@ from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.rules.explanation.context import Context, op_name
-from autograd_conformance.rules.explanation.words import (
-    due_text,
-    it_text,
-    must_text,
-    observed_text,
-    saved_tensors_text,
-)
+from autograd_conformance.rules.explanation.due_words import due_text, must_text, saved_tensors_text
+from autograd_conformance.rules.explanation.observed_words import it_text
+from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.due import SavedTensorBounds, ZeroResult
 from autograd_conformance.rules.judge.observed import (
     Flag,

@@ -1,0 +1,226 @@
+"""What the rules allow, in English."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from autograd_conformance.rules.judge.due import (
+    AddedInPlace,
+    AnyGradient,
+    AssignedGradient,
+    BothReturn,
+    DefinedValue,
+    DocumentedDraw,
+    Due,
+    GradientDue,
+    HookDue,
+    Kept,
+    Movement,
+    Moves,
+    Multiple,
+    NewObject,
+    OldGradient,
+    OwnObject,
+    PairDue,
+    Raises,
+    RegistrationOrder,
+    Returns,
+    RightGradient,
+    SameOutcome,
+    SameValue,
+    SavedTensorBounds,
+    Unchanged,
+    ValueDue,
+    ZeroGradient,
+    ZeroResult,
+)
+from autograd_conformance.rules.judge.observed import (
+    Flag,
+    Flagged,
+    GradientForm,
+    GradientResult,
+    HookCalled,
+    HookCalledTimes,
+    HookNotCalled,
+    NoGradient,
+    NoResult,
+    OwnMemory,
+    Place,
+    ResultShape,
+    SharedMemory,
+    Strides,
+)
+
+
+def due_text(due: Due) -> str:
+    """What a rule allows, as a clause."""
+    if isinstance(due, ValueDue):
+        return _value_due(due)
+    if isinstance(due, GradientDue):
+        return _gradient_due(due)
+    if isinstance(due, HookDue):
+        return _hook_due(due)
+    if isinstance(due, PairDue):
+        return _pair_due(due)
+    match due:
+        case Returns():
+            return "returns"
+        case Raises(kind):
+            return f"raises: {kind.value}"
+        case Unchanged(what):
+            return KEPT[what]
+        case SavedTensorBounds(least, most):
+            return saved_tensors_text(least, most)
+        case _:
+            assert_never(due)
+
+
+KEPT: Mapping[Kept, str] = {
+    Kept.GRADIENTS: "gradients stay as they were",
+    Kept.LEAF_GRADIENT: "the leaf's gradient stays as it was",
+    Kept.OTHER_GRADIENTS: "other leaves keep their gradients",
+    Kept.VALUES: "values stay",
+    Kept.VALUES_ELSEWHERE: "values elsewhere stay as they were",
+    Kept.TARGET: "the target keeps its value",
+}
+MOVEMENTS: Mapping[Movement, str] = {
+    Movement.FORMULA: "the leaf moves by the optimizer's formula",
+    Movement.REMEMBERED: "the leaf moves by the optimizer's formula, which remembers earlier steps",
+    Movement.VARIANT: "the leaf moves by the optimizer's formula, however that is implemented",
+    Movement.GROUP: "the leaf moves by the settings of its own group",
+    Movement.NOWHERE: "a leaf without a gradient stays as it is",
+    Movement.WITHOUT_SKIPPED: "the leaf moves as if the steps that passed over it had not been",
+}
+
+
+def _value_due(due: ValueDue) -> str:
+    match due:
+        case ResultShape(shape):
+            return f"shape {shape}"
+        case DefinedValue():
+            return "returns its definition's value"
+        case DocumentedDraw():
+            return "it draws what it is documented to draw"
+        case Moves(where):
+            return MOVEMENTS[where]
+        case Flag():
+            return flag_text(due)
+        case OwnMemory():
+            return "the result has memory of its own"
+        case SharedMemory():
+            return "the result shares its operand's memory"
+        case NoResult():
+            return "the result is none"
+        case GradientResult():
+            return "the result is the gradient"
+        case ZeroResult():
+            return "the result is zeros"
+        case _:
+            assert_never(due)
+
+
+RIGHT_GRADIENT: Mapping[Place, str] = {
+    Place.LEAF: "returns with the right gradient",
+    Place.FAILED_CALL: "each leaf holds the complete new gradient",
+    Place.CLIPPED: "the leaf holds its gradient, clipped",
+    Place.RESULT: "returns the gradient",
+    Place.HOOK: "the hook is called with the value's whole gradient",
+    Place.ACCUMULATED_HOOK: "what the leaf holds",
+}
+
+
+def _gradient_due(due: GradientDue) -> str:
+    match due:
+        case RightGradient(place):
+            return RIGHT_GRADIENT[place]
+        case OldGradient(or_new):
+            return f"each leaf holds its old gradient{' or the complete new one' if or_new else ''}"
+        case AnyGradient():
+            return "the leaf holds a gradient"
+        case NoGradient():
+            return "the leaf holds no gradient"
+        case ZeroGradient():
+            return "the leaf holds zeros"
+        case AssignedGradient():
+            return "the leaf holds what was assigned"
+        case GradientForm(shape, dtype):
+            return f"shape {shape}, {dtype}"
+        case NewObject():
+            return "the leaf holds a new object"
+        case AddedInPlace():
+            return "the gradient that it held is added to in place"
+        case OwnObject():
+            return "each leaf holds an object of its own"
+        case Strides(strides):
+            return f"strides {strides}"
+        case _:
+            assert_never(due)
+
+
+def _hook_due(due: HookDue) -> str:
+    match due:
+        case HookCalled():
+            return "the hook is called"
+        case HookNotCalled():
+            return "the hook is not called"
+        case HookCalledTimes(times):
+            return "the hook is called once" if times == 1 else f"the hook is called {times} times"
+        case RegistrationOrder():
+            return "in the order of their registration"
+        case _:
+            assert_never(due)
+
+
+def _pair_due(due: PairDue) -> str:
+    match due:
+        case SameOutcome():
+            return "does the same in both programs"
+        case BothReturn():
+            return "both programs return"
+        case SameValue(name, gradient):
+            return f"{f'the gradient of {name}' if gradient else name} is the same in both programs"
+        case Multiple(factor):
+            return f"the gradient is {'' if factor == 1 else f'{factor:g} times '}that of the second program"
+        case _:
+            assert_never(due)
+
+
+def must_text(due: Due, subject: str) -> str:
+    """What a rule demands of a value, a leaf or a hook, which is named, as a clause: "a has to hold zeros"."""
+    match due:
+        case Flag(requires):
+            return f"{subject} {'has to' if requires else 'must not'} require grad"
+        case NoResult():
+            return f"{subject} has to be none"
+        case GradientResult():
+            return f"{subject} has to be the gradient"
+        case ZeroResult():
+            return f"{subject} has to be zeros"
+        case NoGradient():
+            return f"{subject} has to hold no gradient"
+        case ZeroGradient():
+            return f"{subject} has to hold zeros"
+        case AssignedGradient():
+            return f"{subject} has to hold what was assigned"
+        case RightGradient(Place.CLIPPED):
+            return f"{subject} has to hold its gradient, clipped"
+        case Unchanged(Kept.GRADIENTS):
+            return "gradients have to stay as they were"
+    return due_text(due)
+
+
+def flag_text(flag: Flag) -> str:
+    """Whether a value requires grad, as a clause."""
+    whose = "result" if flag.of is Flagged.RESULT else "target"
+    return f"the {whose} requires {'' if flag.requires else 'no '}grad"
+
+
+def saved_tensors_text(least: int | None, most: int | None, must: bool = False) -> str:
+    """How many saved tensors are alive, or must be, as a clause; both bounds are given where they are one number."""
+    count = (most if least is None else least) or 0
+    bound = "" if least == most else "at most " if least is None else "at least "
+    are, tensors = ("is", "has to be"), "1 saved tensor"
+    if count != 1:
+        are, tensors = ("are", "have to be"), f"{count} saved tensors"
+    return f"{bound}{tensors} {are[must]} alive"
