@@ -137,7 +137,7 @@ def related_as(related: Related, one: Observation, other: Observation, target: T
     if relation.violation and related.exact:
         itself = replace(related, second=related.first, same=tuple((at, at) for at, _ in related.same))
         if any(relate(itself, one, target.observe(related.first)).violation for _ in range(AGAIN)):
-            return relate(related, one, other, steady=False)
+            return relate(related, one, other, deterministic=False)
     return relation
 
 

@@ -84,7 +84,7 @@ def _last(program: Program, seen: StepObservation, violation: Violation, line: s
 
 def _due(violation: Violation) -> str:
     """The line that prints what ought to be: a value, or what is allowed in words."""
-    want = violation.held if violation.want is None else violation.want
+    want = violation.grad_before if violation.want is None else violation.want
     if want is None or violation.rule in UNCHANGED:
         return f'print("allowed:      ", {_allowed(violation)!r})'
     return f'print("it has to be ", {_values(want)})'
@@ -140,7 +140,7 @@ def _left(program: Program, seen: StepObservation, violation: Violation, line: s
     """A call fails, as it may: what it leaves behind is wrong."""
     assert violation.subject is not None
     what = _what(program, seen, violation, violation.subject, dialect)
-    before = "none" if violation.held is None else _values(violation.held)
+    before = "none" if violation.grad_before is None else _values(violation.grad_before)
     due = f'print("before the call it was", "{before}", "and {_allowed(violation)}")'
     shown = [] if what is None else [f'print("{what} is      ", {what})']
     return [

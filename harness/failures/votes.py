@@ -44,7 +44,7 @@ def votes(case: Case) -> Votes | None:
         or violation.subject is None
     ):
         return None
-    before = 0.0 if violation.held is None else violation.held
+    before = 0.0 if violation.grad_before is None else violation.grad_before
     got, want = violation.got - before, violation.want - before
     authority = differences = None
     if isinstance(call, Backward) and not program.stateful:
@@ -67,7 +67,7 @@ def reference_agrees(program: Program, violation: Violation) -> bool:
     call = program[violation.at]
     if program.stateful or not isinstance(call, Backward) or violation.want is None or violation.subject is None:
         return True
-    before = 0.0 if violation.held is None else violation.held
+    before = 0.0 if violation.grad_before is None else violation.grad_before
     authority = whole.gradients(program, call)[violation.subject]
     bound = np.zeros_like(violation.want) if violation.bound is None else violation.bound
     scale = np.abs(authority).max() if authority.size else 0.0

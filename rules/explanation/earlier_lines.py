@@ -62,17 +62,17 @@ def _note(context: Context, at: int) -> str | None:
             matters = Ref(at) == context.violation.subject or _is_written(context, Ref(at))
             return f"{context.name(Ref(at))} requires no grad." if matters and not requires_grad else None
         case Apply():
-            return _applied(context, at, step)
+            return _apply_note(context, at, step)
         case Detach(source):
-            return _detached(context, at, source)
+            return _detach_note(context, at, source)
         case InPlace():
-            return _written(context, at, step)
+            return _write_note(context, at, step)
         case Backward() | Grad():
-            return _called(context, at, step)
+            return _call_note(context, at, step)
         case RetainGrad() | Hook() | RemoveHook() | DetachInPlace() | SetRequiresGrad():
-            return _changed(context, step)
+            return _value_note(context, step)
         case ZeroGrad() | ReadGrad() | AssignGrad() | Step() | Clip():
-            return _gradients(context, at, step)
+            return _gradient_note(context, at, step)
         case Delete(values):
             matters = context.violation.rule.startswith("memory/")
             return (
@@ -84,7 +84,7 @@ def _note(context: Context, at: int) -> str | None:
             assert_never(step)
 
 
-def _changed(context: Context, step: RetainGrad | Hook | RemoveHook | DetachInPlace | SetRequiresGrad) -> str:
+def _value_note(context: Context, step: RetainGrad | Hook | RemoveHook | DetachInPlace | SetRequiresGrad) -> str:
     """How an instruction changes what later calls do with a value."""
     name = context.name
     match step:
@@ -95,14 +95,14 @@ def _changed(context: Context, step: RetainGrad | Hook | RemoveHook | DetachInPl
         case RetainGrad(target):
             return f"{name(target)} holds its own gradient from here on, as its hooks leave it."
         case Hook():
-            return _hooked(context, step)
+            return _hook_note(context, step)
         case RemoveHook(handle):
             return f"takes the hook of line {handle.at + 1} away: it is not called any more."
         case _:
             assert_never(step)
 
 
-def _gradients(context: Context, at: int, step: ZeroGrad | ReadGrad | AssignGrad | Step | Clip) -> str | None:
+def _gradient_note(context: Context, at: int, step: ZeroGrad | ReadGrad | AssignGrad | Step | Clip) -> str | None:
     """What an instruction does with the gradients that leaves hold."""
     name = context.name
     match step:
@@ -116,7 +116,7 @@ def _gradients(context: Context, at: int, step: ZeroGrad | ReadGrad | AssignGrad
         case AssignGrad(leaf, value):
             return f"{name(leaf)} holds {'no gradient' if value is None else f'{name(value)} itself'} from here on."
         case Step(leaves):
-            return _stepped(context, at, leaves)
+            return _step_note(context, at, leaves)
         case Clip(leaves, kind, bound):
             how = f"their common norm to at most {bound:g}" if kind == "norm" else f"each element to within {bound:g}"
             return f"clips the gradients of {context.named(leaves)} in place, {how}."
@@ -134,7 +134,7 @@ def _is_written(context: Context, ref: Ref) -> bool:
     return storage in context.writes or (isinstance(failing, InPlace) and storages.storage(failing.target) == storage)
 
 
-def _applied(context: Context, at: int, step: Apply) -> str | None:
+def _apply_note(context: Context, at: int, step: Apply) -> str | None:
     outs = [Ref(at, k) for k in range(step.results)]
     made = context.named(outs)
     are, modes = ("is" if len(outs) == 1 else "are"), context.program.mode(at)
@@ -154,12 +154,12 @@ def _applied(context: Context, at: int, step: Apply) -> str | None:
         found.append(f"{made} has memory of its own.")
     nodes = [node for node in context.nodes if node.at == at]
     if nodes and not found:
-        found += [text for text in (_saved(context, nodes[0]),) if text]
+        found += [text for text in (_saving_note(context, nodes[0]),) if text]
     return " ".join(found) or None
 
 
-def _saved(context: Context, node: Node) -> str | None:
-    """What an op saved for its derivative, where that matters."""
+def _saving_note(context: Context, node: Node) -> str | None:
+    """A note on what an op saved for its derivative, where that matters."""
     storages = context.reference.storages
     hit = {c for c in context.tape.kept(node) if any(w > node.at for w in context.writes.get(c, ()))}
     if hit and node.saves is not Certainty.NEVER:
@@ -175,7 +175,7 @@ def _saved(context: Context, node: Node) -> str | None:
     return f"{node.op} needs nothing saved." if node.saves is Certainty.NEVER else None
 
 
-def _detached(context: Context, at: int, source: Ref) -> str | None:
+def _detach_note(context: Context, at: int, source: Ref) -> str | None:
     made, shared = Ref(at), _is_written(context, source)
     if "detach" not in context.violation.rule and not shared:
         return None
@@ -186,7 +186,7 @@ def _detached(context: Context, at: int, source: Ref) -> str | None:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def _written(context: Context, at: int, step: InPlace) -> str:
+def _write_note(context: Context, at: int, step: InPlace) -> str:
     target, others = context.name(step.target), _alive(context, step.target, at)
     changed = f"changes {target}" + (f", and with it {context.named(others)}, in the same memory" if others else "")
     mine = [r for r in context.reference.entries if r.at == at and r.op in WRITES]
@@ -197,35 +197,35 @@ def _written(context: Context, at: int, step: InPlace) -> str:
         from_now = f"; it is not recorded, for it stands under no_grad: the history of {target} stays as it was"
     else:
         from_now = ""
-    return f"{changed}{from_now}.{_harm(context, step.target, at)}"
+    return f"{changed}{from_now}.{_overwritten_note(context, step.target, at)}"
 
 
 def _alive(context: Context, ref: Ref, at: int) -> list[Ref]:
     return [r for r in context.aliases(ref) if r.at < at]
 
 
-def _harm(context: Context, target: Ref, at: int) -> str:
-    """The ops that may have saved what a write changed."""
+def _overwritten_note(context: Context, target: Ref, at: int) -> str:
+    """A sentence on the ops that may have saved what a write changed, after a space; empty where there are none."""
     keepers = context.keepers(context.reference.storages.storage(target), at)
     if not keepers:
         return ""
     return f" What {joined(f'{op_name(n)} on line {n.at + 1}' for n in keepers)} may have kept is another value now."
 
 
-def _stepped(context: Context, at: int, leaves: tuple[Ref, ...]) -> str:
+def _step_note(context: Context, at: int, leaves: tuple[Ref, ...]) -> str:
     without = [leaf for leaf in leaves if context.observation[at].gradients.get(leaf) is None]
     moved = [leaf for leaf in leaves if leaf not in without]
     text = f"moves {context.named(moved)} in place, which is not recorded." if moved else "moves nothing."
     if without:
         have, are = ("has", "is") if len(without) == 1 else ("have", "are")
         text += f" {context.named(without)} {have} no gradient, and {are} passed over."
-    return text + "".join(dict.fromkeys(_harm(context, leaf, at) for leaf in moved))
+    return text + "".join(dict.fromkeys(_overwritten_note(context, leaf, at) for leaf in moved))
 
 
 # -- calling ----------------------------------------------------------------------------------------------------------
 
 
-def _hooked(context: Context, step: Hook) -> str:
+def _hook_note(context: Context, step: Hook) -> str:
     target = context.name(step.target)
     if step.accumulated:
         return f"the hook is called when {target} holds its new gradient."
@@ -239,8 +239,8 @@ def _hooked(context: Context, step: Hook) -> str:
     return f"the hook is called with {target}'s gradient, {does[step.effect]}."
 
 
-def _called(context: Context, at: int, call: Backward | Grad) -> str | None:
-    """An earlier call: what it freed, kept, made or added."""
+def _call_note(context: Context, at: int, call: Backward | Grad) -> str | None:
+    """A note on an earlier call: what it freed, kept, returned or added."""
     raised = context.raised(at)
     if raised is not None:
         if raised.kind not in RAISED_MIDWAY:
@@ -250,21 +250,22 @@ def _called(context: Context, at: int, call: Backward | Grad) -> str | None:
                 else f"is refused ({raised.kind.value})."
             )
         return f"raises ({raised.kind.value}) on its way: what it went through may be freed."
-    parts = [*_freed(context, at, call), *_made(context, at, call)]
+    parts = [*_freeing_notes(context, at, call), *_result_notes(context, at, call)]
     subject = context.violation.subject
     gradient = None if subject is None else context.observation[at].gradients.get(subject)
-    if gradient is not None and _holds_matter(context):
+    if gradient is not None and _gradients_matter(context):
         parts.append(f"leaves {context.name(subject)}'s gradient at {shown(gradient.value)}.")
     return " ".join(parts) or None
 
 
-def _holds_matter(context: Context) -> bool:
+def _gradients_matter(context: Context) -> bool:
+    """Whether the failure has to do with a gradient that a leaf held before."""
     failing, violation = context.program[context.violation.at], context.violation
-    return violation.held is not None or isinstance(failing, (ReadGrad, AssignGrad, Step, ZeroGrad))
+    return violation.grad_before is not None or isinstance(failing, (ReadGrad, AssignGrad, Step, ZeroGrad))
 
 
-def _freed(context: Context, at: int, call: BackwardCall) -> list[str]:
-    """What a call freed or kept of what the failing one needs."""
+def _freeing_notes(context: Context, at: int, call: BackwardCall) -> list[str]:
+    """A note on whether a call freed or kept what the failing one needs; none where that does not matter."""
     shared = [n for n in context.tape.traverse(call).nodes if n.at in context.lines_traversed]
     if not shared or not context.lifetime:
         return []
@@ -277,8 +278,8 @@ def _freed(context: Context, at: int, call: BackwardCall) -> list[str]:
     return [f"walks {lines(where)}; {flag} keeps what {they} saved."]
 
 
-def _made(context: Context, at: int, call: BackwardCall) -> list[str]:
-    """What a call returned, restricted itself to, or recorded."""
+def _result_notes(context: Context, at: int, call: BackwardCall) -> list[str]:
+    """Notes on what a call returned, on its inputs, and on whether it recorded itself."""
     found = []
     if isinstance(call, Backward) and call.inputs is not None:
         found.append(f"adds to the gradient of {context.named(call.inputs)} alone.")

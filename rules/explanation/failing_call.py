@@ -64,7 +64,7 @@ def call_note(context: Context, call: BackwardCall) -> str:
         return _must_raise(context, call) if context.expectation.returns is None else _must_return(context)
     subject, due = context.name(violation.subject), due_text(violation.allowed[0].due)
     if context.raised(violation.at) is not None:
-        left = f"{subject} held {shown(violation.held)} and is left with {shown(violation.got)}"
+        left = f"{subject} held {shown(violation.grad_before)} and is left with {shown(violation.got)}"
         return f"raises, as it may, but then {due}: {left}."
     if is_about_hook(violation.observed):
         return _hook(context, subject)
@@ -87,7 +87,7 @@ def _unreached(context: Context, call: BackwardCall, subject: str) -> str:
     """Why a call must leave a gradient alone."""
     ref, violation = context.violation.subject, context.violation
     assert ref is not None
-    held, got = shown(violation.held), shown(violation.got)
+    held, got = shown(violation.grad_before), shown(violation.got)
     if isinstance(call, Backward) and call.inputs is not None and ref not in call.inputs:
         why = f"adds to {context.named(call.inputs)} alone"
     elif not context.reference.requires_grad.get(ref, True):
@@ -132,7 +132,7 @@ def _sum(context: Context, subject: str, call: Backward) -> str:
     due = context.reference.pullback(call).get(context.reference.edge(violation.subject))
     path = context.path(violation.subject)
     way = f"through {lines(path)} " if path else ""
-    before = "held no gradient" if violation.held is None else f"held {shown(violation.held)}"
+    before = "held no gradient" if violation.grad_before is None else f"held {shown(violation.grad_before)}"
     return (
         f"reaches {subject} {way}and contributes {shown(due)}{_with_hooks(context)}; {subject} {before}, "
         f"so it has to hold {shown(violation.want)}, but it holds {shown(violation.got)}."

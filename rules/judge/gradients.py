@@ -193,7 +193,7 @@ def _unreached(
     how = Change.LOST if got is None else Change.RECEIVED if old is None else Change.CHANGED
     return Violation(
         rule, at, GradientChanged(how), (Allowed(Unchanged(Kept.LEAF_GRADIENT), rule),), leaf,
-        held=value_of(old), got=value_of(got),
+        grad_before=value_of(old), got=value_of(got),
     )  # fmt: skip
 
 

@@ -117,6 +117,6 @@ def check_clip(judging: Judging, at: int, step: Clip, seen: StepObservation) -> 
         if not (np.abs(got.value - want) <= bound).all() and judging.applies(rule):
             return Violation(
                 rule, at, OtherGradient(Place.CLIPPED), (Allowed(clipped, rule),), leaf,
-                held=old.value, got=got.value, want=want, bound=bound,
+                grad_before=old.value, got=got.value, want=want, bound=bound,
             )  # fmt: skip
     return None

@@ -123,7 +123,7 @@ def check_failed_call(
         if judging.applies(rule):
             return Violation(
                 rule, at, OtherGradient(Place.FAILED_CALL), (Allowed(OldGradient(begun), rule),), leaf,
-                held=value_of(old), got=value_of(got),
+                grad_before=value_of(old), got=value_of(got),
             )  # fmt: skip
     return None
 

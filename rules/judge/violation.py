@@ -35,7 +35,7 @@ class Violation:
     """The value or leaf that the difference is about; none where it is the outcome of the instruction."""
     op: str | None = None
     """The op that is to blame, where one is."""
-    held: np.ndarray | None = None
+    grad_before: np.ndarray | None = None
     """The gradient that the subject held before."""
     got: np.ndarray | None = None
     """The array that was observed."""

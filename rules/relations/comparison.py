@@ -50,8 +50,8 @@ def fired(seen: StepObservation) -> dict[Ref, Found]:
 def share_gradients(observation: Observation) -> bool:
     """Whether two values held the same gradient object at some time."""
     for seen in observation:
-        held = [g.identity for g in seen.gradients.values() if g is not None and g.value.size]
-        if any(one == other is not None for one, other in combinations(held, 2)):
+        objects = [g.identity for g in seen.gradients.values() if g is not None and g.value.size]
+        if any(one == other is not None for one, other in combinations(objects, 2)):
             return True
     return False
 

@@ -71,22 +71,22 @@ class Relation:
     """Whether anything was compared."""
 
 
-def relate(related: Related, one: Observation, other: Observation, steady: bool = True) -> Relation:
+def relate(related: Related, one: Observation, other: Observation, deterministic: bool = True) -> Relation:
     """Compare what was observed of two related programs. The violation is about the first of them.
 
-    Where the framework is not `steady`, but computes other bits each time, bits are not compared.
+    Where the framework is not `deterministic`, but computes other bits each time, bits are not compared.
     """
     if share_gradients(one) or share_gradients(other):
         return Relation(None, False)  # leaves that share one gradient, which a rule of its own forbids
-    comparison = _Comparison(related, one, other, steady)
+    comparison = _Comparison(related, one, other, deterministic)
     violation = comparison.outcomes() or comparison.gradients()
     return Relation(violation, violation is not None or comparison.decided)
 
 
 class _Comparison:
-    def __init__(self, related: Related, one: Observation, other: Observation, steady: bool) -> None:
+    def __init__(self, related: Related, one: Observation, other: Observation, deterministic: bool) -> None:
         self.related, self.one, self.other = related, one, other
-        self.steady, self.exact = steady, steady and related.exact
+        self.deterministic, self.exact = deterministic, deterministic and related.exact
         self.names = names(related.first), names(related.second)
         self.decided = False
         self.places = dict(related.same)
@@ -109,7 +109,7 @@ class _Comparison:
             for ref, left, right in self._pairs(at, mine, its):
                 if same(left, right):
                     self.decided = self.decided or (isinstance(left, Gradient) and bool(left.value.size))
-                elif not self.steady and isinstance(left, Tensor) and same_form(left, right):
+                elif not self.deterministic and isinstance(left, Tensor) and same_form(left, right):
                     return None  # from here on both compute with other numbers
                 elif self.exact or not self._within(at, ref, left, right, place):
                     return self._unlike(at, ref, left, right)
@@ -118,7 +118,7 @@ class _Comparison:
         return None
 
     def _pairs(self, at: int, mine: StepObservation, its: StepObservation) -> Iterator[tuple[Ref, Found, Found]]:
-        """What is comparable of an instruction: its values, all values after a write, what is held, what hooks saw."""
+        """All that can be compared of an instruction: results, values after a write, gradients, and what hooks saw."""
         if isinstance(mine.outcome, Returned) and isinstance(its.outcome, Returned):
             step = self.related.first[at]
             for k, (left, right) in enumerate(zip(mine.outcome.values, its.outcome.values, strict=True)):

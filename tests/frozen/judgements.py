@@ -101,7 +101,8 @@ def violated(violation: Violation | None) -> Json:
     """A violation as JSON, its arrays as digests."""
     if violation is None:
         return None
-    arrays = {name: _array(getattr(violation, name)) for name in ("held", "got", "want", "bound")}
+    names = {"held": "grad_before", "got": "got", "want": "want", "bound": "bound"}
+    arrays = {key: _array(getattr(violation, name)) for key, name in names.items()}
     return {
         "rule": violation.rule, "at": violation.at, "observed": observed_text(violation),
         "allowed": [list(pair) for pair in allowed_texts(violation)], "subject": str(violation.subject),

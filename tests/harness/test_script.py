@@ -65,7 +65,7 @@ def test_a_result_of_the_functional_form():
 
 
 def test_hooks_print_what_they_see():
-    lines = shown(f"{A}; k = hook b observe; l = hook a observe accumulated; backward s", "a", held=[1.0, 1.0])
+    lines = shown(f"{A}; k = hook b observe; l = hook a observe accumulated; backward s", "a", grad_before=[1.0, 1.0])
     assert lines[:2] == [
         "hook on b: tensor([1., 1.], dtype=torch.float64)",
         "a now holds: tensor([2., 4.], dtype=torch.float64)",
@@ -107,7 +107,7 @@ def test_gradients_that_share_memory():
 
 def test_a_call_that_fails_and_leaves_something_behind():
     text = f"{A}; backward s; no_grad: backward s"
-    assert shown(text, "a", OldGradient(False), held=[2.0, 4.0])[0].startswith("a.grad is       tensor([2., 4.]")
+    assert shown(text, "a", OldGradient(False), grad_before=[2.0, 4.0])[0].startswith("a.grad is       tensor([2., 4.]")
 
 
 def test_steps_of_one_optimizer():
