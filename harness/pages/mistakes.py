@@ -83,7 +83,9 @@ def foresee(plan: Plan) -> tuple[Seer, Foreseen]:
 
 
 def outcome(wrong: Foreseen, right: Foreseen) -> str:
-    """What a mistake changes: the error that the loop has to end in, that it may end in one, its parameters, or nothing."""
+    """What a mistake changes: the error that the loop has to end in, that it may end in one, its parameters, or
+    nothing.
+    """
     for kind in KINDS:
         if kind in wrong.must_raise - right.must_raise:
             return kind.value
