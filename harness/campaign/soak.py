@@ -1,8 +1,8 @@
 """`python -m autograd_conformance.harness.campaign.soak`: run after run, until so many programs were judged.
 
 Every run is an ordinary run of the suites in a process of its own, with its own folder. What it came to is a line of
-`ledger.jsonl`: a soak that was interrupted goes on behind the last seed in it, and the ledger says which seeds, hence
-which programs, were judged by which version of the suite.
+the run log, `ledger.jsonl`: a soak that was interrupted goes on behind the last seed in it, and the log says which
+seeds, hence which programs, were judged by which version of the suite.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from autograd_conformance.reports.stream import InvalidReport, read
 from rich.console import Console
 from rich.table import Table
 
+RUN_LOG = "ledger.jsonl"
+"""The file of the run log, in the folder of a soak; it keeps its name, so that soaks go on from where they were."""
+
 ROOT = Path(__file__).parents[2]
 UNUSABLE = 4
 """The exit code of a soak that cannot begin or go on: pytest's own for wrong usage."""
@@ -28,24 +31,35 @@ UNUSABLE = 4
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a soak: its seed, what it judged, and each failure by rule and test."""
+    """One run of a soak, as a line of the run log."""
 
     seed: int
+    """Hypothesis's seed."""
     framework: str
+    """The framework's name."""
     version: str
+    """The framework's version."""
     profile: str
+    """The profile that says how many programs each rule gets."""
     programs: int
+    """How many programs were judged."""
     left_open: int
+    """How many of them went on with something that the rules leave unspecified."""
     known: int
+    """How many showed a known difference."""
     failures: tuple[str, ...]
+    """Each failure: its rule, its test, and where its program is."""
     seconds: float
+    """How long the run took."""
     complete: bool
+    """Whether it came to its end."""
     commit: str
+    """The suite's version, as its repository knows it."""
 
 
-def ledger(folder: Path) -> list[Run]:
+def run_log(folder: Path) -> list[Run]:
     """The runs of a soak so far; ValueError names a line that is none."""
-    path, found = folder / "ledger.jsonl", []
+    path, found = folder / RUN_LOG, []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), 1):
         try:
             form = json.loads(line)
@@ -56,7 +70,7 @@ def ledger(folder: Path) -> list[Run]:
 
 
 def summed_up(report: Report, seed: int, commit: str) -> Run:
-    """A run's line in the ledger."""
+    """A run's line in the run log."""
     footer, framework = report.footer, report.header.framework
     return Run(
         seed=seed,
@@ -74,11 +88,11 @@ def summed_up(report: Report, seed: int, commit: str) -> Run:
 
 
 def soak(folder: Path, framework: str, programs: int, first: int, workers: str, more: list[str]) -> Iterator[Run]:
-    """Run until the ledger counts so many programs; each run as it ends, in the standard profile unless `more` says it.
+    """Run until the log counts so many programs; each run as it ends, in the standard profile unless `more` says it.
 
     OSError and `InvalidReport` say which run could not be had.
     """
-    runs = ledger(folder)
+    runs = run_log(folder)
     total, seed = sum(run.programs for run in runs), max([first - 1, *(run.seed for run in runs)]) + 1
     while total < programs:
         where = folder / str(seed)
@@ -91,7 +105,7 @@ def soak(folder: Path, framework: str, programs: int, first: int, workers: str, 
         run = summed_up(read(where / "records.jsonl"), seed, _commit())
         if not run.programs:
             raise OSError(f"the run with seed {seed} judged no program; see {where / 'output.txt'}")
-        with (folder / "ledger.jsonl").open("a", encoding="utf-8") as file:
+        with (folder / RUN_LOG).open("a", encoding="utf-8") as file:
             print(json.dumps(asdict(run)), file=file)
         yield run
         total, seed = total + run.programs, seed + 1
@@ -156,8 +170,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--programs", type=int, default=1_000_000, help="how many to judge in all (default: a million)")
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--workers", default="auto", help="as for pytest -n")
-    parser.add_argument("--folder", type=Path, default=Path("soak"), help="where the ledger and the reports go")
-    parser.add_argument("--page", type=Path, help="write the ledger to this file, as Markdown, too")
+    parser.add_argument("--folder", type=Path, default=Path("soak"), help="where the run log and the reports go")
+    parser.add_argument("--page", type=Path, help="write the run log to this file, as Markdown, too")
     parser.add_argument("more", nargs="*", help="further options and paths for pytest, after a double dash")
     given = parser.parse_args(arguments)
     if given.page and not given.page.parent.is_dir():  # said before the soak, not after it
@@ -173,9 +187,9 @@ def main(arguments: list[str] | None = None) -> int:
             )
             for failure in run.failures:
                 console.print(f"  {failure}", markup=False, soft_wrap=True)
-        runs = ledger(given.folder)
+        runs = run_log(given.folder)
     except KeyboardInterrupt:
-        code, runs = 130, ledger(given.folder)
+        code, runs = 130, run_log(given.folder)
         console.print("stopped; the same command goes on from here")
     except (OSError, ValueError, InvalidReport) as error:
         console.print(str(error), markup=False, style="red", soft_wrap=True)

@@ -83,9 +83,7 @@ def foresee(plan: Plan) -> tuple[Seer, Foreseen]:
 
 
 def outcome(wrong: Foreseen, right: Foreseen) -> str:
-    """What a mistake changes: the error that the loop has to end in, that it may end in one, its parameters, or
-    nothing.
-    """
+    """What a mistake changes: the error that a loop has to end in, that it may have one, its parameters, or nothing."""
     for kind in KINDS:
         if kind in wrong.must_raise - right.must_raise:
             return kind.value

@@ -1,4 +1,4 @@
-"""A soak adds up runs, goes on where it ended, and says what is wrong with its ledger."""
+"""A soak adds up runs, goes on where it ended, and says what is wrong with its run log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from autograd_conformance.harness.campaign.soak import Run, ledger, main, page
+from autograd_conformance.harness.campaign.soak import Run, main, page, run_log
 
 FEW = ["--programs", "60", "--workers", "0", "--first-seed", "5", "--"]
 TESTS = ["suites/test_detach.py", "--hypothesis-profile=quick", "-k", "test_values"]
@@ -16,19 +16,19 @@ TESTS = ["suites/test_detach.py", "--hypothesis-profile=quick", "-k", "test_valu
 def test_it_runs_until_enough_programs_were_judged_and_goes_on_from_there(tmp_path: Path, capsys):
     folder = ["--folder", str(tmp_path)]
     assert main([*folder, *FEW, *TESTS]) == 0
-    runs = ledger(tmp_path)
+    runs = run_log(tmp_path)
     assert [run.seed for run in runs] == [5]
     assert runs[0].programs >= 60
     assert runs[0].complete
     assert not runs[0].failures
     assert main([*folder, *FEW, *TESTS]) == 0
-    assert ledger(tmp_path) == runs, "there were enough programs already"
+    assert run_log(tmp_path) == runs, "there were enough programs already"
     assert "1 runs" in capsys.readouterr().out
     assert main([*folder, "--programs", str(runs[0].programs + 1), "--workers", "0", "--", *TESTS]) == 0
-    assert [run.seed for run in ledger(tmp_path)] == [5, 6]
+    assert [run.seed for run in run_log(tmp_path)] == [5, 6]
 
 
-def test_the_ledger_is_a_page_too(tmp_path: Path):
+def test_the_run_log_is_a_page_too(tmp_path: Path):
     runs = [Run(5, "torch", "2.13", "standard", 1500, 20, 3, (), 3.0, True, "abc1234")]
     runs.append(
         Run(6, "torch", "2.13", "standard", 500, 4, 0, ("detach/values in a|b: x.json",), 0.0, False, "abc1234")
@@ -56,14 +56,14 @@ def test_failures_are_kept_and_told(tmp_path: Path, capsys):
     framework = ["--framework", "tests.mutants.accumulation:Overwrites"]
     tests = ["suites/test_accumulation.py", "--hypothesis-profile=quick", "-k", "test_adds"]
     assert main(["--folder", str(tmp_path), *framework, "--programs", "1", "--workers", "0", "--", *tests]) == 1
-    (run,) = ledger(tmp_path)
+    (run,) = run_log(tmp_path)
     assert run.framework == "mutants/overwrites"
     assert any(failure.startswith("accumulation/adds in ") for failure in run.failures)
     assert "accumulation/adds" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("line", ["{", "[]", json.dumps({"seed": 1})])
-def test_a_spoilt_ledger_is_told_by_its_line(tmp_path: Path, capsys, line: str):
+def test_a_spoilt_run_log_is_told_by_its_line(tmp_path: Path, capsys, line: str):
     (tmp_path / "ledger.jsonl").write_text(line + "\n", encoding="utf-8")
     assert main(["--folder", str(tmp_path), *FEW]) == 4
     assert "ledger.jsonl, line 1 is no run" in " ".join(capsys.readouterr().out.split())
