@@ -86,6 +86,15 @@ def exact_vjp(entry: TapeEntry, operands: list[Array], cotangents: list[Array]) 
     return vjp_of(entry.op, entry.attrs, tuple([x.shape for x in operands]))(*operands, *cotangents)
 
 
+def _contributions(entry: TapeEntry, cotangents: tuple[Array, ...]) -> list[tuple[GradientEdge, Array]]:
+    """The operands' cotangents that are passed on, each with its edge."""
+    return [
+        (edge, ct)
+        for edge, ct, needs_input_grad in zip(entry.args, cotangents, entry.needs_input_grad, strict=True)
+        if needs_input_grad
+    ]
+
+
 Hooked = Mapping[GradientEdge, Sequence[Callable[[Array], Array]]]
 """For each edge, the functions that change its cotangent once it is complete, in order."""
 
@@ -124,12 +133,7 @@ def pull(
             complete(entry.outs)
             inner.update(entry.outs)
         cts = [cotangents[r] if r in cotangents else np.zeros_like(values[r]) for r in entry.outs]
-        contributions = vjp(entry, list(entry.operands), cts)
-        passed = [
-            (edge, ct)
-            for edge, ct, needs_input_grad in zip(entry.args, contributions, entry.needs_input_grad, strict=True)
-            if needs_input_grad
-        ]
+        passed = _contributions(entry, vjp(entry, list(entry.operands), cts))
         if combine is np.add or not joined:
             for edge, ct in passed:
                 add(edge, ct)

@@ -33,7 +33,7 @@ class State:
         self.edges: dict[Ref, GradientEdge] = {}
         """The gradient edges of values that are not their own: those that a recorded write or a call changed."""
         self.entries: list[TapeEntry] = []
-        """The tape: every op as it was recorded, oldest first; with those that record nothing but their results."""
+        """The tape, oldest entry first: every op, also those that no gradient is passed through."""
         self.producer: dict[GradientEdge, int] = {}
         """For each edge with a history, the number of the entry that made it."""
         self.storages = Storages(self.values)

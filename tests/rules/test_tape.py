@@ -73,7 +73,7 @@ FACTS = [
     ("a = leaf 3; b = exp a; backward b; backward b; backward b; backward b", FREED),
     ("a = leaf 3; b = exp a; backward b, b; backward b", FREED),
     ("a = leaf (0,) []; b = exp a; backward b with (0,) []; backward b with (0,) []", EITHER),
-    # what saves nothing may be walked again, or not (R11)
+    # what saves nothing may be traversed again, or not (R11)
     ("a = leaf 3; b = negative a; backward b; backward b", EITHER),
     ("a = leaf 3; b = add a a; backward b; backward b", EITHER),
     ("a = leaf 3; b = multiply_scalar a scalar=2.0; backward b; backward b", EITHER),
@@ -81,7 +81,7 @@ FACTS = [
     ("a = leaf 3; b = negative a; c = exp b; backward c; backward b", EITHER),
     ("a = leaf 3; b = exp a; c = negative b; backward c; backward c", FREED),
     ("a = leaf 3; c = leaf 2 const; b = add a c; backward b; backward b; backward b", EITHER),
-    # freeing follows the walk (R12, R14)
+    # freeing follows the traversal (R12, R14)
     (f"{DIAMOND}; backward p; backward q", FREED),
     (f"{DIAMOND}; backward h; backward p", FREED),
     (f"{DIAMOND}; backward p retain=True; backward q", RETURNS),
@@ -223,12 +223,12 @@ def test_adding_and_clearing_are_counted_where_a_gradient_was_held():
 # -- the state of the model -------------------------------------------------------------------------------------------
 
 
-def test_what_a_walk_goes_through():
+def test_what_a_traversal_goes_through():
     program = parse(f"{DIAMOND}; c = leaf 1 const; r = add p c; s = add r q; backward s", VOCABULARY)
-    walk = [expectation.traversal for _, expectation, _ in pairs(program)][-1]
-    assert [node.at for node in walk.nodes] == [6, 5, 3, 2, 1]
-    assert walk.leaves == {Ref(0)}
-    assert walk.uses == {Ref(0): 2, Ref(1): 2, Ref(2): 1, Ref(3): 1, Ref(5): 1}
+    traversal = [expectation.traversal for _, expectation, _ in pairs(program)][-1]
+    assert [node.at for node in traversal.nodes] == [6, 5, 3, 2, 1]
+    assert traversal.leaves == {Ref(0)}
+    assert traversal.uses == {Ref(0): 2, Ref(1): 2, Ref(2): 1, Ref(3): 1, Ref(5): 1}
 
 
 def test_freeing_is_sure_after_a_return_and_perhaps_after_an_error():
