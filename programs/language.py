@@ -27,10 +27,12 @@ Groups = tuple[tuple[int, Attrs], ...]
 
 
 class Ref(NamedTuple):
-    """A value: result number `output` of instruction number `at`."""
+    """A value of a program."""
 
     at: int
+    """The index of the instruction that makes it."""
     output: int = 0
+    """Which of that instruction's results it is."""
 
     def __str__(self) -> str:
         return f"%{self.at}" if self.output == 0 else f"%{self.at}.{self.output}"
@@ -38,11 +40,13 @@ class Ref(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A tensor written out: `data` in row-major order, exactly representable in `dtype`."""
+    """A tensor written out."""
 
     data: tuple[float, ...]
+    """The elements in row-major order, exactly representable in `dtype`."""
     shape: Shape
     dtype: str = "float64"
+    """One of `DTYPES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +59,16 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """An op of the catalogue on earlier values; `results` is how many values it makes."""
+    """An op on earlier values."""
 
     op: str
+    """Its name in `ops.catalogue`."""
     args: tuple[Ref, ...]
+    """The operands."""
     attrs: Attrs = ()
+    """The attributes by name."""
     results: int = 1
+    """How many values it makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +80,16 @@ class Detach:
 
 @dataclass(frozen=True, slots=True)
 class InPlace:
-    """In place: `target` becomes what an op of `ops.catalogue` makes of its old value and `args`."""
+    """An op in place."""
 
     op: str
+    """Its name in `ops.catalogue`."""
     target: Ref
+    """The first operand, which becomes the result."""
     args: tuple[Ref, ...] = ()
+    """The further operands."""
     attrs: Attrs = ()
+    """The attributes by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +109,18 @@ class SetRequiresGrad:
 
 @dataclass(frozen=True, slots=True)
 class Backward:
-    """One backward call; a cotangent of None means the framework's implicit one (allowed for one-element roots).
-
-    Where `inputs` are given, gradients are accumulated into them alone.
-    """
+    """One backward call, which accumulates gradients."""
 
     roots: tuple[Ref, ...]
+    """The values that are differentiated."""
     cotangents: tuple[Literal | None, ...]
+    """A cotangent per root; None is the framework's implicit one, which roots of one element have."""
     retain_graph: bool | None = None
+    """Whether the graph is kept; None leaves it to the framework."""
     create_graph: bool = False
+    """Whether the gradients are differentiable themselves."""
     inputs: tuple[Ref, ...] | None = None
+    """The values that gradients are accumulated into; None: all leaves."""
 
     @property
     def retains(self) -> bool:
@@ -116,18 +130,25 @@ class Backward:
 
 @dataclass(frozen=True, slots=True)
 class Grad:
-    """The functional form: the gradients of `roots` with respect to `inputs`, as values, one for each input.
+    """The functional form: gradients as values, one for each input.
 
     A result that is None (an input that is not used, where that is allowed) cannot be used by later instructions.
     """
 
     roots: tuple[Ref, ...]
+    """The values that are differentiated."""
     inputs: tuple[Ref, ...]
+    """The values that they are differentiated with respect to."""
     cotangents: tuple[Literal | None, ...]
+    """As in `Backward`."""
     retain_graph: bool | None = None
+    """As in `Backward`."""
     create_graph: bool = False
+    """As in `Backward`."""
     allow_unused: bool | None = None
+    """Whether inputs may be none that the roots depend on; None leaves it to the framework."""
     materialize_grads: bool = False
+    """Whether the gradients of such inputs are zeros, and not None."""
 
     @property
     def retains(self) -> bool:
@@ -144,17 +165,17 @@ class RetainGrad:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A function to be called with a value's gradient; the instruction's value is the handle that removes it.
-
-    `effect` is what it does: "observe", "scale" (the gradient times `factor`), "replace" (by a constant `factor`),
-    "raise" an exception of its own, or "misshape" (return a gradient of another shape). `accumulated` hooks are called
-    after a leaf's gradient has been accumulated, and only observe.
-    """
+    """A function to be called with a value's gradient; the instruction's value is the handle that removes it."""
 
     target: Ref
+    """The value."""
     effect: str = "observe"
+    """What the function does: "observe", "scale" (the gradient times `factor`), "replace" (by a constant `factor`),
+    "raise" an exception of its own, or "misshape" (return a gradient of another shape)."""
     factor: float = 1.0
+    """The number that `effect` speaks of."""
     accumulated: bool = False
+    """Whether it is called after a leaf's gradient has been accumulated; then it only observes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +187,12 @@ class RemoveHook:
 
 @dataclass(frozen=True, slots=True)
 class ZeroGrad:
-    """Clear the gradients of `leaves`: to None, or to zeros where there is one."""
+    """Clear gradients."""
 
     leaves: tuple[Ref, ...]
+    """The values whose gradients are cleared."""
     set_to_none: bool = True
+    """Whether they become None; otherwise zeros, where there is a gradient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,30 +204,33 @@ class ReadGrad:
 
 @dataclass(frozen=True, slots=True)
 class AssignGrad:
-    """Replace the gradient that a leaf holds, by a value or by none."""
+    """Replace the gradient that a leaf holds."""
 
     leaf: Ref
     value: Ref | None
+    """The new gradient; None for no gradient."""
 
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """Make an optimizer of leaves; `groups` cuts them, in order, into parameter groups, each so many leaves with
-    settings of their own.
+    """Make an optimizer; one with the same fields as an earlier one is that one.
 
-    Equal leaves, settings and groups mean the same optimizer. Where one was made, it clears the gradients of exactly
-    its leaves.
+    Where one was made, it clears the gradients of exactly its leaves.
     """
 
     leaves: tuple[Ref, ...]
+    """The values that it optimizes."""
     optimizer: str
+    """Its name in `ops.optimizers`."""
     settings: Attrs = ()
+    """Its settings by name, such as the learning rate."""
     groups: Groups = ()
+    """Parameter groups, which the leaves are cut into in order: each so many leaves, with settings of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of an optimizer, which is made now unless an equal one was made before."""
+    """One step of an optimizer, which is made now unless one with the same fields was made before."""
 
     leaves: tuple[Ref, ...]
     optimizer: str
@@ -214,12 +240,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """Clip the gradients that leaves hold, in place: all together to a `bound` of their common 2-norm ("norm"), or
-    each element to between minus `bound` and `bound` ("value").
-    """
+    """Clip the gradients that leaves hold, in place."""
 
     leaves: tuple[Ref, ...]
     kind: str
+    """How: "norm" (all together, so that their common 2-norm is at most `bound`), or "value" (each element, to between
+    minus `bound` and `bound`)."""
     bound: float
 
 
