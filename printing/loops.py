@@ -70,7 +70,7 @@ def loop(
 
     Where others speak of leaves by names that are `known`, a comment tells them.
     """
-    if dialect is None or not _able(program, dialect):
+    if dialect is None or not _has_templates(program, dialect):
         return None
     rerolled = reroll(program)
     if rerolled is None:
@@ -82,7 +82,7 @@ def loop(
     return "\n".join(_Writer(rerolled, modules, name, dialect, at, known or {}).lines(rerolled.nodes, ()))
 
 
-def _able(program: Program, dialect: Dialect) -> bool:
+def _has_templates(program: Program, dialect: Dialect) -> bool:
     """Whether the dialect has what loops need of it."""
     steps = any(isinstance(step, (Step, Optimizer)) for step in program)
     return bool(not steps or (dialect.optimizer and dialect.step_again and dialect.clear))
@@ -102,12 +102,12 @@ class _Writer:
     """The number of the iteration that the lines behind a loop begin, from 0."""
     taken: set[str] = field(default_factory=set)
     """Names that mean something already."""
-    owner: dict[Value, ModuleObject] = field(default_factory=dict)
+    module_of: dict[Value, ModuleObject] = field(default_factory=dict)
     """The module of each leaf that is a parameter of one."""
 
     def __post_init__(self) -> None:
         self.taken = set(self.name.values()) | RESERVED
-        self.owner = {ref: module for module in self.modules for ref, _ in module.parameters}
+        self.module_of = {ref: module for module in self.modules for ref, _ in module.parameters}
 
     def lines(self, nodes: Sequence[Node], around: tuple[int, ...]) -> Iterator[str]:
         """The lines of a body; `around` counts the iterations of the loops around it."""
@@ -203,9 +203,10 @@ class _Writer:
             case Leaf():
                 return [self._leaf(line, line.step)]
             case Apply(op, _, attrs):
-                owner = self.owner.get(line.reads[-1]) if line.reads else None
-                own = owner is not None and (op, attrs) == (owner.op, owner.attrs)
-                return [called(line, owner, self.name, self.dialect) if owner and own else self._told(line)]
+                module = self.module_of.get(line.reads[-1]) if line.reads else None
+                if module and (op, attrs) == (module.op, module.attrs):
+                    return [called(line, module, self.name, self.dialect)]
+                return [self._told(line)]
             case Optimizer():
                 return [f"{self.name[line.made[0]]} = {self._told(line).partition(' = ')[2]}"]
             case Step():
@@ -222,7 +223,7 @@ class _Writer:
 
     def _leaf(self, line: Line, leaf: Leaf) -> str:
         made = self.name[line.made[0]]
-        if line.made[0] in self.owner:
+        if line.made[0] in self.module_of:
             return f"{made} = {self.dialect.parameter.format(tensor=tensor(leaf.value, self.dialect))}"
         if not line.varies:
             return self._told(line)
@@ -253,9 +254,9 @@ class _Writer:
 
     def _making(self, line: Line) -> Iterator[str]:
         """The making of a module, in front of the first of its parameters."""
-        owner = self.owner.get(line.made[0]) if line.made else None
-        if owner and line.made[0] == owner.parameters[0][0]:
-            yield f"{self.name[owner]} = {owner.made}"
+        module = self.module_of.get(line.made[0]) if line.made else None
+        if module and line.made[0] == module.parameters[0][0]:
+            yield f"{self.name[module]} = {module.made}"
 
     def _parameters(self, told: str) -> str:
         """A line in which all parameters of a module in a list are called so."""
