@@ -10,7 +10,7 @@ import numpy as np
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import BackwardCall, DetachInPlace, InPlace, Program, Ref, Step
+from autograd_conformance.programs.language import DetachInPlace, InPlace, Program, Ref, Step
 from autograd_conformance.programs.observations import Observation, Raised, Skipped
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.text import names
@@ -59,11 +59,6 @@ class Context:
     def lines_traversed(self) -> frozenset[int]:
         """The instructions that recorded the nodes that the failing call goes through."""
         return frozenset(node.at for node in self.nodes)
-
-    @property
-    def is_call(self) -> bool:
-        """Whether the failing line is a call."""
-        return isinstance(self.program[self.violation.at], BackwardCall)
 
     @property
     def lifetime(self) -> bool:
