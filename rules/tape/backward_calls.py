@@ -41,7 +41,7 @@ BROKEN_HOOKS = {"raise": (Kind.HOOK_RAISED, "hooks/raise"), "misshape": (Kind.HO
 
 SPECIFIC = (
     "errors/refusal-keeps-graph", "errors/recovers", "recurrent/detached-state", "detach/keeps-source",
-    "writes/unsaved", "writes/recorded", "modes/", "functional/", "higher/", "lifetime/",
+    "writes/unsaved-works", "writes/recorded", "modes/", "functional/", "higher/", "lifetime/",
 )  # fmt: skip
 """The beginnings of the rules by which a call must return, the most specific first."""
 

@@ -131,6 +131,15 @@ class InnerInputBlocks(Functional):
         return [torch.zeros_like(g) if g is not None and inner and x.is_leaf else g for x, g in zip(inputs, found)]
 
 
+class InnerInputGetsNone(Functional):
+    """An input that is no leaf gets no gradient."""
+
+    killed_by = ("functional/inner-input", "functional/value")
+
+    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+        return [g if x.is_leaf else None for x, g in zip(inputs, found, strict=True)]
+
+
 class DuplicatesShare(Functional):
     """An input that is listed twice gets half of its gradient in each place."""
 

@@ -10,11 +10,11 @@ import zlib
 from itertools import chain
 
 import pytest
-from autograd_conformance.rules.catalogue import RULES, Level
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.words import observed_text
 
 from tests.mutants import FAMILIES, MUTANTS, mutants_of
-from tests.mutants.kill import TORCH, kill
+from tests.mutants.kill import kill
 from tests.mutants.mutant import Honest, Mutant
 from tests.mutants.probes import QUICK
 
@@ -47,12 +47,6 @@ def test_no_false_alarm(seed: int) -> None:
 
 def test_names_are_unique() -> None:
     assert len(MUTANTS) == sum(len(mutants_of(family)) for family in FAMILIES)
-
-
-def test_every_rule_has_its_mutants() -> None:
-    named = set(chain.from_iterable(mutant.killed_by for mutant in MUTANTS.values()))
-    named |= {entry.rule for entry in TORCH}  # what PyTorch breaks itself is no fault of a mutant
-    assert {slug for slug, rule in RULES.items() if rule.level is not Level.INFO} <= named
 
 
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)

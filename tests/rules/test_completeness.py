@@ -1,0 +1,110 @@
+"""A rule is complete: some instruction exercises it, something checks it, its violations are explained, a suite's test
+is about it, and mutants break it. And no code names a rule that there is not.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import autograd_conformance.suites as suites
+import pytest
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.harness.failures.related import WHY
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reports.renamed import RENAMED
+from autograd_conformance.rules.catalogue import FAMILIES, RULES, Level
+from autograd_conformance.rules.explanation.explain import explain
+from autograd_conformance.rules.judge.judge import judge
+
+from tests.mutants import MUTANTS
+from tests.mutants.kill import TORCH
+from tests.rules.violations import VIOLATIONS
+
+ROOT = Path(__file__).parents[2]
+ROOMS = (
+    "programs", "ops", "reference", "printing", "rules", "strategies", "frameworks", "reports", "harness", "suites",
+)  # fmt: skip
+SLUG = re.compile(rf"(?:{'|'.join(FAMILIES)})/[a-z-]+")
+
+
+@cache
+def literals() -> tuple[tuple[str, str], ...]:
+    """Every text in the product's code that looks like a rule's slug, with the file that it stands in."""
+    files = (path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")))
+    return tuple((text, path.relative_to(ROOT).as_posix()) for path in files for text in _slugs(path))
+
+
+def _slugs(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SLUG.fullmatch(node.value):
+            yield node.value
+
+
+def named_in(*places: str) -> set[str]:
+    """The rules that are named in these folders or files."""
+    return {slug for slug, path in literals() if path.startswith(places)}
+
+
+def suite_rules() -> set[str]:
+    """The rules that the suites' tests are about."""
+    modules = (
+        importlib.import_module(f"{suites.__name__}.{each.name}") for each in pkgutil.iter_modules(suites.__path__)
+    )
+    tests = (test for module in modules for test in vars(module).values())
+    return {mark.args[0] for test in tests for mark in getattr(test, "pytestmark", ()) if mark.name == "rule"}
+
+
+RELATIONS = "strategies/relations/"
+"""Where pairs of programs are drawn that must agree; such a pair exercises the rule that it is drawn for."""
+
+KNOWN = {entry.rule for entry in TORCH}
+"""Rules that PyTorch itself breaks, in a known way, which has a witness: mutants are let off."""
+
+UNNAMED = {
+    "lifetime/default-frees": "what was freed by default is freed: lifetime/same-root-raises or freed-subgraph-raises",
+    "sequences/history": "whatever goes wrong in a long program breaks the rule that it is about",
+}
+"""Rules that are exercised and never named, for a more specific one always is."""
+
+
+def test_every_rule_is_complete() -> None:
+    has = {
+        "exercised": named_in("rules/tape/", "rules/judge/", RELATIONS),
+        "checked": {*VIOLATIONS, *named_in(RELATIONS), *KNOWN, *UNNAMED},
+        "explained": {*VIOLATIONS, *WHY, *KNOWN, *UNNAMED},
+        "tested in suites/": suite_rules(),
+        "broken by a mutant": {rule for mutant in MUTANTS.values() for rule in mutant.killed_by} | KNOWN,
+    }
+    judged = {slug for slug, rule in RULES.items() if rule.level is not Level.INFO}
+    missing = {what: sorted(judged - rules) for what, rules in has.items() if judged - rules}
+    assert not missing
+
+
+def test_what_is_only_reported_is_exercised() -> None:
+    reported = {slug for slug, rule in RULES.items() if rule.level is Level.INFO}
+    assert reported <= named_in("rules/tape/", "rules/judge/", "suites/")
+
+
+def test_the_rules_that_code_names_are_in_the_catalogue() -> None:
+    old = {(slug, "reports/renamed.py") for slug in RENAMED}
+    assert {(slug, path) for slug, path in literals() if slug not in RULES} <= old
+
+
+@pytest.mark.parametrize(("rule", "mutant", "text"), [(rule, *row) for rule, row in VIOLATIONS.items()])
+def test_a_violation_names_its_rule_and_is_explained(rule: str, mutant: str, text: str) -> None:
+    program, framework = parse(text, VOCABULARY), MUTANTS[f"mutants/{mutant}"]()
+    observation = run(program, framework)
+    found = judge(program, observation, Reference(program), framework.claims).violation
+    assert found is not None
+    assert found.rule == rule
+    line, remark = explain(program, observation, Reference(program), frozenset(framework.claims), found)[-1]
+    assert line == found.at + 1
+    assert remark
