@@ -21,6 +21,7 @@ from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports.renamed import RENAMED
 from autograd_conformance.rules.catalogue import FAMILIES, RULES, Level
+from autograd_conformance.rules.explanation.context import context_of
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.judge.judge import judge
 
@@ -102,9 +103,9 @@ def test_the_rules_that_code_names_are_in_the_catalogue() -> None:
 def test_a_violation_names_its_rule_and_is_explained(rule: str, mutant: str, text: str) -> None:
     program, framework = parse(text, VOCABULARY), MUTANTS[f"mutants/{mutant}"]()
     observation = run(program, framework)
-    found = judge(program, observation, Reference(program), framework.claims).violation
+    found = judge(program, observation, Reference(program), framework.capabilities).violation
     assert found is not None
     assert found.rule == rule
-    line, remark = explain(program, observation, Reference(program), frozenset(framework.claims), found)[-1]
-    assert line == found.at + 1
-    assert remark
+    notes = explain(context_of(program, observation, Reference(program), framework.capabilities, found))
+    assert notes[-1][0] == found.at + 1
+    assert notes[-1][1]
