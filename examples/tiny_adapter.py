@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
-
 from examples import tiny
 
 OPS = {

@@ -13,6 +13,7 @@ from inspect import Parameter, signature
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Groups, Program

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, assert_never, cast
 
 import numpy as np
+
 from autograd_conformance.frameworks.base import Adapter, FullAdapter, HookFunction, HookRaised, Value
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (

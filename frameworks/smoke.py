@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.frameworks.base import Adapter, lacking
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.ops.catalogue import APPLIED

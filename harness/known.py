@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import Apply, Instruction, Leaf, Program, Step

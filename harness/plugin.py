@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, errors, settings
+
 from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter, UnknownFramework
 from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.audit.process import AuditFailed, audit
@@ -28,7 +30,6 @@ from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.reports import records
 from autograd_conformance.reports.render import text
 from autograd_conformance.strategies.building.draft import Undrawable
-from hypothesis import HealthCheck, Phase, errors, settings
 
 SUITES = Path(__file__).resolve().parents[1] / "suites"
 SESSION = pytest.StashKey[Session]()

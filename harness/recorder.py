@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from rich.console import Console
+
 from autograd_conformance.harness import journal
 from autograd_conformance.harness.coverage import Pair
 from autograd_conformance.harness.failures.record import died
@@ -22,7 +24,6 @@ from autograd_conformance.reports.records import Coverage, Footer, Header, Known
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.render.terminal import print_summary
 from autograd_conformance.reports.stream import Writer, read
-from rich.console import Console
 
 PROPERTY = "conformance"
 """The user property under which tests send their records."""

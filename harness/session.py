@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 import hypothesis
+
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.harness.alphabet import alphabet_of

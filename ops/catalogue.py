@@ -9,6 +9,7 @@ statements in PyTorch, too, are called ``set_..._``. Ops that change the target'
 from __future__ import annotations
 
 import numpy as np
+
 from autograd_conformance.ops.inplace.assignments import ASSIGNMENTS, VALUES
 from autograd_conformance.ops.inplace.methods import INPLACE, narrower
 from autograd_conformance.ops.modules import MODULES

@@ -9,6 +9,7 @@ alpha dropout, randomized leaky ReLU, fractional pooling, Gumbel softmax.
 from __future__ import annotations
 
 import numpy as np
+
 from autograd_conformance.ops.row import Certainty, Op, table
 from autograd_conformance.ops.shapes import offer
 

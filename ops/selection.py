@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.programs.language import Attr, Shape
 
 Array = Any

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
+
 from autograd_conformance.programs.language import Ref
 
 

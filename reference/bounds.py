@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Leaf, Program, Ref
 from autograd_conformance.reference.reference import Reference

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+
 from autograd_conformance.programs.language import AssignGrad, Backward, BackwardCall, Grad, Instruction, Ref, ZeroGrad
 from autograd_conformance.programs.observations import Gradient, Returned, StepObservation
 from autograd_conformance.reference.pullback import Pullback

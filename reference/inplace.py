@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+
 from autograd_conformance.programs.language import Clip, InPlace, Ref, Step
 from autograd_conformance.programs.operands import grouped
 from autograd_conformance.reference.held_gradients import HeldGradients

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.domains import ANY
 from autograd_conformance.programs.language import WRITING, Apply, Grad, InPlace, Instruction, Modes, Ref

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs.language import Attr, Attrs, Clip, Ref, Shape
 from autograd_conformance.reference.staging import namespace  # noqa: F401 (JAX in float64)

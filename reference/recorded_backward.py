@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from autograd_conformance.programs.language import BackwardCall
 from autograd_conformance.reference.pullback import Pullback
 from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry, evaluate, transposed

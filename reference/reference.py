@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import assert_never
 
 import numpy as np
+
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.row import Certainty

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.reference.staging.derivatives import Array, forward_of, vjp_of
 from autograd_conformance.reference.staging.vjp import RecordedOp

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.programs.language import Apply, Grad, Instruction, Ref
 from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate
 from autograd_conformance.reference.staging.derivatives import Array

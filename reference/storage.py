@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
 from autograd_conformance.programs.language import Apply, Attrs, Backward, Delete, Detach, Grad, Instruction, Ref
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.reference.staging.derivatives import Array, forward_of

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import jax
 import numpy as np
+
 from autograd_conformance.programs.language import Apply, Backward, BackwardCall, Detach, Leaf, Program, Ref
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry

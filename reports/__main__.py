@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
+
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.render.terminal import print_summary
 from autograd_conformance.reports.stream import InvalidReport, load
-from rich.console import Console
 
 INVALID = 3
 """The exit code for a file that is not a sound report, or a page that cannot be written."""

@@ -13,6 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
+
 from autograd_conformance.reports.claims import ClaimRecord
 from autograd_conformance.reports.records import (
     NAMES,
@@ -30,8 +33,6 @@ from autograd_conformance.reports.records import (
     encode,
 )
 from autograd_conformance.reports.renamed import modernised
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
 
 SCHEMA = Path(__file__).with_name("records.schema.json")
 """The published JSON Schema of a line in a record file."""

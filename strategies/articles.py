@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from hypothesis import strategies as st
+
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, AssignGrad, Attrs, Backward, ReadGrad, Ref, Step
 from autograd_conformance.strategies.building.draft import Undrawable
@@ -16,7 +18,6 @@ from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import FREEING, situation
-from hypothesis import strategies as st
 
 Layer = tuple[str, tuple[Ref, ...]]
 """A linear layer: its op, and its parameters."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from hypothesis import strategies as st
+
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Leaf, Ref
 from autograd_conformance.strategies.building.choices import RETAIN, Draw
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.situations.base import joined
-from hypothesis import strategies as st
 
 STEPS = st.sampled_from(
     ("op",) * 14

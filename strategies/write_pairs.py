@@ -17,6 +17,7 @@ from itertools import product
 from typing import assert_never
 
 import numpy as np
+
 from autograd_conformance.ops.catalogue import WRITES, row_of
 from autograd_conformance.ops.row import choices_of, rest_of, takes
 from autograd_conformance.ops.shapes import size

@@ -7,6 +7,9 @@ What the programs of a claim show of the article goes into the report.
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.pages.claims import observing
@@ -17,8 +20,6 @@ from autograd_conformance.rules.articles import CLAIMS
 from autograd_conformance.rules.articles.claim import Claim
 from autograd_conformance.rules.articles.decide import came_true, verdict
 from autograd_conformance.strategies.articles import DOCUMENTED
-from hypothesis import given
-from hypothesis import strategies as st
 
 rule = pytest.mark.rule
 TESTABLE = [claim for claim in CLAIMS if not claim.untestable]

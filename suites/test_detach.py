@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import detach
-from hypothesis import given
 
 rule = pytest.mark.rule
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import accumulation, gradients
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 rule = pytest.mark.rule
 

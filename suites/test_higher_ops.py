@@ -5,13 +5,14 @@ from __future__ import annotations
 from zlib import crc32
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.harness.check import Check, violation_of
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.language import Backward, Program
 from autograd_conformance.strategies.higher_order import derivatives_of
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 rule = pytest.mark.rule
 

@@ -7,10 +7,11 @@ asked through that.
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import memory
-from hypothesis import given, settings
 
 rule = pytest.mark.rule
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import accumulation, optimizers
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 rule = pytest.mark.rule
 

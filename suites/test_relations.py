@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.relations import gradients, interleaving
-from hypothesis import given
 
 rule = pytest.mark.rule
 

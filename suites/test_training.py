@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.relations import training as relations
 from autograd_conformance.strategies.training import PATTERNS, loops
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 rule = pytest.mark.rule
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import writes
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 rule = pytest.mark.rule
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+
 from autograd_conformance.ops.catalogue import APPLIED, ROWS, WRITES
 from autograd_conformance.ops.modules import TABLE
 from autograd_conformance.ops.optimizers import OPTIMIZERS

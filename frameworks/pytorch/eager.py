@@ -11,6 +11,7 @@ from weakref import ref
 
 import numpy as np
 import torch
+
 from autograd_conformance.frameworks.base import HookFunction
 from autograd_conformance.frameworks.pytorch.dialect import dialect
 from autograd_conformance.frameworks.pytorch.errors import MESSAGES

@@ -17,6 +17,7 @@ from typing import Any
 from weakref import WeakSet
 
 import torch
+
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs

@@ -13,6 +13,7 @@ from itertools import islice, product
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.outcome import Audited, Outcome

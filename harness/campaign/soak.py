@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rich.console import Console
+from rich.table import Table
+
 from autograd_conformance.reports.records import Report
 from autograd_conformance.reports.render.markdown import environment
 from autograd_conformance.reports.stream import InvalidReport, read
-from rich.console import Console
-from rich.table import Table
 
 RUN_LOG = "ledger.jsonl"
 """The file of the run log, in the folder of a soak; it keeps its name, so that soaks go on from where they were."""

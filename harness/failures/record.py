@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.failures import related as relations
 from autograd_conformance.harness.failures.case import Case

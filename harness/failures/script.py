@@ -6,6 +6,7 @@ import builtins
 from dataclasses import replace
 
 import numpy as np
+
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Leaf, Program, Ref

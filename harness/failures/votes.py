@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.programs.language import (

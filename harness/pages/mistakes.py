@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
 from autograd_conformance.harness.audit.programs import audit
 from autograd_conformance.harness.known import is_known
 from autograd_conformance.harness.session import Session
@@ -27,7 +29,6 @@ from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.training import PATTERNS, Mistake, Plan, plans, write
 from autograd_conformance.strategies.training.patterns import Pattern
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "mistakes.md"
 EACH = 300

@@ -6,6 +6,7 @@ An index may pick a row, a mask any rows; the source broadcasts to the part, and
 from __future__ import annotations
 
 import numpy as np
+
 from autograd_conformance.ops.row import Certainty, Choices, Op
 from autograd_conformance.ops.selection import nested, placed, put, untouched
 from autograd_conformance.ops.shapes import broadcast, every, nonempty, ranked, same, shaped

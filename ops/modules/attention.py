@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.ops.modules.module import Call, Given, Named, Settings, Size, Sizes, made, module, unless
 from autograd_conformance.programs.language import Shape
 

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.ops.domains import ANY, POSITIVE
 from autograd_conformance.ops.modules.module import (
     Call,

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.ops.modules.module import (
     Call,
     Given,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from autograd_conformance.ops.domains import (
     ABOVE_MINUS_ONE,
     ANY,

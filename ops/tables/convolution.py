@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+
 from autograd_conformance.ops.domains import ANY, DISTINCT, NONZERO, SQUARABLE
 from autograd_conformance.ops.row import LARGEST, Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import stacked

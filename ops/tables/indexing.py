@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.ops.domains import ANY
 from autograd_conformance.ops.row import Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import along, nested, picked, placed, put, untouched

@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import pi
 
 import numpy as np
+
 from autograd_conformance.ops.domains import (
     DOMINANT,
     INVERTIBLE,

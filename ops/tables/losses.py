@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from autograd_conformance.ops.domains import ANY, MARGIN, MODERATE, NONZERO, POSITIVE, PROBABILITY, SMALL, SQUARABLE
 from autograd_conformance.ops.row import Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import logsumexp, nested

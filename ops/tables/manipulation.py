@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.ops.row import POOL, Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import picked, stacked
 from autograd_conformance.ops.shapes import (

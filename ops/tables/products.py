@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from autograd_conformance.ops.domains import SQUARABLE
 from autograd_conformance.ops.row import LARGEST, POOL, Certainty, Choices, Op, table
 from autograd_conformance.ops.shapes import (

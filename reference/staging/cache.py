@@ -20,6 +20,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+
 from autograd_conformance.reference.staging.numpy_source import Source, Staged
 
 BATCH = 64

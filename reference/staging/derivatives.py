@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import jax
 import numpy as np
+
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs.language import Attrs, Literal, Shape
 from autograd_conformance.reference.staging.cache import store

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from autograd_conformance.reference.staging.primitives import PRIMITIVES
 from jax.extend.core import ClosedJaxpr, Literal
+
+from autograd_conformance.reference.staging.primitives import PRIMITIVES
 
 Array = np.ndarray
 

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from autograd_conformance.reference.staging.primitives import HELPERS, PRIMITIVES
 from jax.extend.core import ClosedJaxpr, Literal
 from scipy import special
+
+from autograd_conformance.reference.staging.primitives import HELPERS, PRIMITIVES
 
 _INLINED = {
     "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat": "jaxpr",

@@ -12,6 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import get_args
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from autograd_conformance.reports.claims import by_article, observation, showing, standings
 from autograd_conformance.reports.coverage import meetings
 from autograd_conformance.reports.prose import counted, in_units, in_words, listed, one_line, printable, sentence
@@ -29,7 +31,6 @@ from autograd_conformance.reports.summary import (
     cut_short,
     summarize,
 )
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 
 def render(report: Report) -> str:

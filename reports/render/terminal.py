@@ -10,6 +10,11 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 from autograd_conformance.reports.claims import by_article, showing, standings
 from autograd_conformance.reports.prose import counted, listed, one_line, printable
 from autograd_conformance.reports.records import Report
@@ -22,10 +27,6 @@ from autograd_conformance.reports.summary import (
     summarize,
     wrong_ops,
 )
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 STYLES = {
     "conformant": "bold green",

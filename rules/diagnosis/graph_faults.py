@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Literal, Ref
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import TapeEntry, exact_vjp, pull

@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.programs.language import (
     Apply,

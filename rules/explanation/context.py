@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.capabilities import Capability

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from autograd_conformance.programs.language import Grad, Ref
 from autograd_conformance.programs.observations import Gradient, StepObservation, Tensor
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose

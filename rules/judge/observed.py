@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 import numpy as np
+
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.observations import Gradient, Kind, Outcome, Raised, Tensor
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from autograd_conformance.programs.language import (
     AssignGrad,
     BackwardCall,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
 from autograd_conformance.programs.language import Apply, InPlace, Instruction, Ref
 from autograd_conformance.rules.judge.due import Due
 from autograd_conformance.rules.judge.observed import Observed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+
 from autograd_conformance.programs.language import Backward, Grad, Program, Ref, ZeroGrad
 from autograd_conformance.programs.observations import (
     Observation,

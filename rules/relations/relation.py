@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+
 from autograd_conformance.programs.language import AssignGrad, BackwardCall, Grad, Program, ReadGrad, Ref, Step
 from autograd_conformance.programs.observations import Gradient, Observation, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.text import names

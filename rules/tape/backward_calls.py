@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Modes, ReadGrad, Ref
 from autograd_conformance.programs.observations import Kind

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 import numpy as np
+
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.ops.random import RANDOM_OPS

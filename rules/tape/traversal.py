@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from autograd_conformance.ops.catalogue import ROWS, WRITES
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.row import Certainty, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from autograd_conformance.programs.language import Ref
 from hypothesis import strategies as st
+
+from autograd_conformance.programs.language import Ref
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 """A function that draws from a strategy, as Hypothesis hands one to composite strategies."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import assert_never
 
 import numpy as np
+
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.row import POOL, Certainty, choices_of

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from hypothesis import strategies as st
+
 from autograd_conformance.ops.domains import ANY
 from autograd_conformance.ops.row import LARGEST, POOL, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
@@ -17,7 +19,6 @@ from autograd_conformance.programs.language import Apply, Attrs, Ref, Shape
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.strategies.building.choices import one_of
 from autograd_conformance.strategies.building.draft import Draft, Undrawable
-from hypothesis import strategies as st
 
 LIMIT = 100.0
 """The largest magnitude of a value: what would exceed it is passed through a calm op instead."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from hypothesis import strategies as st
+
 from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.programs.language import Literal, Shape
-from hypothesis import strategies as st
 
 
 def _plain() -> np.ndarray:

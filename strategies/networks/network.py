@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from autograd_conformance.ops.domains import Domain
 from autograd_conformance.ops.modules import parameters as parameters_of
 from autograd_conformance.ops.modules import results

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from hypothesis import strategies as st
+
 from autograd_conformance.ops.row import choices_of
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
@@ -28,7 +30,6 @@ from autograd_conformance.programs.operands import results as results_of
 from autograd_conformance.rules.relations.relation import Alike, Related
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.choices import Draw
-from hypothesis import strategies as st
 
 Relations = st.SearchStrategy[Related]
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
+from hypothesis import strategies as st
+
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
@@ -49,7 +51,6 @@ from autograd_conformance.strategies.situations import (
     views,
     writes,
 )
-from hypothesis import strategies as st
 
 PURE = (Leaf, Apply, Detach)
 """Instructions that only read values: each may stand anywhere behind what it reads."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from hypothesis import reject
+
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.rules.relations.relation import Alike, Related
@@ -20,7 +22,6 @@ from autograd_conformance.strategies.training.losses import losses
 from autograd_conformance.strategies.training.nets import SMOOTH
 from autograd_conformance.strategies.training.patterns import PATTERNS, started
 from autograd_conformance.strategies.training.plan import Plan
-from hypothesis import reject
 
 
 def _plan(a: ActionBuilder, name: str) -> Plan:

@@ -7,10 +7,11 @@ losing actions anywhere.
 
 from __future__ import annotations
 
+from hypothesis import strategies as st
+
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.choices import Draw
 from autograd_conformance.strategies.building.drawn import Drawn
-from hypothesis import strategies as st
 
 from autograd_conformance.strategies.sequences import computing  # isort: skip - its actions stand first in the table
 from autograd_conformance.strategies.sequences import calls  # isort: skip

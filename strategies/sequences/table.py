@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hypothesis import strategies as st
+
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.reference.staging.vjp import base_op
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.choices import Draw
-from hypothesis import strategies as st
 
 SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from hypothesis import strategies as st
+
 from autograd_conformance.ops.row import POOL, choices_of, takes
 from autograd_conformance.ops.tables import OPS, VIEWS
 from autograd_conformance.programs.capabilities import Capability
@@ -14,7 +16,6 @@ from autograd_conformance.strategies.building.action_builder import ActionBuilde
 from autograd_conformance.strategies.building.choices import Draw
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.op_builder import OpBuilder
-from hypothesis import strategies as st
 
 Programs = st.SearchStrategy[Drawn]
 

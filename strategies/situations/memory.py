@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from hypothesis import strategies as st
+
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, Instruction, Modes, Program, Ref
 from autograd_conformance.programs.operands import refer, results
@@ -14,7 +16,6 @@ from autograd_conformance.strategies.building.action_builder import ActionBuilde
 from autograd_conformance.strategies.building.choices import Draw
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import FREEING, LEAF_SHAPES, history, joined
-from hypothesis import strategies as st
 
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh")
 """Ops that save and may be differentiated twice."""

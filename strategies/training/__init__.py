@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hypothesis import strategies as st
+
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.choices import Draw
@@ -11,7 +13,6 @@ from autograd_conformance.strategies.training.drawing import drawn_plan, runnabl
 from autograd_conformance.strategies.training.loop import Loop
 from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern, started
 from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
-from hypothesis import strategies as st
 
 __all__ = ["PATTERNS", "Clearing", "Mistake", "Pattern", "Plan", "build", "loops", "plans", "write"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
+
 from autograd_conformance.ops.row import choices_of
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.runner import literal
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, Attrs, Leaf, Literal, Program
-
 from tests.baselines import opinfo, suite
 from tests.baselines.fuzzers import expectation, random_graphs
 from tests.baselines.substitution import OWN, before

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.harness.session import Session
-
 from tests.baselines.cases import Baseline, Case, shuffled_ops
 from tests.baselines.substitution import opened
 from tests.mutants.generated import Generated, candidates

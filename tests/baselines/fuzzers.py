@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 
 import hypothesis
 import numpy as np
+from hypothesis import HealthCheck, Phase, given, settings
+
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.programs.language import Backward, Program, Ref
@@ -13,7 +15,6 @@ from autograd_conformance.programs.observations import Raised
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import gradients
-from hypothesis import HealthCheck, Phase, given, settings
 
 GRAPHS = 200
 """Graphs of one sweep."""

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 import torch
+
 from autograd_conformance.ops.tables import OPS
 
 MOST = 200

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.programs.language import Attrs
 

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.audit import programs as audit
@@ -23,9 +26,6 @@ from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.suites.test_higher_ops import sound
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
-
 from tests.mutants.kill import TORCH
 from tests.mutants.probes import tests
 from tests.strategies.census import programs_of

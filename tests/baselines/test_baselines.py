@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
 
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from tests.baselines import opinfo
 from tests.baselines.cases import BASELINES, OURS
 from tests.baselines.comparison import Round, changed, compare, round_of, sees

@@ -16,6 +16,11 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.table import Table
+
 from autograd_conformance.harness.audit.programs import audit
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.language import ACTIONS, Apply, Backward
@@ -25,11 +30,6 @@ from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.sequences import sequences
 from autograd_conformance.strategies.situations import accumulation, detach, gradients, lifetime
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis import strategies as st
-from rich.console import Console
-from rich.table import Table
-
 from tests.benchmarks import baseline
 from tests.benchmarks.suites import suite_speeds
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
 from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.known import known
 from autograd_conformance.harness.session import Session
@@ -16,8 +18,6 @@ from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.drawn import Drawn
-from hypothesis import HealthCheck, Phase, given, seed, settings
-
 from tests.mutants.probes import Probe, tests
 
 

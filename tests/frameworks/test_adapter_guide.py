@@ -6,9 +6,9 @@ import re
 import textwrap
 
 import pytest
+
 from autograd_conformance.frameworks.base import ATTRIBUTES, METHODS
 from autograd_conformance.harness.known import known
-
 from tests.harness.test_cli import ROOT, run
 
 GUIDE = (ROOT / "docs" / "adapter.md").read_text()

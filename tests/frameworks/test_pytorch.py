@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.language import Hook, Program, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned
 from autograd_conformance.programs.text import names, parse
-
 from tests.frameworks.test_runner import SUM, TORCH, A, last
 
 # -- errors, by kind ---------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from autograd_conformance.frameworks.base import HookRaised
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved

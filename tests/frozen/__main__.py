@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from autograd_conformance.reports.renamed import RENAMED
-
 from tests.frozen.judgements import Freezer, lines
 from tests.mutants import FAMILIES, mutants_of
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import Broken, related_as
 from autograd_conformance.harness.failures import record as failures

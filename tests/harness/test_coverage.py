@@ -11,7 +11,6 @@ from autograd_conformance.harness.tally import Tally
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reports.coverage import meetings
 from autograd_conformance.reports.render import markdown
-
 from tests.reports.miniatures import COVERAGE, RARE, SOUND
 
 

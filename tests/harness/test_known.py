@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from autograd_conformance.harness.known import MalformedExpectations, known
 from autograd_conformance.harness.session import Session
 

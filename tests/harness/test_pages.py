@@ -7,6 +7,7 @@ import re
 
 import pytest
 import torch
+
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.pages import articles

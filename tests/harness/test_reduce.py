@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.target import InProcess

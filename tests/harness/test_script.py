@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.target import InProcess
@@ -23,7 +24,6 @@ from autograd_conformance.programs.text import names, parse
 from autograd_conformance.rules.judge.due import Due, OldGradient, Raises, Returns
 from autograd_conformance.rules.judge.observed import HookCalled, OtherValue
 from autograd_conformance.rules.judge.violation import Allowed, Violation
-
 from tests.mutants.printed import broken
 
 TORCH = Torch()

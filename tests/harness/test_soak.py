@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+
 from autograd_conformance.harness.campaign.soak import Run, main, page, run_log
 
 FEW = ["--programs", "60", "--workers", "0", "--first-seed", "5", "--"]

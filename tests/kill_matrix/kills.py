@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from hypothesis import Phase
+
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.session import Session
@@ -21,8 +23,6 @@ from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.alphabet import CORE
 from autograd_conformance.strategies.higher_order import derivatives_of
 from autograd_conformance.strategies.situations import gradients
-from hypothesis import Phase
-
 from tests.kill_matrix.rows import Cell, Row
 from tests.kill_matrix.settings import OTHERS, STANDARD
 from tests.mutants import MUTANTS

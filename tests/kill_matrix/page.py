@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autograd_conformance.harness.known import known
-from autograd_conformance.reports.render.markdown import environment
 from jinja2 import Environment, FileSystemLoader
 
+from autograd_conformance.harness.known import known
+from autograd_conformance.reports.render.markdown import environment
 from tests.kill_matrix import summary
 from tests.kill_matrix.rows import ROOT, Row
 from tests.kill_matrix.settings import BELOW, COMPARED, COMPARED_BY_HAND, OTHERS

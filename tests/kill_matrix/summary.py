@@ -9,7 +9,6 @@ from statistics import median
 from typing import Any
 
 from autograd_conformance.rules.catalogue import RULES, Level
-
 from tests.kill_matrix.rows import Row
 
 

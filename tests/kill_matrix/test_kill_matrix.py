@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from autograd_conformance.rules.catalogue import RULES
-
 from tests.kill_matrix import page
 from tests.kill_matrix.rows import Cell, Row, append, decode, encode, records
 from tests.kill_matrix.summary import Long, Results, RoundFigures, Whole, families, killers, kinds, long, scores

@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 import sys
 
-from autograd_conformance.rules.explanation.words import observed_text
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from autograd_conformance.rules.explanation.words import observed_text
 from tests.mutants import MUTANTS
 from tests.mutants.kill import Kill, kill
 from tests.mutants.mutant import Mutant

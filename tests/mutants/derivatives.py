@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 import torch
-from autograd_conformance.programs.language import Attrs
 
+from autograd_conformance.programs.language import Attrs
 from tests.mutants.mutant import Mutant, gated
 
 Tensors = Sequence[torch.Tensor]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from autograd_conformance.programs.language import Attrs
 
+from autograd_conformance.programs.language import Attrs
 from tests.mutants.mutant import Mutant, Recording
 
 

@@ -13,12 +13,12 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.programs.language import DTYPES, Program, Ref
 from autograd_conformance.programs.observations import Gradient
-
 from tests.mutants import generated
 
 TRIES = range(1000, 1120)

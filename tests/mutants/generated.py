@@ -16,12 +16,12 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import torch
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.harness.known import known
 from autograd_conformance.ops.row import rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Attrs
-
 from tests.mutants.equivalent import OPS_OF
 from tests.mutants.mutant import UNSOUND, Mutant, gated
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from autograd_conformance.programs.language import Attrs
 
+from autograd_conformance.programs.language import Attrs
 from tests.mutants.mutant import Combining, Given, Mutant, Recording, gated
 
 Tensors = Sequence[torch.Tensor]

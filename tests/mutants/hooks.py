@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from autograd_conformance.frameworks.base import HookFunction
 
+from autograd_conformance.frameworks.base import HookFunction
 from tests.mutants.mutant import Given, Mutant, Roots
 
 

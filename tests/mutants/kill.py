@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+from hypothesis import HealthCheck, Phase, given, settings
+
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.audit.programs import is_wrong
@@ -30,8 +32,6 @@ from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.alphabet import CORE
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.drawn import Drawn
-from hypothesis import HealthCheck, Phase, given, settings
-
 from tests.mutants.mutant import Mutant
 from tests.mutants.probes import QUICK, Probe, probes
 

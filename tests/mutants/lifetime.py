@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from autograd_conformance.programs.language import Attrs
 
+from autograd_conformance.programs.language import Attrs
 from tests.mutants.mutant import FREED, Given, Mutant, Recording, is_freed
 
 Roots = Sequence[torch.Tensor]

@@ -7,9 +7,9 @@ from typing import Any
 from weakref import WeakSet
 
 import torch
+
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.programs.language import Attrs
-
 from tests.mutants.mutant import Given, Mutant
 
 Roots = Sequence[torch.Tensor]

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
-from autograd_conformance.programs.language import Attrs
 
+from autograd_conformance.programs.language import Attrs
 from tests.mutants.mutant import Given, Mutant, Recording, Roots
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.harness.known import known
 from autograd_conformance.programs.capabilities import Capability

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from autograd_conformance.programs.language import Attrs, Groups
 
+from autograd_conformance.programs.language import Attrs, Groups
 from tests.mutants.mutant import Mutant, Roots
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY

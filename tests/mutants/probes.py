@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import autograd_conformance.suites as suites
 import pytest
+
+import autograd_conformance.suites as suites
 from autograd_conformance.harness.check import Check
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.higher_order import derivatives_of

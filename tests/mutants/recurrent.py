@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import torch
+
 from autograd_conformance.ops.modules import MODULES, inputs, parameters
 from autograd_conformance.programs.language import Attrs
-
 from tests.mutants.mutant import Mutant, Recording, gated
 
 CELLS = ("nn_rnn", "nn_gru", "nn_lstm")

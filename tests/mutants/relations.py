@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from autograd_conformance.programs.language import Attrs
 
+from autograd_conformance.programs.language import Attrs
 from tests.mutants.mutant import Given, Mutant, gated
 
 Roots = Sequence[torch.Tensor]

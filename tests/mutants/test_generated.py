@@ -7,12 +7,12 @@ import sys
 import zlib
 
 import pytest
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.rules.catalogue import RULES
-
 from tests.kill_matrix.kills import generated
 from tests.mutants import equivalence
 from tests.mutants.generated import EQUIVALENT, GENERATED, KINDS, candidates

@@ -10,9 +10,9 @@ import zlib
 from itertools import chain
 
 import pytest
+
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.words import observed_text
-
 from tests.mutants import FAMILIES, MUTANTS, mutants_of
 from tests.mutants.kill import kill
 from tests.mutants.mutant import Honest, Mutant

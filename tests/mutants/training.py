@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from typing import Any
 
 import torch
+
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Attrs
-
 from tests.mutants.mutant import Combining, Given, Mutant, Roots
 
 

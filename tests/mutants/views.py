@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import torch
+
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Attrs
-
 from tests.mutants.mutant import Mutant, Roots
 from tests.mutants.writes import guarded, recorded
 

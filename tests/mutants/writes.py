@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from autograd_conformance.programs.language import Attrs
 
+from autograd_conformance.programs.language import Attrs
 from tests.mutants.mutant import Given, Mutant, Recording, Roots, gated
 
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
+
 from autograd_conformance.ops.modules import inputs, parameters, results
 from autograd_conformance.programs.language import Apply, Attrs, Ref, Shape
 

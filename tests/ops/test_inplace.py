@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.row import POOL, Certainty, choices_of, rest_of
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.reference.staging.derivatives import forward_of, vjp_of
 from autograd_conformance.reference.staging.vjp import Vjp
-
 from tests.ops.test_ops import (
     BACKWARD,
     FORWARD,

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 import torch
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.modules import MODULES, TABLE, parameters, results
@@ -18,7 +19,6 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.reference.staging.derivatives import definition, forward_of, vjp_of, vjp_source
 from autograd_conformance.reference.staging.numpy_source import stage
 from autograd_conformance.reference.staging.vjp import Vjp
-
 from tests.ops.module_cases import CASES, FEW, Arrays, Case, cotangents, each, recurrent, tensors
 
 TORCH = Torch()

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.row import LARGEST, POOL, Certainty, arity, choices_of, rest_of
 from autograd_conformance.ops.tables import FAMILIES, OPS, VIEWS, Op

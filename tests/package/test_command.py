@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
 from autograd_conformance.harness import command
 from autograd_conformance.harness.failures.record import replay_command
 from autograd_conformance.harness.session import SUITE_VERSION, Session

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from autograd_conformance.harness.pages import capabilities
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.rules.catalogue import RULES

@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 import torch
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.printing.loop_nodes import Element, interpret

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.failures.record import failure
@@ -15,7 +16,6 @@ from autograd_conformance.harness.session import Session
 from autograd_conformance.printing.loops import loop
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reports.render.text import render
-
 from tests.mutants.mutant import Mutant
 from tests.mutants.stateful import ForgetsMomentum
 from tests.printing.looping import DIALECT, W, alike, repeated

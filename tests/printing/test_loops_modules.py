@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from autograd_conformance.programs.text import parse
 
+from autograd_conformance.programs.text import parse
 from tests.printing.looping import W, alike, repeated
 
 

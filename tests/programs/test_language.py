@@ -8,6 +8,9 @@ from copy import deepcopy
 from typing import Any, get_args
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs.codec import dumps, from_json, loads, to_json
@@ -47,8 +50,6 @@ from autograd_conformance.programs.text import lines, names, parse, render
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 exactly = settings(
     max_examples=150, deadline=None, database=None, phases=[Phase.generate, Phase.shrink],

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.codec import from_json, loads
 from autograd_conformance.programs.language import VERSION, Detach, Program, Ref, Step

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.audit.programs import sample
@@ -22,7 +24,6 @@ from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import gradients
-from hypothesis import HealthCheck, Phase, given, settings
 
 INEXACT = frozenset({"hardsigmoid", "digamma", "matrix_exp"})
 """Ops whose gradients PyTorch is known to compute less exactly than their dtype allows."""

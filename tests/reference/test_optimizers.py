@@ -11,6 +11,7 @@ import numpy as np
 import optax
 import pytest
 import torch
+
 from autograd_conformance.ops.optimizers import FOR_LOOP, FUSED, IMPLEMENTATION, OPTIMIZERS, Row
 from autograd_conformance.programs.language import Attr, Attrs
 from autograd_conformance.reference import optimizers as reference

@@ -10,6 +10,8 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
 from autograd_conformance.harness.audit.programs import sample
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
@@ -24,7 +26,6 @@ from autograd_conformance.reference.staging.numpy_source import Source, stage
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import detach, gradients
-from hypothesis import HealthCheck, Phase, given, settings
 
 SAMPLES = 1
 ROOT = Path(__file__).parents[2]

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
+
 from autograd_conformance.ops.catalogue import WRITES, row_of
 from autograd_conformance.ops.row import RESULTS, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Attrs, Shape
 from autograd_conformance.reference.saved_tensors import Saved, may_save, needs
 from autograd_conformance.reference.staging.vjp import Vjp
-
 from tests.ops.test_inplace import write
 from tests.ops.test_ops import Arrays, code, draws, fitted, sampled, tupled
 

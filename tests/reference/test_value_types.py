@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.parser import parse

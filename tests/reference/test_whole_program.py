@@ -6,6 +6,8 @@ import warnings
 from collections import Counter
 
 import numpy as np
+from hypothesis import HealthCheck, given, settings
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.programs.language import Backward, Grad
@@ -15,7 +17,6 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.context import retraced
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.sequences import sequences
-from hypothesis import HealthCheck, given, settings
 
 TORCH = Torch()
 

@@ -8,6 +8,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from rich.console import Console
+
 from autograd_conformance.reports.claims import ClaimProgram, ClaimRecord
 from autograd_conformance.reports.records import (
     Allowed,
@@ -30,7 +32,6 @@ from autograd_conformance.reports.records import (
 )
 from autograd_conformance.reports.render.terminal import print_summary
 from autograd_conformance.reports.summary import summarize
-from rich.console import Console
 
 RAISES, AGAIN, OP = "lifetime/same-root-raises", "lifetime/retained-works", "gradients/op"
 

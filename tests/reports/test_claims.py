@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 
 import pytest
+
 from autograd_conformance.reports.claims import by_article, showing, standings
 from autograd_conformance.reports.render import articles, markdown
-
 from tests.reports.miniatures import CLAIM, CLAIMS, COSTLY, DEPARTING, SOUND, shown, unescaped
 
 REPORT = replace(SOUND, claims=CLAIMS)

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from autograd_conformance.reports import __main__ as command
 from autograd_conformance.reports.combine import combine
 from autograd_conformance.reports.records import Framework
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.stream import InvalidReport, read
-
 from tests.reports.miniatures import EVERY, FOOTER, HEADER, written
 
 

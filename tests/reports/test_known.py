@@ -6,11 +6,11 @@ import re
 from dataclasses import replace
 
 import pytest
+
 from autograd_conformance.reports.records import Known, Outcome, Report, Result
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.render.terminal import ENTRIES
 from autograd_conformance.reports.summary import ORDER, by_attention, summarize
-
 from tests.reports.miniatures import (
     AGAIN,
     BROKEN,

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
 from autograd_conformance.reports.claims import ClaimProgram
 from autograd_conformance.reports.records import (
     NAMES,
@@ -23,8 +25,6 @@ from autograd_conformance.reports.records import (
     encode,
 )
 from autograd_conformance.reports.stream import SCHEMA, Writer, load, read
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-
 from tests.reports.miniatures import CLAIM, EVERY, FAILURE, FOOTER, HEADER, KNOWN, OP, PASSES, RAISES, RULES
 
 DIFFERS = replace(PASSES[0], verdict="known difference")

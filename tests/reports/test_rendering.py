@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+
 from autograd_conformance.reports.records import Allowed, Failure
 from autograd_conformance.reports.render import markdown, text
 from autograd_conformance.reports.render.parts import Listing, parts
-
 from tests.reports.miniatures import BROKEN, CRASH, FAILURE, FOOTER, OP, PASSES, RAISES, RULES, SOUND, shown, unescaped
 
 AS_TEXT = """\

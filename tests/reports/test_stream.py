@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from autograd_conformance.reports.records import encode
 from autograd_conformance.reports.stream import InvalidReport, parse, read
-
 from tests.reports.miniatures import (
     CLAIM,
     CLAIMS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from autograd_conformance.reports.records import Report, Result, decode, encode
 from autograd_conformance.reports.summary import THRESHOLD, summarize
-
 from tests.reports.miniatures import AGAIN, CRASH, FAILURE, OP, PASSES, RAISES, RULES, SOUND, verdicts
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
+from torch.utils._python_dispatch import TorchDispatchMode
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.runner import run
@@ -21,8 +23,6 @@ from autograd_conformance.rules.articles.decide import RELATIONS, came_true, lea
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.strategies.articles import DOCUMENTED
-from torch.utils._python_dispatch import TorchDispatchMode
-
 from tests.strategies.census import situations
 
 TORCH, COUNTING = Torch(), TorchSaved()

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import autograd_conformance.suites as suites
 import pytest
+
+import autograd_conformance.suites as suites
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.failures.related import WHY
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -24,7 +25,6 @@ from autograd_conformance.rules.catalogue import FAMILIES, RULES, Level
 from autograd_conformance.rules.explanation.context import context_of
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.judge.judge import judge
-
 from tests.mutants import MUTANTS
 from tests.mutants.kill import TORCH
 from tests.rules.violations import VIOLATIONS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -10,7 +11,6 @@ from autograd_conformance.programs.observations import Raised
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
-
 from tests.rules.controls import CONTROLS, PAGE, Control, page
 
 TORCH = Torch()

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Gradient, Returned, StepObservation
-
 from tests.rules.tampering import Tamper, verdict
 
 A = "a = leaf [1, 2]"

@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pytest
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.failures.case import Case
@@ -26,7 +27,6 @@ from autograd_conformance.rules.explanation.context import context_of
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.judge.observed import OtherGradient, Place
 from autograd_conformance.rules.judge.violation import Violation
-
 from tests.mutants.printed import (
     FREES,
     HALVES,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.programs.language import Ref
@@ -15,7 +16,6 @@ from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.context import context_of
 from autograd_conformance.rules.explanation.explain import explain
-
 from tests.rules.tampering import CLAIMS, Tamper, does, gradient, holds, judged, tampered, to, value
 
 A = "a = leaf [1, 2]"

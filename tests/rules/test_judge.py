@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability
@@ -15,7 +16,6 @@ from autograd_conformance.programs.observations import Gradient, Kind, Returned,
 from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
-
 from tests.rules.tampering import (
     BUG,
     FREED,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -22,7 +23,6 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.saved_tensors import needs
 from autograd_conformance.reference.staging.derivatives import forward_of, reaching
 from autograd_conformance.rules.judge.judge import judge
-
 from tests.ops.module_cases import CASES, FEW, Case, cotangents, each, one_of_each, tensors
 
 TORCH = Torch()

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.target import InProcess
@@ -29,9 +32,6 @@ from autograd_conformance.rules.relations.relation import Alike, Related, Relati
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.relations import gradients, interleaving
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
-
 from tests.mutants.relations import WalksOneRoot
 
 TORCH = Torch()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.target import InProcess
@@ -24,7 +25,6 @@ from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Judgement
 from autograd_conformance.strategies.situations.memory import repeat
-
 from tests.mutants.memory import KeepsWhatItWalked
 
 COUNTING = TorchSaved()

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 
 import pytest
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY

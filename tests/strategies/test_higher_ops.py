@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.target import InProcess
@@ -25,8 +28,6 @@ from autograd_conformance.rules.judge.observed import RaisedError
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.alphabet import Alphabet
 from autograd_conformance.strategies.higher_order import derivatives_of
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 STEPS = frozenset({"sign", "floor", "ceil", "round"})
 """Ops whose derivatives are zero: there is nothing to differentiate twice."""

@@ -8,6 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.domains import ANY
@@ -41,9 +44,6 @@ from autograd_conformance.strategies.networks.recurrent import Settings
 from autograd_conformance.strategies.relations import networks as relations
 from autograd_conformance.strategies.situations import networks as situations
 from autograd_conformance.strategies.situations import recurrent as sequences
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
-
 from examples.tiny_adapter import CAPABILITIES, OPS
 
 TORCH = Torch()

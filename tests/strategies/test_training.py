@@ -13,6 +13,9 @@ from pathlib import Path
 import hypothesis
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.target import InProcess
@@ -30,8 +33,6 @@ from autograd_conformance.rules.judge.violation import Judgement
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.relations import training as relations
 from autograd_conformance.strategies.training import PATTERNS, Clearing, Mistake, Plan, build, loops, plans
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 TORCH = Torch()
 ONE = (("sgd", (("lr", 0.125),), ()),)

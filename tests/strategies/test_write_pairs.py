@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import violation_of

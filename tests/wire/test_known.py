@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from autograd_conformance.harness.known import known
 
 FOLDER = Path(__file__).with_name("known")

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from autograd_conformance.reports.records import encode
 from autograd_conformance.reports.renamed import RENAMED, modernised
 from autograd_conformance.reports.render import markdown

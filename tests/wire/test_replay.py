@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.replay import read, replay
@@ -19,7 +20,6 @@ from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Instruction, Program
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
-
 from tests.mutants import (
     accumulation,
     atomicity,

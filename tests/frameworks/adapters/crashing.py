@@ -5,6 +5,7 @@ written to. Run by `tests/harness/test_crashing_program.py`, beside the suites.
 from __future__ import annotations
 
 import pytest
+
 from autograd_conformance.harness.check import Check
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse

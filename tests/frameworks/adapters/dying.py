@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from autograd_conformance.programs.language import Attrs
 
+from autograd_conformance.programs.language import Attrs
 from examples.tiny import Tensor
 from examples.tiny_adapter import Tiny
 from tests.frameworks.adapters.wrong import WrongSine

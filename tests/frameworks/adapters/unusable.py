@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from autograd_conformance.programs.observations import Kind
 
+from autograd_conformance.programs.observations import Kind
 from examples.tiny import Tensor
 from examples.tiny_adapter import Tiny
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
-
 from examples import tiny
 from examples.tiny_adapter import Tiny
 
