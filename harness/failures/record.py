@@ -160,5 +160,5 @@ def _error(violation: Violation) -> Error | None:
     distance = np.abs(violation.got - violation.want)
     units = np.where(np.isfinite(distance), distance / violation.bound, np.inf)
     worst = np.unravel_index(np.nanargmax(units), distance.shape)
-    largest, bound = float(distance[worst]), float(violation.bound[worst])
-    return Error(largest, bound, largest / bound)
+    largest, bound = float(distance[worst]), float(np.broadcast_to(violation.bound, distance.shape)[worst])
+    return Error(largest, bound, largest / bound if bound else np.inf)

@@ -45,23 +45,24 @@ from autograd_conformance.rules.judge.saved_tensors import SavedTensorChecks
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.violation import Allowed, Judgement, Violation, op_of
 from autograd_conformance.rules.tape.graph import Expectation
+from autograd_conformance.rules.tape.trace import trace
 
 
 def judge(
-    program: Program, observation: Observation, reference: Reference, claims: Collection[Capability]
+    program: Program, observation: Observation, reference: Reference, capabilities: Collection[Capability]
 ) -> Judgement:
-    """Judge an observation of a program for a framework that claims `claims`; `reference` has computed the program."""
-    judging = Judging.of(program, reference, claims)
+    """Judge an observation of a program for a framework that has `capabilities`; `reference` computed the program."""
+    judging = Judging.of(program, reference, capabilities)
     violation, saved_tensors = None, SavedTensorChecks()
-    for at, (step, seen) in enumerate(zip(program, observation, strict=False)):
-        if isinstance(seen.outcome, Skipped):  # it needed a value that an earlier error kept from being made
+    for moment in trace(program, observation, judging.reference, judging.tape, follows=False):
+        if moment.skipped:  # it needed a value that an earlier error kept from being made
             if not judging.stateful:
                 break
-            judging.reference.skip(step)
+            judging.reference.skip(moment.step)
             continue
-        if judging.stateful and _is_unspecified(judging, step):
+        if judging.stateful and _is_unspecified(judging, moment.step):
             break
-        expectation = judging.tape.expect(at, step, program.mode(at))
+        at, step, seen, expectation = moment.at, moment.step, moment.seen, moment.expectation
         open_ = expectation.unspecified and isinstance(seen.outcome, Returned)
         informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
         judging.exercise(dict.fromkeys((*(() if open_ else expectation.exercises), *informative)))
@@ -72,7 +73,6 @@ def judge(
         violation = violation or saved_tensors.check(judging, at, step, expectation, seen)
         if violation:
             break
-        judging.tape.advance(at, step, expectation, seen, program.mode(at))
     return Judgement(violation, judging.exercised, judging.unspecified)
 
 
