@@ -23,7 +23,7 @@ def to_json(related: Related) -> dict[str, Json]:
         "alike": [[str(a.first), list(map(str, a.second)), a.factor] for a in related.alike],
         "same": [list(pair) for pair in related.same],
         "exact": related.exact,
-        "torn": related.torn,
+        "torn": related.interrupted,
     }
 
 

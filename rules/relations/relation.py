@@ -57,7 +57,7 @@ class Related:
     """Pairs of instructions, one of each program, that do the same: outcomes, values, gradients, and what hooks see."""
     exact: bool = False
     """Whether those are the same bit for bit."""
-    torn: bool = False
+    interrupted: bool = False
     """Whether calls may fail on their way: what one that failed leaves behind is open, and nothing is compared from
     there on.
     """
@@ -102,7 +102,7 @@ class _Comparison:
             if _kind(mine) != _kind(its):
                 return self._violation(at, OutcomesDiffer(mine.outcome, its.outcome, place), SameOutcome())
             if (
-                self.related.torn
+                self.related.interrupted
                 and isinstance(self.related.first[at], BackwardCall)
                 and isinstance(mine.outcome, Raised)
             ):

@@ -69,7 +69,7 @@ class ActionBuilder(OpBuilder):
 
     def require(self, *needs: Capability) -> None:
         """Give up unless the framework claims what a program needs."""
-        missing = [need.value for need in needs if need not in self.alphabet.claims]
+        missing = [need.value for need in needs if need not in self.alphabet.capabilities]
         if missing:
             raise Undrawable(f"the framework does not claim: {', '.join(missing)}")
 

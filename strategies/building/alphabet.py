@@ -35,7 +35,7 @@ class Alphabet:
     dtypes: Sequence[str] = ("float64", "float32")
     """Names of dtypes, one of which a program computes in."""
 
-    claims: frozenset[Capability] = frozenset(Capability)
+    capabilities: frozenset[Capability] = frozenset(Capability)
     """What the framework claims that it can do; no program asks for anything else."""
 
     only_once: frozenset[str] = frozenset()

@@ -74,7 +74,9 @@ class Draft(Choices):
         self.alphabet: Alphabet = current()
         """What the program may be made of."""
 
-        self.limited = not {Capability.RETAIN, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS} <= self.alphabet.claims
+        self.limited = (
+            not {Capability.RETAIN, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS} <= self.alphabet.capabilities
+        )
         """Whether some backward calls have to be brought within the claims."""
 
         self.reference = Reference()
@@ -104,7 +106,9 @@ class Draft(Choices):
         self.under_modes: list[Modes] = []
         """The grad modes of every instruction so far."""
 
-        self.tape = Tape(self.reference, Capability.FREES in self.alphabet.claims, counts=False) if tracked else None
+        self.tape = (
+            Tape(self.reference, Capability.FREES in self.alphabet.capabilities, counts=False) if tracked else None
+        )
         """The model of the tape, where the draft has to know which of its instructions will raise."""
 
         self.fails = False
@@ -114,7 +118,7 @@ class Draft(Choices):
 
     def can(self, *needs: Capability) -> bool:
         """Whether the framework claims what is needed."""
-        return self.alphabet.claims.issuperset(needs)
+        return self.alphabet.capabilities.issuperset(needs)
 
     def available(self, *names: str) -> tuple[str, ...]:
         """Those of the named ops that can be drawn; raises `Undrawable` where there is none."""

@@ -126,7 +126,7 @@ def orders(draw: Draw) -> Related:
             order.insert(draw(st.sampled_from(places)), at)
     second, new = arranged([(program, at) for at in order])
     same = tuple((at, new[0][Ref(at)].at) for at in range(len(program)))
-    return Related("relations/order", program, second, same=same, exact=single(program), torn=True)
+    return Related("relations/order", program, second, same=same, exact=single(program), interrupted=True)
 
 
 def _elsewhere(order: Sequence[int], at: int, before: Sequence[set[int]]) -> list[int]:

@@ -154,8 +154,8 @@ def test_parameters_are_shared_now_and_then():
 
 @pytest.mark.parametrize("lacking", ["claim", "modules"])
 def test_without_modules_networks_are_composed(modules: alphabet.Alphabet, lacking: str):
-    claims = modules.claims - ({Capability.MODULES} if lacking == "claim" else set())
-    alphabet.use(replace(modules, claims=claims, modules=() if lacking == "modules" else modules.modules))
+    claims = modules.capabilities - ({Capability.MODULES} if lacking == "claim" else set())
+    alphabet.use(replace(modules, capabilities=claims, modules=() if lacking == "modules" else modules.modules))
 
     @PLAIN
     @given(st.data())
@@ -210,7 +210,7 @@ def test_sequences_in_parts_are_what_they_are_called(strategy: Callable[[], st.S
 
 
 def test_few_ops_are_enough_for_sequences_in_parts(modules: alphabet.Alphabet):
-    alphabet.use(alphabet.Alphabet(tuple(name for name in ALL if name in OPS), claims=frozenset(CAPABILITIES)))
+    alphabet.use(alphabet.Alphabet(tuple(name for name in ALL if name in OPS), capabilities=frozenset(CAPABILITIES)))
     found = Counter[str]()
     for strategy in (sequences.detached_states(), sequences.carried_states()):
         for program in drawn(strategy, 30):

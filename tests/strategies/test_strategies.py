@@ -328,7 +328,7 @@ SMALL = ("add", "multiply", "negative", "sum", "exp", "reshape", "select", "clon
 @pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
 def test_nothing_is_asked_that_is_not_claimed(rule: str, test: Callable[..., None], ops: tuple[str, ...]):
     claims = RULES[rule].needs | {Capability.IMPERATIVE, Capability.FREES}
-    drawn_from = alphabet.Alphabet(tuple(op for op in OPS if op in ops), claims=claims)
+    drawn_from = alphabet.Alphabet(tuple(op for op in OPS if op in ops), capabilities=claims)
 
     def check(case: Program | Drawn | Related) -> None:
         for program in programs_of(case):
