@@ -216,7 +216,7 @@ CLAIMS = (
         rules=("higher/plain-raises",),
         right=(case("x = leaf 3; y = square x; backward y create=True; g = held x; backward g", Returns(5)),),
         wrong=(case("x = leaf 3; y = square x; backward y; g = held x; backward g", Returns(5)),),
-        situation="gradients_walked",
+        situation="backward_on_gradients",
     ),
     Claim(
         key="buffers-example-3-stands-in",

@@ -35,7 +35,7 @@ CLAIMS = (
             case(f"x = leaf [1, 2]; y = negative x; z = mean y {MEAN}; backward z; backward z", Raises(5, FREED),
                  note="negation and mean save nothing"),
         ),
-        situation="walked_twice",
+        situation="backward_twice",
     ),
     Claim(
         key="controls-retain-allows-more",
@@ -89,7 +89,7 @@ CLAIMS = (
             case("x = leaf 3; y = square x; backward y create=True; backward y", Raises(4, FREED),
                  note="create_graph retains by default"),
         ),
-        situation="gradients_walked",
+        situation="backward_on_gradients",
     ),
     Claim(
         key="controls-false-on-later-call",
@@ -263,7 +263,7 @@ CLAIMS = (
             case(f"x = leaf [1, 2]; y = square x; z = mean y {MEAN}; backward z retain=True; g = held x; "
                  "backward g retain=True", Returns(6)),
         ),
-        situation="gradients_walked",
+        situation="backward_on_gradients",
     ),
     Claim(
         key="controls-example-3-printed",
@@ -281,6 +281,6 @@ CLAIMS = (
         wrong=(
             case("x = leaf 3; y = square x; backward y create=True; g = held x; backward g", Holds(5, "x", (2.0,))),
         ),
-        situation="gradients_walked",
+        situation="backward_on_gradients",
     ),
 )  # fmt: skip

@@ -127,7 +127,7 @@ CLAIMS = (
             case("x = leaf 3; y = square x; backward y; zero x to zeros; backward y", Returns(5),
                  Holds(5, "x", (6.0,))),
         ),
-        situation="zeroed_then_walked",
+        situation="zeroed_then_backward",
     ),
     Claim(
         key="second-time-a-more-memory",
@@ -249,7 +249,7 @@ CLAIMS = (
         "raises.",
         rules=("lifetime/same-root-raises", "accumulation/zero-to-none"),
         wrong=(case("x = leaf 3; y = square x; zero x; backward y; zero x; backward y", Returns(6)),),
-        situation="zeroed_then_walked",
+        situation="zeroed_then_backward",
     ),
     Claim(
         key="second-time-c-stale-gradients",

@@ -74,7 +74,7 @@ CLAIMS = (
                  note="no optimizer yet, and it is gone"),
             case("w = leaf 3; y = square w; backward y; step w sgd lr=0.5", Saved(3, "as many", 2)),
         ),
-        situation="walked_twice",
+        situation="backward_twice",
     ),
     Claim(
         key="two-networks-retain-for-others",

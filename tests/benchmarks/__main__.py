@@ -40,7 +40,7 @@ WORKLOADS = {
     "whole graphs": gradients.whole_graphs,
     "accumulations": accumulation.accumulations,
     "retained": lifetime.retained,
-    "walked twice": lifetime.walked_twice,
+    "backward twice": lifetime.backward_twice,
     "detached operands": detach.detached_operands,
     "sequences of everything": sequences,
 }

@@ -206,7 +206,7 @@ def programs_of(case: Program | Drawn | Related) -> tuple[Program, ...]:
             return (case,)
         case Drawn(program):
             return (program,)
-        case Related(first, second):
+        case Related(_, first, second):
             return first, second
         case _:
             assert_never(case)

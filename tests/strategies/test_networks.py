@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.domains import ANY
 from autograd_conformance.ops.modules import MODULES, TABLE
 from autograd_conformance.ops.tables import OPS as ALL
@@ -101,7 +102,7 @@ def exercised(program: Program) -> Counter[str]:
 
 def text(source: str) -> Program:
     """A program in text form."""
-    return parse(source, frozenset(ALL) | MODULES.keys())
+    return parse(source, VOCABULARY)
 
 
 # -- both ways ---------------------------------------------------------------------------------------------------------

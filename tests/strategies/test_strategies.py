@@ -311,7 +311,7 @@ def test_a_rule_is_put_to_the_test_by_its_own_suite(rule: str, test: Callable[..
 
 def test_a_drawn_program_is_judged_by_the_reference_that_it_was_drawn_with():
     program, other = parse("a = leaf 3; b = sin a"), parse("a = leaf 4; b = sin a")
-    check = Check(TORCH, TORCH.capabilities)
+    check = Check(InProcess(TORCH))
     check(program)
     check(Drawn(program, Reference(program)))
     with pytest.raises(Broken):

@@ -241,9 +241,7 @@ def test_related_loops_give_the_same(make):
     decided = 0
     for related in drawn(make(), 25):
         with warnings.catch_warnings(action="ignore"):
-            relation = related_as(
-                related, run(related.first, InProcess(TORCH)), run(related.second, InProcess(TORCH)), InProcess(TORCH)
-            )
+            relation = related_as(related, run(related.first, TORCH), run(related.second, TORCH), InProcess(TORCH))
         assert relation.violation is None
         decided += relation.decided
     assert decided > 15
