@@ -160,7 +160,7 @@ class RemovesAll(Mutant):
 class CalledBeforeAccumulation(Mutant):
     """A hook after accumulation is called before it, with what the leaf held until then and the contribution apart."""
 
-    killed_by = ("hooks/accumulated",)
+    killed_by = ("hooks/accumulated", "hooks/called")
 
     def accumulated_hook(self, leaf: torch.Tensor, function: HookFunction) -> Any:
         def early(gradient: torch.Tensor) -> None:

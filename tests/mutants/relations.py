@@ -64,6 +64,7 @@ class WeakensLater(Mutant):
     """An op that is applied after some backward call passes back half of the gradient."""
 
     killed_by = ("relations/order",)
+    longest = 9
 
     def reset(self) -> None:
         super().reset()

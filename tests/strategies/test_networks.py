@@ -174,7 +174,7 @@ def test_without_modules_networks_are_composed(modules: alphabet.Alphabet, lacki
 
 def test_every_setting_of_a_recurrent_network_occurs():
     seen = Counter[object]()
-    for program in drawn(sequences.single(), 200):
+    for program in drawn(sequences.single(), 400):
         for step in program:
             if isinstance(step, Apply) and step.op in MODULES:
                 seen[step.op] += 1

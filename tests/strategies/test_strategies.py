@@ -256,14 +256,19 @@ LEAST = {
     "test_graph": 0.2,
     "test_constant": 0.4,
     "test_walked_only": 0.7,
-    "test_zero_to_none": 0.7,
+    "test_zero_to_none": 0.6,
+    "test_zero_to_zeros": 0.6,
+    "hooks/retained": 0.7,
     "test_cycles": 0.7,
     "test_root_raises": 0.6,
     "test_several_results": 0.6,
     "test_called_beside_writes": 0.35,
     "sequences/history": 0.5,
 }
-"""What part of a test's programs has to bring its rule's situation about, where that is not most of them."""
+"""What part of a test's programs has to bring its rule's situation about, where that is not most of them.
+
+Of 600 programs each, 0.76 clear a gradient that is there, and 0.80 to 0.92 walk to a value that retains its gradient.
+"""
 
 LEAST_PROGRAMS = {"test_rounds": 40}
 """How many programs a test draws, where that is not as many as others do."""
