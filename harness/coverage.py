@@ -7,7 +7,7 @@ never came up in a run was surely not tested in it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from autograd_conformance.programs.language import (
     Apply,
@@ -22,9 +22,11 @@ from autograd_conformance.programs.language import (
     InPlace,
     Instruction,
     Leaf,
+    Optimizer,
     Program,
     ReadGrad,
     Ref,
+    RemoveHook,
     RetainGrad,
     SetRequiresGrad,
     Step,
@@ -66,10 +68,15 @@ def actions(step: Instruction) -> Iterator[str]:
                 yield "backward into inputs"
         case Grad(create_graph=create):
             yield "grad creating" if create else "grad"
+        case (
+            ReadGrad() | ZeroGrad() | AssignGrad() | Step() | Clip() | InPlace() | Detach() | DetachInPlace()
+            | SetRequiresGrad() | RetainGrad() | Hook() | Delete()
+        ):  # fmt: skip
+            yield _WORDS[type(step)]
+        case Leaf() | Apply() | RemoveHook() | Optimizer():
+            return
         case _:
-            word = _WORDS.get(type(step))
-            if word is not None:
-                yield word
+            assert_never(step)
 
 
 _WORDS: dict[type, str] = {

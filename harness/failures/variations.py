@@ -8,23 +8,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
+from typing import assert_never
 
 from autograd_conformance.harness.check import passes
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.programs.editing import bypassed, cloned, replaced, sound, under, without
 from autograd_conformance.programs.language import (
     Apply,
+    AssignGrad,
     Backward,
     BackwardCall,
+    Clip,
+    Delete,
     Detach,
+    DetachInPlace,
     Grad,
     Hook,
     InPlace,
     Instruction,
     Leaf,
     Literal,
+    Optimizer,
     Program,
+    ReadGrad,
     Ref,
+    RemoveHook,
+    RetainGrad,
+    SetRequiresGrad,
+    Step,
+    ZeroGrad,
 )
 from autograd_conformance.programs.operands import operands, results
 
@@ -131,8 +143,13 @@ def _widened(step: Instruction) -> Instruction:
             return replace(step, value=replace(value, dtype="float64"))
         case Backward(cotangents=cotangents) | Grad(cotangents=cotangents):
             return replace(step, cotangents=tuple(_wide(c) for c in cotangents))
-        case _:
+        case (
+            Apply() | Detach() | InPlace() | DetachInPlace() | SetRequiresGrad() | RetainGrad() | Hook() | RemoveHook()
+            | ZeroGrad() | ReadGrad() | AssignGrad() | Optimizer() | Step() | Clip() | Delete()
+        ):  # fmt: skip
             return step
+        case _:
+            assert_never(step)
 
 
 def _wide(cotangent: Literal | None) -> Literal | None:
