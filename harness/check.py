@@ -95,8 +95,7 @@ class Check:
 
     def _judge(self, program: Program, reference: Reference | None = None) -> None:
         """Judge one program by the reference that it was drawn with, or by one of its own."""
-        self.programs += 1
-        self.pairs.update(pairs(program))
+        self._count(program)
         observation = self.target.observe(program)
         judgement = judge(program, observation, _reference(program, reference), self.target.capabilities)
         self.exercised.update(judgement.exercised)
@@ -110,13 +109,16 @@ class Check:
         return Tally(self.articles, seen, self.pairs)
 
     def _relate(self, related: Related) -> None:
-        self.programs += 1
-        self.pairs.update(pairs(related.first))
+        self._count(related.first)
         observation, other = self.target.observe(related.first), self.target.observe(related.second)
         relation = related_as(related, observation, other, self.target)
         self.exercised.update([related.rule] if relation.decided else [])
         if relation.violation:
             self._complain(related.first, observation, relation.violation, related)
+
+    def _count(self, program: Program) -> None:
+        self.programs += 1
+        self.pairs.update(pairs(program))
 
     def _complain(
         self, program: Program, observation: Observation, violation: Violation, related: Related | None = None

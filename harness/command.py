@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from autograd_conformance.harness.session import PACKAGE, SUITES
+
 PLUGIN = "autograd_conformance.harness.plugin"
-PACKAGE = Path(__file__).resolve().parents[1]
-SUITES = PACKAGE / "suites"
 SETTINGS = Path(__file__).with_name("command.ini")
 
 PROCESSES = {"--numprocesses", "--dist", "--replay", "--collect-only", "--co", "--help", "-h", "--version", "--markers"}

@@ -6,7 +6,7 @@ A difference that is listed is reported, not failed; an entry that a run no long
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,9 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import grouped
 from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import MalformedProgram
-from autograd_conformance.reports.renamed import current
+from autograd_conformance.reports.renamed import current_slug
 from autograd_conformance.rules.catalogue import RULES
-from autograd_conformance.rules.judge.due import Returns
+from autograd_conformance.rules.judge.due import DueReturn
 from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError
 from autograd_conformance.rules.judge.violation import Allowed, Violation
 
@@ -68,6 +68,10 @@ class Known:
     """The failing instruction is the step of an optimizer with these settings, as the text form writes them."""
 
 
+ALWAYS = ("rule", "op", "reason", "witness")
+"""What every entry says; the rest are conditions and a link."""
+
+
 def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
     """The known differences of a framework; none where it has no expectations file."""
     path = folder / f"{framework}.toml"
@@ -97,23 +101,8 @@ def read(path: Path) -> tuple[Known, ...]:
 
 def _entry(form: dict[str, Any]) -> Known:
     witness = parse(form["witness"], VOCABULARY)
-    return Known(
-        current(form["rule"]),
-        form.get("op"),
-        form["reason"],
-        witness,
-        form.get("link"),
-        form.get("relative"),
-        form.get("absolute", 0.0),
-        form.get("elements"),
-        form.get("nan", False),
-        form.get("zero"),
-        form.get("views", False),
-        form.get("raised"),
-        form.get("message"),
-        form.get("after"),
-        form.get("step"),
-    )
+    conditions = {f.name: form[f.name] for f in fields(Known) if f.name in form and f.name not in ALWAYS}
+    return Known(current_slug(form["rule"]), form.get("op"), form["reason"], witness, **conditions)
 
 
 MOVING = (
@@ -163,7 +152,7 @@ def _general(entry: Known, violation: Violation) -> str | None:
         return entry.rule if entry.rule in MOVING else None
     observed = violation.observed
     unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
-    if unheard or (Allowed(Returns(), violation.rule) in violation.allowed and (entry.message or entry.raised)):
+    if unheard or (Allowed(DueReturn(), violation.rule) in violation.allowed and (entry.message or entry.raised)):
         return "errors/legal-returns"
     return "gradients/graph" if entry.op and isinstance(observed, OtherGradient) else None
 

@@ -24,14 +24,13 @@ from autograd_conformance.harness.journal import TIMEOUT, Journal
 from autograd_conformance.harness.known import MalformedExpectations
 from autograd_conformance.harness.recorder import PROPERTY, TALLY, Recorder
 from autograd_conformance.harness.replay import replay
-from autograd_conformance.harness.session import ADAPTER_ERROR, Session
+from autograd_conformance.harness.session import ADAPTER_ERROR, SUITES, Session
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.reports import records
 from autograd_conformance.reports.render import text
 from autograd_conformance.strategies.building.draft import Undrawable
 
-SUITES = Path(__file__).resolve().parents[1] / "suites"
 SESSION = pytest.StashKey[Session]()
 AUDITED = pytest.StashKey[Audited]()
 CHECK = pytest.StashKey[Check]()
@@ -206,9 +205,8 @@ def _audited(config: pytest.Config) -> Audited:
     """The outcome of the audit, which is held once in a run, in a process of its own."""
     if AUDITED not in config.stash:
         session = config.stash[SESSION]
-        thrice = (
-            config.getoption("--hypothesis-profile") or PROFILE
-        ) != "quick"  # from cold, tracing third derivatives takes long
+        profile = config.getoption("--hypothesis-profile") or PROFILE
+        thrice = profile != "quick"  # from cold, tracing third derivatives takes long
         try:
             found = audit(session.name, session.device, session.drawable, session.timeout, thrice)
         except AuditFailed as error:

@@ -18,7 +18,7 @@ from autograd_conformance.harness import journal
 from autograd_conformance.harness.coverage import Pair
 from autograd_conformance.harness.failures.record import died
 from autograd_conformance.harness.pages.claims import claim_records, observing
-from autograd_conformance.harness.session import Session, now, rules
+from autograd_conformance.harness.session import Session, now, rule_records
 from autograd_conformance.harness.tally import Tally
 from autograd_conformance.reports.records import Coverage, Footer, Header, Known, Record, Result, Setting, decode
 from autograd_conformance.reports.render import markdown
@@ -48,7 +48,7 @@ class Recorder:
         self.tests = self.programs = 0
         self.tally = Tally()
         self.writer.write(header)
-        for rule in rules():
+        for rule in rule_records():
             self.writer.write(rule)
 
     # -- pytest's hooks ------------------------------------------------------------------------------------------------

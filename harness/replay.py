@@ -12,13 +12,10 @@ from autograd_conformance.harness.check import Broken, related_as
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.capabilities import needs
-from autograd_conformance.programs.language import (
-    Apply,
-    Leaf,
-    Program,
-)
+from autograd_conformance.programs.language import Apply, Leaf, Program
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reports.renamed import modernised
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
@@ -97,5 +94,5 @@ def read(path: Path) -> Program | Related:
     if isinstance(form, dict) and form.get("record") == "failure":
         form = form.get("program")
     if relations_codec.is_relation(form):
-        return relations_codec.from_json(form, VOCABULARY)
+        return relations_codec.from_json(modernised(form), VOCABULARY)
     return codec.from_json(form, VOCABULARY)

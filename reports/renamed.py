@@ -13,8 +13,11 @@ RENAMED: dict[str, str] = {
 }
 """Old slug to new slug."""
 
+NAMING = ("rule", "relation")
+"""The keys under which a record, or a replay file of two programs, names a rule."""
 
-def current(slug: str) -> str:
+
+def current_slug(slug: str) -> str:
     """The slug that a rule has today."""
     return RENAMED.get(slug, slug)
 
@@ -24,7 +27,7 @@ def modernised(form: Any) -> Any:
     match form:
         case dict():
             made = {
-                current(key): current(v) if key == "rule" and isinstance(v, str) else modernised(v)
+                current_slug(key): current_slug(v) if key in NAMING and isinstance(v, str) else modernised(v)
                 for key, v in form.items()
             }
             if form.get("record") == "rule" and form.get("rule") in RENAMED:

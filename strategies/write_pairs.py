@@ -65,7 +65,7 @@ class Time(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class Written:
     """An operand or a result of an op, which is written to."""
 
     operand: bool
@@ -101,19 +101,19 @@ class Sample:
     """Whether operands with several dimensions are transposed views: what is saved may then be a copy."""
 
     @property
-    def targets(self) -> tuple[Target, ...]:
+    def targets(self) -> tuple[Written, ...]:
         """The operands and results that can be written to. A write leaves no old value of its own target behind, and a
         result with internal overlap may not be written to.
         """
         first = 1 if self.row.name in WRITES else 0
-        operands = tuple(Target(True, k) for k in range(first, len(self.operands)))
-        results = () if self.row.overlaps else tuple(Target(False, k) for k in range(len(self.cotangents)))
+        operands = tuple(Written(True, k) for k in range(first, len(self.operands)))
+        results = () if self.row.overlaps else tuple(Written(False, k) for k in range(len(self.cotangents)))
         return tuple(t for t in (*operands, *results) if size(self._shape(t)))
 
-    def _shape(self, target: Target) -> Shape:
+    def _shape(self, target: Written) -> Shape:
         return (self.operands if target.operand else self.cotangents)[target.number].shape
 
-    def ways(self, target: Target) -> tuple[Way, ...]:
+    def ways(self, target: Written) -> tuple[Way, ...]:
         """The ways in which a target can be written to."""
         ways = [Way.DIRECT, Way.VIEW, Way.DETACHED]
         if target.operand or not self.row.multi:  # several views of one value may refuse recorded writes
@@ -123,7 +123,7 @@ class Sample:
         return tuple(ways)
 
     @property
-    def pairs(self) -> tuple[tuple[Target, Way, Time], ...]:
+    def pairs(self) -> tuple[tuple[Written, Way, Time], ...]:
         """Every target with every way and every time."""
         return tuple((t, way, time) for t in self.targets for way, time in product(self.ways(t), Time))
 
@@ -133,7 +133,7 @@ class Sample:
         draft.backward(retain=True)
         return draft.program()
 
-    def program(self, target: Target, way: Way, time: Time) -> Program:
+    def program(self, target: Written, way: Way, time: Time) -> Program:
         """The program of a pair: the row on its operands, the write, and the backward call or calls."""
         draft = _PairDraft(self, target.number if way is Way.STEP else None)
         if time is Time.BETWEEN:
@@ -182,7 +182,7 @@ class _PairDraft:
     def backward(self, retain: bool | None = None) -> None:
         self.add(Backward(tuple(self.results), self.sample.cotangents, retain))
 
-    def write(self, target: Target, way: Way, time: Time) -> None:
+    def write(self, target: Written, way: Way, time: Time) -> None:
         value = (self.operands if target.operand else self.results)[target.number]
         match way:
             case Way.DIRECT:
@@ -275,7 +275,7 @@ def _sample(
 # -- counting ---------------------------------------------------------------------------------------------------------
 
 
-def programs(name: str, dtypes: Sequence[str]) -> Iterator[tuple[Sample, Target, Way, Time]]:
+def programs(name: str, dtypes: Sequence[str]) -> Iterator[tuple[Sample, Written, Way, Time]]:
     """Every pair of every sample of a row."""
     for sample in samples(name, tuple(dtypes)):
         for pair in sample.pairs:

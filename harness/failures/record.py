@@ -14,11 +14,11 @@ from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.failures import related as relations
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.reduce import reduced
-from autograd_conformance.harness.failures.script import script
+from autograd_conformance.harness.failures.script import replaying, script
 from autograd_conformance.harness.failures.variations import nearest
 from autograd_conformance.harness.failures.votes import votes
 from autograd_conformance.harness.journal import Entry
-from autograd_conformance.harness.session import Session
+from autograd_conformance.harness.session import SUITES, Session
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.printing.loops import loop
 from autograd_conformance.programs import codec
@@ -30,8 +30,6 @@ from autograd_conformance.rules.explanation.words import allowed_texts, observed
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
-
-SUITES = Path(__file__).resolve().parents[2] / "suites"
 
 
 def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None) -> Failure:
@@ -105,9 +103,6 @@ def died(entry: Entry, session: Session) -> Failure:
     path = _replay_file(form, session.folder, entry.rule, entry.test)
     command = replay_command(session, path)
     lines = code(entry.program, dialect)
-    alone = f"# This framework has no printed form of its own; replay the program with:\n{command}\n"
-    if dialect is not None:
-        alone = "\n".join([dialect.prelude, "", *lines, ""])
     return Failure(
         verdict="timeout" if entry.timed_out else "crash",
         **_rule(entry.rule),
@@ -118,7 +113,7 @@ def died(entry: Entry, session: Session) -> Failure:
         allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
         code="\n".join(lines),
         loop=loop(entry.program, dialect, known=names(entry.program)) or "",
-        script=alone,
+        script="\n".join([dialect.prelude, "", *lines, ""]) if dialect else replaying(command),
         replay=str(path),
         command=command,
     )

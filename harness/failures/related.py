@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import violation_of
+from autograd_conformance.harness.failures.script import replaying
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.language import Backward, Grad, Hook, InPlace, Program, Ref
 from autograd_conformance.programs.text import names
@@ -56,7 +57,7 @@ def alone(related: Related, target: Target) -> str:
 def script(related: Related, violation: Violation, dialect: Dialect | None, replay: str) -> str:
     """Both programs, one after the other, with what is compared; without a dialect, the command that replays them."""
     if dialect is None:
-        return f"# This framework has no printed form of its own; replay the programs with:\n{replay}\n"
+        return replaying(replay)
     lines = [dialect.prelude]
     for n, (title, program) in enumerate(zip(("The first program", "The second program"), programs(related))):
         shown = _shown(related, violation, n)

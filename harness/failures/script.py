@@ -13,7 +13,7 @@ from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook
 from autograd_conformance.programs.observations import Gradient, Raised, Skipped, StepObservation, Tensor
 from autograd_conformance.programs.text import names
 from autograd_conformance.rules.explanation.due_words import due_text
-from autograd_conformance.rules.judge.due import Raises
+from autograd_conformance.rules.judge.due import DueError
 from autograd_conformance.rules.judge.observed import is_about_hook
 from autograd_conformance.rules.judge.violation import Violation
 
@@ -30,7 +30,7 @@ def script(case: Case, replay: str) -> str:
     """Code that can be pasted and run; without a dialect, the command that replays the program."""
     program, observation, violation, dialect = case.program, case.observation, case.violation, case.dialect
     if dialect is None:
-        return f"# This framework has no printed form of its own; replay the program with:\n{replay}\n"
+        return replaying(replay)
     dialect = _printing(dialect, violation)
     written = case.code if dialect is case.dialect else code(program, dialect)
     lines = [dialect.prelude, ""]
@@ -47,6 +47,11 @@ def script(case: Case, replay: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def replaying(command: str) -> str:
+    """What stands for a script where the framework has no dialect: the command that replays the program."""
+    return f"# This framework has no printed form of its own; replay the program with:\n{command}\n"
+
+
 def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
     """The exception to catch: the framework's own kind, the one that was seen, or what a hook of the program raises."""
     if any(isinstance(step, Hook) and step.effect == "raise" for step in program):
@@ -59,7 +64,7 @@ def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
 
 
 def _last(program: Program, seen: StepObservation, violation: Violation, line: str, dialect: Dialect) -> list[str]:
-    kinds = [allowed.due.kind.value for allowed in violation.allowed if isinstance(allowed.due, Raises)]
+    kinds = [allowed.due.kind.value for allowed in violation.allowed if isinstance(allowed.due, DueError)]
     if kinds and len(kinds) == len(violation.allowed):
         wanted = " or ".join(kinds)
         return [

@@ -22,8 +22,6 @@ from autograd_conformance.programs.language import Shape
 
 ALWAYS = Certainty.ALWAYS
 
-VECTORS: tuple[Shape, ...] = ((1,), (2,), (3,))
-
 
 def _product_shape(a: Shape, b: Shape) -> Shape | None:
     """The shape of a matrix product, or None where there is none."""

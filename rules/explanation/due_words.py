@@ -13,19 +13,19 @@ from autograd_conformance.rules.judge.due import (
     DefinedValue,
     DocumentedDraw,
     Due,
+    DueError,
+    DueMove,
+    DueReturn,
     GradientDue,
     HookDue,
     Kept,
     Movement,
-    Moves,
     Multiple,
     NewObject,
     OldGradient,
     OwnObject,
     PairDue,
-    Raises,
     RegistrationOrder,
-    Returns,
     RightGradient,
     SameOutcome,
     SameValue,
@@ -64,9 +64,9 @@ def due_text(due: Due) -> str:
     if isinstance(due, PairDue):
         return _pair_due(due)
     match due:
-        case Returns():
+        case DueReturn():
             return "returns"
-        case Raises(kind):
+        case DueError(kind):
             return f"raises: {kind.value}"
         case Unchanged(what):
             return KEPT[what]
@@ -102,7 +102,7 @@ def _value_due(due: ValueDue) -> str:
             return "returns its definition's value"
         case DocumentedDraw():
             return "it draws what it is documented to draw"
-        case Moves(where):
+        case DueMove(where):
             return MOVEMENTS[where]
         case Flag():
             return flag_text(due)

@@ -35,7 +35,7 @@ from autograd_conformance.rules.judge.observed import (
     Flag,
     Flagged,
     GradientChanged,
-    HeldGradient,
+    HoldsGradient,
     OwnMemory,
     RaisedError,
     ReturnedUnexpectedly,
@@ -122,7 +122,7 @@ def _state(context: Context) -> str:
     if isinstance(observed, OwnMemory):
         source = context.named(operands(step))
         return f"{subject} is {source} seen in another way: they share memory, but {subject} has its own."
-    if isinstance(observed, (GradientChanged, HeldGradient)) and isinstance(step, (ZeroGrad, AssignGrad, Step, Clip)):
+    if isinstance(observed, (GradientChanged, HoldsGradient)) and isinstance(step, (ZeroGrad, AssignGrad, Step, Clip)):
         return f"{must_text(due, subject)}, but {it_text(observed)}."
     return f"must give: {due_text(due)}."
 

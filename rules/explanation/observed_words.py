@@ -18,7 +18,7 @@ from autograd_conformance.rules.judge.observed import (
     GradientDifference,
     GradientForm,
     GradientResult,
-    HeldGradient,
+    HoldsGradient,
     HookCalled,
     HookCalledTimes,
     HookDifference,
@@ -139,7 +139,7 @@ def _gradient_difference(observed: GradientDifference) -> str:
             return f"the gradient has strides {strides}"
         case SharedGradient(one, other):
             return f"{one} and {other} hold the same gradient object"
-        case HeldGradient(value):
+        case HoldsGradient(value):
             return f"the leaf holds {'none' if value is None else value.tolist()}"
         case _:
             assert_never(observed)
@@ -210,7 +210,7 @@ def it_text(observed: Observed) -> str:
             return "it is none"
         case GradientResult():
             return "it is a gradient"
-        case HeldGradient(value):
+        case HoldsGradient(value):
             return f"it holds {'none' if value is None else value.tolist()}"
         case GradientChanged(Change.CHANGED):
             return "its gradient changed"

@@ -25,9 +25,14 @@ def value_of(gradient: Gradient | None) -> np.ndarray | None:
 
 def is_unchanged(old: Gradient | None, new: Gradient | None) -> bool:
     """Whether a gradient has the same elements as before."""
-    if old is None or new is None:
-        return old is new
-    return old.value.shape == new.value.shape and np.array_equal(old.value, new.value, equal_nan=True)
+    return is_same(value_of(old), value_of(new))
+
+
+def is_same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    """Whether two arrays are equal, or both missing: a gradient of zeros may stay undefined."""
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other, equal_nan=True)
 
 
 def is_anothers(judging: Judging, leaf: Ref) -> bool:

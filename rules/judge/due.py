@@ -26,12 +26,12 @@ from autograd_conformance.rules.judge.observed import (
 
 
 @dataclass(frozen=True, slots=True)
-class Returns:
+class DueReturn:
     """The instruction returns."""
 
 
 @dataclass(frozen=True, slots=True)
-class Raises:
+class DueError:
     """The instruction raises an error of a kind."""
 
     kind: Kind
@@ -68,7 +68,7 @@ class Movement(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class DueMove:
     """The leaf moves."""
 
     where: Movement
@@ -196,7 +196,7 @@ class Multiple:
 
 
 ValueDue = (
-    ResultShape | DefinedValue | DocumentedDraw | Moves | Flag | OwnMemory | SharedMemory | NoResult | GradientResult
+    ResultShape | DefinedValue | DocumentedDraw | DueMove | Flag | OwnMemory | SharedMemory | NoResult | GradientResult
     | ZeroResult
 )  # fmt: skip
 GradientDue = (
@@ -206,5 +206,5 @@ GradientDue = (
 HookDue = HookCalled | HookNotCalled | HookCalledTimes | RegistrationOrder
 PairDue = SameOutcome | BothReturn | SameValue | Multiple
 
-Due = Returns | Raises | Unchanged | SavedTensorBounds | ValueDue | GradientDue | HookDue | PairDue
+Due = DueReturn | DueError | Unchanged | SavedTensorBounds | ValueDue | GradientDue | HookDue | PairDue
 """All that rules demand or permit."""

@@ -29,9 +29,7 @@ from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.values import Values, check_flag
 from autograd_conformance.rules.judge.violation import Allowed, Violation
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
-
-TINY = 1e-12
-"""A gradient below this may be returned as none, where inputs may be unused."""
+from autograd_conformance.rules.tape.traversal import ZERO
 
 
 def check(
@@ -68,7 +66,7 @@ def _none(
 ) -> Violation | None:
     """Whether a result may be none."""
     out = Ref(at, place)
-    if want is not None and want.any() and not (step.allow_unused and bool((np.abs(want) < TINY).all())):
+    if want is not None and want.any() and not (step.allow_unused and bool((np.abs(want) < ZERO).all())):
         rule = _input_rule(judging, step, place, values)
         return judging.differs(rule, at, out, NoResult(), GradientResult(), step)
     if step.materialize_grads:

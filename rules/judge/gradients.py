@@ -23,10 +23,10 @@ from autograd_conformance.rules.judge.contributions import (
 from autograd_conformance.rules.judge.due import (
     AddedInPlace,
     AnyGradient,
+    DueError,
     Kept,
     NewObject,
     OwnObject,
-    Raises,
     RightGradient,
     Unchanged,
 )
@@ -141,7 +141,7 @@ def _value(
     }
     allowed: tuple[Allowed, ...] = (Allowed(RightGradient(Place.LEAF), allows),)
     if Kind.MODIFIED in expectation.raises:
-        allowed += (Allowed(Raises(Kind.MODIFIED), expectation.raises[Kind.MODIFIED]),)
+        allowed += (Allowed(DueError(Kind.MODIFIED), expectation.raises[Kind.MODIFIED]),)
     return Violation(
         rule, at, OtherGradient(Place.LEAF), allowed, leaf,
         op.get(rule), value_of(old), got.value, want, bound, diagnosis.text if diagnosis else None,

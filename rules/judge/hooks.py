@@ -9,7 +9,7 @@ import numpy as np
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
 from autograd_conformance.programs.observations import HookCall, StepObservation
 from autograd_conformance.reference.bounds import gradient_bound
-from autograd_conformance.rules.judge.contributions import is_right
+from autograd_conformance.rules.judge.contributions import is_right, is_same, value_of
 from autograd_conformance.rules.judge.due import Due, RegistrationOrder, RightGradient
 from autograd_conformance.rules.judge.observed import (
     HookCalled,
@@ -23,6 +23,7 @@ from autograd_conformance.rules.judge.observed import (
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.violation import Allowed, Violation
 from autograd_conformance.rules.tape.graph import Expectation
+from autograd_conformance.rules.tape.traversal import ZERO
 
 
 def check(
@@ -102,7 +103,7 @@ def _arguments(
         target, want = _hook_of(judging, fired.hook).target, due.get(fired.hook)
         if fired.hook in after:
             gradient = seen.gradients.get(target)
-            if not _is_same(fired.value, None if gradient is None else gradient.value):
+            if not is_same(fired.value, value_of(gradient)):
                 place = Place.ACCUMULATED_HOOK
                 wrong, right = OtherGradient(place), RightGradient(place)
                 return _hook(judging, "hooks/accumulated", at, fired.hook, wrong, right, call)
@@ -138,18 +139,12 @@ def _order(judging: Judging, at: int, call: BackwardCall, seen: StepObservation,
 
 def _matters(value: np.ndarray) -> bool:
     """Whether a hook has to be called: a gradient that is zero throughout may stay undefined."""
-    return bool(value.any()) and bool(np.abs(value).max() > 1e-12)
+    return bool(value.any()) and bool(np.abs(value).max() > ZERO)
 
 
 def _is_removed(judging: Judging, handle: Ref) -> bool:
     on = (*judging.reference.hooks.values(), *judging.reference.accumulated_hooks.values())
     return all(handle != other for entries in on for other, _ in entries)
-
-
-def _is_same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
-    if one is None or other is None:
-        return one is other  # a gradient of zeros may stay undefined
-    return np.array_equal(one, other, equal_nan=True)
 
 
 def _hook_of(judging: Judging, handle: Ref) -> Hook:

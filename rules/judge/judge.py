@@ -39,7 +39,7 @@ from autograd_conformance.reference.observed import adopt, enter, in_domain, lea
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.judge import functional, gradients, hooks, optimizers, unchanged, values
-from autograd_conformance.rules.judge.due import Raises, Returns
+from autograd_conformance.rules.judge.due import DueError, DueReturn
 from autograd_conformance.rules.judge.observed import RaisedError, ReturnedUnexpectedly
 from autograd_conformance.rules.judge.saved_tensors import SavedTensorChecks
 from autograd_conformance.rules.judge.state import Judging
@@ -131,8 +131,8 @@ def _unexpected_error(
 
 def _allowed(expectation: Expectation) -> tuple[Allowed, ...]:
     """The outcomes that are allowed, each with its rule."""
-    returns = (Allowed(Returns(), expectation.returns),) if expectation.returns else ()
-    return (*returns, *(Allowed(Raises(kind), rule) for kind, rule in expectation.raises.items()))
+    returns = (Allowed(DueReturn(), expectation.returns),) if expectation.returns else ()
+    return (*returns, *(Allowed(DueError(kind), rule) for kind, rule in expectation.raises.items()))
 
 
 def _check_error(

@@ -210,7 +210,7 @@ class SharedGradient:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldGradient:
+class HoldsGradient:
     """What a leaf holds after its gradient was cleared or assigned; none where it holds no gradient."""
 
     value: np.ndarray | None
@@ -309,7 +309,7 @@ ValueDifference = (
 )  # fmt: skip
 GradientDifference = (
     OtherGradient | NoGradient | GradientForm | GradientChanged | ObjectKept | ObjectReplaced | Strides | SharedGradient
-    | HeldGradient
+    | HoldsGradient
 )  # fmt: skip
 HookDifference = HookCalled | HookNotCalled | HookCalledTimes | HookOrder
 PairDifference = OutcomesDiffer | CallFailed | ValuesDiffer | SumsDiffer

@@ -11,7 +11,7 @@ from autograd_conformance.programs.operands import grouped
 from autograd_conformance.reference.optimizers import LeafState, slack, stepped
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.judge.contributions import is_unchanged
-from autograd_conformance.rules.judge.due import Due, Kept, Movement, Moves, RightGradient, Unchanged
+from autograd_conformance.rules.judge.due import Due, DueMove, Kept, Movement, RightGradient, Unchanged
 from autograd_conformance.rules.judge.observed import GradientChanged, OtherGradient, OtherPlace, Place
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.values import Values
@@ -36,7 +36,7 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, seen: Step
             continue
         rule, movement = _rule_of(judging, step, leaf, tensor.value)
         if judging.applies(rule):
-            allowed = (Allowed(Moves(movement), rule),)
+            allowed = (Allowed(DueMove(movement), rule),)
             return Violation(rule, at, OtherPlace(), allowed, leaf, got=tensor.value, want=want, bound=bound)
     for leaf, got in seen.gradients.items():
         if not is_unchanged(judging.tape.grads.get(leaf), got) and not _moved_along(judging, leaf, step, got):

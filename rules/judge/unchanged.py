@@ -29,7 +29,7 @@ from autograd_conformance.rules.judge.due import (
 from autograd_conformance.rules.judge.observed import (
     Changed,
     GradientChanged,
-    HeldGradient,
+    HoldsGradient,
     NoGradient,
     OtherGradient,
     Place,
@@ -69,7 +69,7 @@ def check_assigned(judging: Judging, at: int, step: AssignGrad, seen: StepObserv
             want = judging.reference.values[step.value]
             fine = got is not None and close(got.value, want, judging.dtype)
         if not fine:
-            observed = HeldGradient(value_of(got))
+            observed = HoldsGradient(value_of(got))
             return judging.differs("accumulation/assigned", at, leaf, observed, AssignedGradient(), step)
     return None
 
@@ -90,7 +90,7 @@ def check_cleared(judging: Judging, at: int, step: ZeroGrad, seen: StepObservati
             fine = got is not None and not got.value.any() and got.value.shape == old.value.shape
             due = ZeroGradient()
         if not fine:
-            return judging.differs(rule, at, leaf, HeldGradient(value_of(got)), due, step)
+            return judging.differs(rule, at, leaf, HoldsGradient(value_of(got)), due, step)
     return None
 
 

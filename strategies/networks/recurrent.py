@@ -21,7 +21,6 @@ from autograd_conformance.strategies.networks.network import (
 )
 
 CELLS = ("gru", "lstm", "rnn")
-GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 STATES = {"rnn": 1, "gru": 1, "lstm": 2}
 
 

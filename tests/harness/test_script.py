@@ -21,13 +21,13 @@ from autograd_conformance.harness.failures.script import script
 from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import names, parse
-from autograd_conformance.rules.judge.due import Due, OldGradient, Raises, Returns
+from autograd_conformance.rules.judge.due import Due, DueError, DueReturn, OldGradient
 from autograd_conformance.rules.judge.observed import HookCalled, OtherValue
 from autograd_conformance.rules.judge.violation import Allowed, Violation
 from tests.mutants.printed import broken
 
 TORCH = Torch()
-RETURNS = Returns()
+RETURNS = DueReturn()
 A = "a = leaf [1, 2]; b = square a; s = sum b dim=(0,) keepdim=False"
 H = "a = leaf 3; b = multiply a a; c = negative b"
 
@@ -86,13 +86,13 @@ def test_what_raises_before_is_caught_and_what_needs_it_is_left_out():
 
 
 def test_what_a_hook_raises_is_caught():
-    lines = shown(f"{A}; k = hook b raise; backward s", None, Raises(Kind.HOOK_RAISED))
+    lines = shown(f"{A}; k = hook b raise; backward s", None, DueError(Kind.HOOK_RAISED))
     assert lines == ["raised: division by zero"]
 
 
 @pytest.mark.parametrize("last", ["no_grad: enable_grad: backward s", "g = grad s wrt a"])
 def test_what_returns_though_it_must_raise(last: str):
-    assert shown(f"{A}; {last}", None, Raises(Kind.GRAPH_FREED)) == ["returned, but it must raise: graph freed"]
+    assert shown(f"{A}; {last}", None, DueError(Kind.GRAPH_FREED)) == ["returned, but it must raise: graph freed"]
 
 
 def test_gradients_that_share_memory():

@@ -13,7 +13,7 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import InPlace, Program
 from autograd_conformance.programs.text import parse, render
 from autograd_conformance.strategies import write_pairs
-from autograd_conformance.strategies.write_pairs import Target, Time, Way, coverage
+from autograd_conformance.strategies.write_pairs import Time, Way, Written, coverage
 
 ROWS = (*OPS, *WRITES)
 
@@ -34,14 +34,14 @@ def test_every_row_has_pairs_but_those_of_overlapping_results():
 def test_every_operand_and_result_is_written_in_every_way_at_every_time(name: str):
     row, found = OPS[name], {(t, way, time) for _, t, way, time in write_pairs.programs(name, ("float64",))}
     operands = max(len(sample.operands) for sample in write_pairs.samples(name, ("float64",)))
-    assert {(Target(True, k), way, time) for k in range(operands) for way in Way for time in Time} <= found
+    assert {(Written(True, k), way, time) for k in range(operands) for way in Way for time in Time} <= found
     kinds = [way for way in Way if way is not Way.STEP and not (row.multi and way is Way.RECORDED)]
-    results = set() if row.overlaps else {(Target(False, 0), way, time) for way in kinds for time in Time}
+    results = set() if row.overlaps else {(Written(False, 0), way, time) for way in kinds for time in Time}
     assert results <= found
 
 
 def test_what_a_write_overwrites_is_not_its_operand_any_more():
-    assert {t for _, t, *_ in write_pairs.programs("mul_", ("float64",))} == {Target(True, 1), Target(False, 0)}
+    assert {t for _, t, *_ in write_pairs.programs("mul_", ("float64",))} == {Written(True, 1), Written(False, 0)}
 
 
 def test_programs_are_the_same_every_time():
@@ -60,7 +60,7 @@ def test_how_a_value_is_written():
     sample = next(
         s for s in write_pairs.samples("multiply", ("float64",)) if s.requires == (True, True) and not s.transposed
     )
-    text = {way: render(sample.program(Target(True, 1), way, Time.BEFORE)).splitlines()[-3:] for way in Way}
+    text = {way: render(sample.program(Written(True, 1), way, Time.BEFORE)).splitlines()[-3:] for way in Way}
     assert text[Way.DIRECT][-2].startswith("no_grad: write d mul_scalar_")
     assert text[Way.VIEW][-3:-1] == ["f = expand_dims d dim=0", "no_grad: write f mul_scalar_ scalar=-0.5"]
     assert text[Way.DETACHED][-3:-1] == ["f = detach d", "write f mul_scalar_ scalar=-0.5"]
@@ -70,7 +70,7 @@ def test_how_a_value_is_written():
 
 def test_between_means_that_the_graph_is_walked_before_and_after():
     sample = write_pairs.samples("exp", ("float64",))[0]
-    kinds = [type(step).__name__ for step in sample.program(Target(False, 0), Way.DIRECT, Time.BETWEEN)]
+    kinds = [type(step).__name__ for step in sample.program(Written(False, 0), Way.DIRECT, Time.BETWEEN)]
     assert kinds[-3:] == ["Backward", "InPlace", "Backward"]
 
 
@@ -111,4 +111,4 @@ def test_torch_keeps_sight_of_everything_but_what_kron_saves():
         for sample, target, way, time in write_pairs.programs("kron", ("float64",))
         if not sample.transposed and violation_of(sample.program(target, way, time), InProcess(framework))
     ]
-    assert set(broken) == {Target(True, 0), Target(True, 1)}
+    assert set(broken) == {Written(True, 0), Written(True, 1)}
