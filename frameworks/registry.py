@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import cast
 
-from autograd_conformance.frameworks.base import ATTRIBUTES, METHODS, Adapter
+from autograd_conformance.frameworks.base import Adapter
+from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
 
 FRAMEWORKS = {"torch": ("autograd_conformance.frameworks.pytorch.adapter:Torch", "torch==2.13.0")}
 """Name, factory, and what to install."""

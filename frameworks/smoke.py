@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from autograd_conformance.frameworks.base import Adapter, lacking
+from autograd_conformance.frameworks.base import Adapter
 from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.requirements import lacking
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.ops.row import choices_of, rest_of
 from autograd_conformance.ops.tables import OPS

@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, errors, settings
+from hypothesis import errors
 
-from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter, UnknownFramework
+from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
 from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.audit.process import AuditFailed, audit
 from autograd_conformance.harness.check import Check, broken_in
 from autograd_conformance.harness.failures import record as failures
-from autograd_conformance.harness.journal import TIMEOUT, Journal
+from autograd_conformance.harness.journal import Journal
 from autograd_conformance.harness.known import MalformedExpectations
+from autograd_conformance.harness.options import PROFILE, add_options, load_profiles
 from autograd_conformance.harness.recorder import PROPERTY, TALLY, Recorder
 from autograd_conformance.harness.replay import replay
 from autograd_conformance.harness.session import ADAPTER_ERROR, SUITES, Session
@@ -35,12 +36,6 @@ SESSION = pytest.StashKey[Session]()
 AUDITED = pytest.StashKey[Audited]()
 CHECK = pytest.StashKey[Check]()
 
-PROFILES = {"quick": 60, "standard": 600, "thorough": 60_000}
-"""Programs per rule; each op by itself gets a tenth."""
-
-PROFILE = "quick"
-"""The profile of a run that does not name one."""
-
 WARNINGS = (
     "error::pytest.PytestUnknownMarkWarning",
     "ignore:reduction. 'mean' divides the total loss:UserWarning",
@@ -51,67 +46,10 @@ WARNINGS = (
 RESTARTS = 1_000
 """How many workers may die before the run gives up, where --max-worker-restart does not say it."""
 
-for _name, _examples in PROFILES.items():
-    settings.register_profile(
-        _name,
-        max_examples=_examples,
-        deadline=None,
-        derandomize=False,  # Hypothesis would derandomize where CI is set, and the seed would say nothing
-        database=None,  # a run is determined by its seed; failures are kept as replay files
-        report_multiple_bugs=False,
-        print_blob=False,
-        phases=[Phase.generate, Phase.shrink],
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
-    )
-settings.load_profile(PROFILE)
-
-
-# -- options -----------------------------------------------------------------------------------------------------------
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup(
-        "conformance", "autograd conformance (--hypothesis-profile: quick, the default, standard or thorough)"
-    )
-    names = ", ".join(FRAMEWORKS)
-    group.addoption(
-        "--framework",
-        default="torch",
-        metavar="NAME",
-        help=f"what to test: {names}, or your own adapter as package.module:factory (default: torch)",
-    )
-    group.addoption(
-        "--known",
-        type=Path,
-        metavar="FILE",
-        help="a TOML file of differences that are known and fail no run (default: those that come with the suite)",
-    )
-    group.addoption("--report", default="report", metavar="DIR", help="where the report goes (default: report)")
-    group.addoption(
-        "--dtype", choices=[*DTYPES, "both"], default="both", help="the dtype that programs compute in (default: both)"
-    )
-    group.addoption("--device", default="cpu", metavar="DEVICE", help="handed to the adapter's factory (default: cpu)")
-    group.addoption(
-        "--patience",
-        type=_seconds,
-        default=TIMEOUT,
-        metavar="SECONDS",
-        help=f"how long one program may take before it counts as a timeout (default: {TIMEOUT:g})",
-    )
-    group.addoption(
-        "--replay",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="run a program file again: exit 0 fixed, 1 still failing, 4 cannot run (may be given several times)",
-    )
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds < float("inf"):
-        raise ValueError
-    return seconds
+    add_options(parser)
+    load_profiles()
 
 
 # -- the session -------------------------------------------------------------------------------------------------------

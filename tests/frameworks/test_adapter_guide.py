@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from autograd_conformance.frameworks.base import ATTRIBUTES, METHODS
+from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
 from autograd_conformance.harness.known import known
 from tests.harness.test_cli import ROOT, run
 

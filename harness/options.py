@@ -1,0 +1,85 @@
+"""The options of a run: the suite's own among pytest's, and Hypothesis's profiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+from autograd_conformance.frameworks.registry import FRAMEWORKS
+from autograd_conformance.harness.journal import TIMEOUT
+from autograd_conformance.programs.language import DTYPES
+
+PROFILES = {"quick": 60, "standard": 600, "thorough": 60_000}
+"""Programs per rule; each op by itself gets a tenth."""
+
+PROFILE = "quick"
+"""The profile of a run that does not name one."""
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Tell pytest of the suite's options."""
+    group = parser.getgroup(
+        "conformance", "autograd conformance (--hypothesis-profile: quick, the default, standard or thorough)"
+    )
+    names = ", ".join(FRAMEWORKS)
+    group.addoption(
+        "--framework",
+        default="torch",
+        metavar="NAME",
+        help=f"what to test: {names}, or your own adapter as package.module:factory (default: torch)",
+    )
+    group.addoption(
+        "--known",
+        type=Path,
+        metavar="FILE",
+        help="a TOML file of differences that are known and fail no run (default: those that come with the suite)",
+    )
+    group.addoption("--report", default="report", metavar="DIR", help="where the report goes (default: report)")
+    group.addoption(
+        "--dtype", choices=[*DTYPES, "both"], default="both", help="the dtype that programs compute in (default: both)"
+    )
+    group.addoption("--device", default="cpu", metavar="DEVICE", help="handed to the adapter's factory (default: cpu)")
+    group.addoption(
+        "--patience",
+        type=_seconds,
+        default=TIMEOUT,
+        metavar="SECONDS",
+        help=f"how long one program may take before it counts as a timeout (default: {TIMEOUT:g})",
+    )
+    group.addoption(
+        "--replay",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="run a program file again: exit 0 fixed, 1 still failing, 4 cannot run (may be given several times)",
+    )
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise ValueError
+    return seconds
+
+
+def load_profiles() -> None:
+    """Tell Hypothesis of the profiles, and use the one of runs that name none."""
+    for name, examples in PROFILES.items():
+        settings.register_profile(
+            name,
+            max_examples=examples,
+            deadline=None,
+            derandomize=False,  # Hypothesis would derandomize where CI is set, and the seed would say nothing
+            database=None,  # a run is determined by its seed; failures are kept as replay files
+            report_multiple_bugs=False,
+            print_blob=False,
+            phases=[Phase.generate, Phase.shrink],
+            suppress_health_check=[
+                HealthCheck.too_slow,
+                HealthCheck.data_too_large,
+                HealthCheck.function_scoped_fixture,
+            ],
+        )
+    settings.load_profile(PROFILE)
