@@ -28,7 +28,6 @@ from autograd_conformance.programs.observations import Returned
 from autograd_conformance.reference import whole_program as whole
 from autograd_conformance.reference.staging.derivatives import array
 from autograd_conformance.reports.records import Votes
-from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.prose import shown
 
 STEPS = {"float64": 1e-5, "float32": 1e-2}
@@ -61,18 +60,6 @@ def votes(case: Case) -> Votes | None:
         "not available" if differences is None else shown(differences),
         _decide(got, want, authority, differences),
     )
-
-
-def reference_agrees(program: Program, violation: Violation) -> bool:
-    """Whether JAX over the whole program confirms the reference that the verdict rests on."""
-    call = program[violation.at]
-    if program.stateful or not isinstance(call, Backward) or violation.want is None or violation.subject is None:
-        return True
-    before = 0.0 if violation.grad_before is None else violation.grad_before
-    authority = whole.gradients(program, call)[violation.subject]
-    bound = np.zeros_like(violation.want) if violation.bound is None else violation.bound
-    scale = np.abs(authority).max() if authority.size else 0.0
-    return bool((np.abs(violation.want - before - authority) <= bound + 1e-12 * scale).all())
 
 
 def finite_differences(program: Program, target: Target, call: Backward, leaf: Ref) -> np.ndarray | None:

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from autograd_conformance.ops.catalogue import WRITES
-from autograd_conformance.ops.row import POOL, Certainty, choices_of, rest_of
+from autograd_conformance.ops.row import POOL, choices_of, rest_of
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.reference.staging.derivatives import forward_of, vjp_of
@@ -21,6 +21,7 @@ from tests.ops.test_ops import (
     INEXACT,
     Arrays,
     assert_close,
+    assert_saves,
     cases,
     derived_shapes,
     describe,
@@ -98,33 +99,9 @@ def test_writes_are_staged_like_ops(row):
         assert_close(np.asarray(found), wanted, 1e-10, row.name)
 
 
-def raises_freed(op: Op, attrs: Attrs, operands: Arrays, needed: tuple[int, ...] | None = None) -> bool:
-    """Whether a second backward through a write raises the error that says so."""
-    _, target = written(op, attrs, operands, needed)
-    ones = torch.ones_like(target)
-    target.backward(ones)
-    try:
-        target.backward(ones)
-    except RuntimeError as error:
-        assert "Trying to backward through the graph a second time" in str(error)
-        return True
-    return False
-
-
 @each_write
 def test_what_a_write_saves(row):
-    for at, (shapes, attrs) in enumerate(sampled(row, 12)):
-        if any(0 in shape for shape in shapes):
-            continue
-        operands = fitted(row, shapes, "float64", seed=at)
-        label = describe(row, attrs, shapes, "float64")
-        if row.saves is not Certainty.MAYBE:
-            raised = raises_freed(row, attrs, operands)
-            assert raised == (row.saves is Certainty.ALWAYS), f"{label}: a second backward raises: {raised}"
-        if row.saves is Certainty.ALWAYS:
-            for i in range(len(shapes)):
-                raised = raises_freed(row, attrs, operands, needed=(i,))
-                assert raised or i in row.unsaved, f"{label}: only operand {i} requires grad; a second backward passes"
+    assert_saves(row, lambda *call: written(*call)[1:])
 
 
 @each_write
