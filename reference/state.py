@@ -18,7 +18,7 @@ from autograd_conformance.reference.value_types import FIRST_INTERNAL, HeldGradi
 class State:
     """The values of a program so far, their gradient edges, the tape, and the storages.
 
-    The first of five: `State`, `Pullback` (what a call contributes), `HeldGradients` (what values hold), `InPlace`
+    The first of five: `State`, `Pullback` (what a call contributes), `HeldGradients` (what values hold), `Writes`
     (what writes do), `Reference` (all of it, an instruction at a time). Each uses the ones before it.
     """
 

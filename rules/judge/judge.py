@@ -34,7 +34,7 @@ from autograd_conformance.programs.language import (
     Step,
     ZeroGrad,
 )
-from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped, StepObservation
+from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped
 from autograd_conformance.reference.observed import adopt, enter, in_domain, leave_out
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
@@ -45,7 +45,7 @@ from autograd_conformance.rules.judge.saved_tensors import SavedTensorChecks
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.violation import Allowed, Judgement, Violation, op_of
 from autograd_conformance.rules.tape.graph import Expectation
-from autograd_conformance.rules.tape.trace import trace
+from autograd_conformance.rules.tape.trace import Moment, trace
 
 
 def judge(
@@ -62,15 +62,15 @@ def judge(
             continue
         if judging.stateful and _is_unspecified(judging, moment.step):
             break
-        at, step, seen, expectation = moment.at, moment.step, moment.seen, moment.expectation
-        open_ = expectation.unspecified and isinstance(seen.outcome, Returned)
+        expectation = moment.expectation
+        open_ = expectation.unspecified and isinstance(moment.seen.outcome, Returned)
         informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
         judging.exercise(dict.fromkeys((*(() if open_ else expectation.exercises), *informative)))
         if open_:  # the rules do not say what its return means
             judging.unspecified = True
             break
-        violation = _check(judging, at, step, expectation, seen)
-        violation = violation or saved_tensors.check(judging, at, step, expectation, seen)
+        violation = _check(judging, moment)
+        violation = violation or saved_tensors.check(judging, moment.at, moment.step, expectation, moment.seen)
         if violation:
             break
     return Judgement(violation, judging.exercised, judging.unspecified)
@@ -86,47 +86,45 @@ def _is_unspecified(judging: Judging, step: Instruction) -> bool:
 # -- outcomes ---------------------------------------------------------------------------------------------------------
 
 
-def _check(
-    judging: Judging, at: int, step: Instruction, expectation: Expectation, seen: StepObservation
-) -> Violation | None:
+def _check(judging: Judging, moment: Moment) -> Violation | None:
     """Whether the outcome of an instruction is allowed, and what it brought about."""
-    match seen.outcome:
+    match moment.seen.outcome:
         case Returned(results):
-            if expectation.returns is None:
-                return _unexpected_return(judging, at, step, expectation)
-            return _check_return(judging, at, step, results, expectation, seen)
+            if moment.expectation.returns is None:
+                return _unexpected_return(judging, moment)
+            return _check_return(judging, moment, results)
         case Raised() as raised:
-            if raised.kind not in expectation.raises:
-                return _unexpected_error(judging, at, step, expectation, raised)
-            violation = _check_error(judging, at, step, expectation, raised, seen)
+            if raised.kind not in moment.expectation.raises:
+                return _unexpected_error(judging, moment, raised)
+            violation = _check_error(judging, moment, raised)
             if judging.stateful:
-                leave_out(judging.reference, at, step, seen)
+                leave_out(judging.reference, moment.at, moment.step, moment.seen)
             return violation
         case Skipped():
             return None
         case _:
-            assert_never(seen.outcome)
+            assert_never(moment.seen.outcome)
 
 
-def _unexpected_return(judging: Judging, at: int, step: Instruction, expectation: Expectation) -> Violation | None:
+def _unexpected_return(judging: Judging, moment: Moment) -> Violation | None:
     """An instruction returned that must not."""
-    for rule in expectation.raises.values():
+    for rule in moment.expectation.raises.values():
         if judging.applies(rule):
-            return Violation(rule, at, ReturnedUnexpectedly(), _allowed(expectation), op=op_of(step))
+            allowed = _allowed(moment.expectation)
+            return Violation(rule, moment.at, ReturnedUnexpectedly(), allowed, op=op_of(moment.step))
     judging.unspecified = True  # what it should have refused, it does not claim to
     return None
 
 
-def _unexpected_error(
-    judging: Judging, at: int, step: Instruction, expectation: Expectation, raised: Raised
-) -> Violation | None:
+def _unexpected_error(judging: Judging, moment: Moment, raised: Raised) -> Violation | None:
     """An instruction raised an error that it may not raise."""
+    expectation = moment.expectation
     rule = expectation.returns or next(iter(expectation.raises.values()))
-    outside = judging.stateful and not in_domain(judging.reference, step)  # nobody says what an op does there
+    outside = judging.stateful and not in_domain(judging.reference, moment.step)  # nobody says what an op does there
     if outside or not judging.applies(rule):
         judging.unspecified = True
         return None
-    return Violation(rule, at, RaisedError.of(raised), _allowed(expectation), op=op_of(step))
+    return Violation(rule, moment.at, RaisedError.of(raised), _allowed(expectation), op=op_of(moment.step))
 
 
 def _allowed(expectation: Expectation) -> tuple[Allowed, ...]:
@@ -135,31 +133,24 @@ def _allowed(expectation: Expectation) -> tuple[Allowed, ...]:
     return (*returns, *(Allowed(DueError(kind), rule) for kind, rule in expectation.raises.items()))
 
 
-def _check_error(
-    judging: Judging, at: int, step: Instruction, expectation: Expectation, raised: Raised, seen: StepObservation
-) -> Violation | None:
+def _check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation | None:
     """What an instruction that raised, as it may, left behind."""
+    at, step, seen = moment.at, moment.step, moment.seen
     if isinstance(step, InPlace):
         return unchanged.check_refused_write(judging, at, step, seen)
     if isinstance(step, (Backward, Grad)):
-        return unchanged.check_failed_call(judging, at, step, expectation, raised, seen)
+        return unchanged.check_failed_call(judging, at, step, moment.expectation, raised, seen)
     return None
 
 
 # -- what an instruction brought about --------------------------------------------------------------------------------
 
 
-def _check_return(
-    judging: Judging,
-    at: int,
-    step: Instruction,
-    results: values.Values,
-    expectation: Expectation,
-    seen: StepObservation,
-) -> Violation | None:
+def _check_return(judging: Judging, moment: Moment, results: values.Values) -> Violation | None:
     """What an instruction that returned, as it may, did: calls before the reference takes over what was seen, the rest
     after it.
     """
+    at, step, seen, expectation = moment.at, moment.step, moment.seen, moment.expectation
     violation = None
     if isinstance(step, (Backward, Grad)):
         violation = hooks.check(judging, at, step, expectation, seen)
@@ -169,29 +160,23 @@ def _check_return(
         return violation
     if judging.stateful:
         judging.before = dict(judging.reference.values) if isinstance(step, WRITING) else {}
-        enter(judging.reference, at, step, judging.program.mode(at), seen)
+        enter(judging.reference, at, step, moment.modes, seen)
         if judging.reference.unspecified:
             return None  # what this made is not known
-    violation = _check_results(judging, at, step, results, expectation, seen)
+    violation = _check_results(judging, moment, results)
     if judging.stateful and not violation:
         adopt(judging.reference, at, step, seen)
     return violation
 
 
-def _check_results(
-    judging: Judging,
-    at: int,
-    step: Instruction,
-    results: values.Values,
-    expectation: Expectation,
-    seen: StepObservation,
-) -> Violation | None:
+def _check_results(judging: Judging, moment: Moment, results: values.Values) -> Violation | None:
     """The values and gradients that there are after an instruction."""
+    at, step, seen = moment.at, moment.step, moment.seen
     match step:
         case Apply() | Leaf() | Detach() | ReadGrad():
             return values.check_made(judging, at, step, results)
         case Grad():
-            return functional.check(judging, at, step, results, expectation, seen)
+            return functional.check(judging, at, step, results, moment.expectation, seen)
         case AssignGrad():
             return unchanged.check_assigned(judging, at, step, seen)
         case Step():
