@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.harness.session import PACKAGE, SUITES
+from autograd_conformance.harness.places import PACKAGE, SUITES
 
 PLUGIN = "autograd_conformance.harness.plugin"
 SETTINGS = Path(__file__).with_name("command.ini")

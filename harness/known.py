@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd_conformance.harness.places import PACKAGE
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import Apply, Instruction, Leaf, Program, Step
@@ -25,7 +26,7 @@ from autograd_conformance.rules.judge.due import DueReturn
 from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError
 from autograd_conformance.rules.judge.violation import Allowed, Violation
 
-FOLDER = Path(__file__).parents[1] / "frameworks" / "known"
+FOLDER = PACKAGE / "frameworks" / "known"
 
 
 class MalformedExpectations(Exception):

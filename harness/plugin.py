@@ -23,9 +23,10 @@ from autograd_conformance.harness.failures import record as failures
 from autograd_conformance.harness.journal import Journal
 from autograd_conformance.harness.known import MalformedExpectations
 from autograd_conformance.harness.options import PROFILE, add_options, load_profiles
+from autograd_conformance.harness.places import SUITES
 from autograd_conformance.harness.recorder import PROPERTY, TALLY, Recorder
 from autograd_conformance.harness.replay import replay
-from autograd_conformance.harness.session import ADAPTER_ERROR, SUITES, Session
+from autograd_conformance.harness.session import ADAPTER_ERROR, Session
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.reports import records

@@ -27,12 +27,6 @@ from autograd_conformance.reports import records
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.strategies.building import alphabet
 
-PACKAGE = Path(__file__).resolve().parents[1]
-"""Where the suite lies: the checkout, or what was installed."""
-
-SUITES = PACKAGE / "suites"
-"""The tests that are run against a framework."""
-
 SUITE_VERSION = importlib.metadata.version("autograd-conformance")
 """The version of the suite itself, which stands in `pyproject.toml` alone."""
 

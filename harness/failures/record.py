@@ -18,7 +18,8 @@ from autograd_conformance.harness.failures.script import replaying, script
 from autograd_conformance.harness.failures.variations import nearest
 from autograd_conformance.harness.failures.votes import votes
 from autograd_conformance.harness.journal import Entry
-from autograd_conformance.harness.session import SUITES, Session
+from autograd_conformance.harness.places import SUITES
+from autograd_conformance.harness.session import Session
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.printing.loops import loop
 from autograd_conformance.programs import codec

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.harness.campaign.soak import Run, main, page, run_log
+from tests.frameworks.adapters.few import FewOverwritten
 
-FEW = ["--programs", "60", "--workers", "0", "--first-seed", "5", "--"]
+FRAMEWORK = ["--framework", "tests.frameworks.adapters.few:Few"]
+FEW = [*FRAMEWORK, "--programs", "60", "--workers", "0", "--first-seed", "5", "--"]
 TESTS = ["suites/test_detach.py", "--hypothesis-profile=quick", "-k", "test_values"]
 
 
@@ -25,7 +27,8 @@ def test_it_runs_until_enough_programs_were_judged_and_goes_on_from_there(tmp_pa
     assert main([*folder, *FEW, *TESTS]) == 0
     assert run_log(tmp_path) == runs, "there were enough programs already"
     assert "1 runs" in capsys.readouterr().out
-    assert main([*folder, "--programs", str(runs[0].programs + 1), "--workers", "0", "--", *TESTS]) == 0
+    more = ["--programs", str(runs[0].programs + 1)]
+    assert main([*folder, *FRAMEWORK, *more, "--workers", "0", "--", *TESTS]) == 0
     assert [run.seed for run in run_log(tmp_path)] == [5, 6]
 
 
@@ -54,11 +57,11 @@ def test_a_page_without_a_folder_is_told_before_anything_runs(tmp_path: Path, ca
 
 
 def test_failures_are_kept_and_told(tmp_path: Path, capsys):
-    framework = ["--framework", "tests.mutants.accumulation:Overwrites"]
+    framework = ["--framework", "tests.frameworks.adapters.few:FewOverwritten"]
     tests = ["suites/test_accumulation.py", "--hypothesis-profile=quick", "-k", "test_adds"]
     assert main(["--folder", str(tmp_path), *framework, "--programs", "1", "--workers", "0", "--", *tests]) == 1
     (run,) = run_log(tmp_path)
-    assert run.framework == "mutants/overwrites"
+    assert run.framework == FewOverwritten.name
     assert any(failure.startswith("accumulation/adds in ") for failure in run.failures)
     assert "accumulation/adds" in capsys.readouterr().out
 
@@ -71,5 +74,5 @@ def test_a_spoilt_run_log_is_told_by_its_line(tmp_path: Path, capsys, line: str)
 
 
 def test_a_run_that_cannot_be_had_is_told(tmp_path: Path, capsys):
-    assert main(["--folder", str(tmp_path), "--framework", "nonsense", *FEW]) == 4
+    assert main(["--folder", str(tmp_path), *FEW[:-1], "--framework", "nonsense"]) == 4
     assert "nonsense" in capsys.readouterr().out

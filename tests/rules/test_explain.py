@@ -18,7 +18,7 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.script import script
 from autograd_conformance.harness.failures.variations import nearest
-from autograd_conformance.harness.failures.votes import reference_agrees, votes
+from autograd_conformance.harness.failures.votes import votes
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.text import parse
@@ -201,7 +201,6 @@ def test_finite_differences_vote_against_a_wrong_gradient(text: str, framework: 
     assert cast.decision == AGREE
     assert (cast.framework, cast.reference) == numbers[:2]
     assert cast.finite_differences.startswith(numbers[2])
-    assert reference_agrees(program, violation)
 
 
 def test_finite_differences_vote_for_a_gradient_of_another_forward_pass():
@@ -218,7 +217,6 @@ def test_a_reference_that_jax_does_not_confirm_is_the_suites_fault():
     violation = Violation(
         "gradients/op", 2, OtherGradient(Place.LEAF), (), Ref(0), got=np.array(np.e), want=np.array(3.0)
     )
-    assert not reference_agrees(program, violation)
     cast = votes(Case(program, (), violation, InProcess(Torch())))
     assert cast is not None
     assert "this is the suite's fault" in cast.decision
