@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from autograd_conformance.printing.dialect import Dialect
-from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs, Groups, Program
 from autograd_conformance.programs.observations import Kind, Observation
 
@@ -46,6 +46,10 @@ class Target(Protocol):
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What the framework claims to do: a rule applies where it claims all that the rule needs."""
+
+    @property
+    def traits(self) -> Traits:
+        """Which of the legal answers the framework gives, where frameworks differ."""
 
     @property
     def ops(self) -> Collection[str]:
@@ -140,6 +144,14 @@ class Adapter(Protocol):
 
     def classify(self, error: Exception) -> Kind:
         """The kind of an exception; `Kind.UNKNOWN` for one that the adapter does not know."""
+
+
+@runtime_checkable
+class HasTraits(Protocol):
+    """An adapter whose framework gives other legal answers than PyTorch; one that does not say so has PyTorch's."""
+
+    traits: Traits
+    """The answers, each as the framework documents it."""
 
 
 @runtime_checkable

@@ -16,29 +16,31 @@ from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.requirements import lacking
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.ops.row import choices_of, rest_of
+from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import DTYPES, Attrs
+from autograd_conformance.programs.capabilities import PYTORCH, Capability
+from autograd_conformance.programs.language import DTYPES, Attrs, Shape
 from autograd_conformance.programs.observations import Kind
 
-VECTOR = (2,)
+VECTOR: Shape = (2,)
 
 
 def smoke(adapter: Adapter) -> None:
     """Raise `BrokenAdapter` with the reason where the adapter does not do what an adapter has to."""
     _declarations(adapter)
+    shape: Shape = () if getattr(adapter, "traits", PYTORCH).scalars else VECTOR
     for dtype in adapter.dtypes:
-        data = np.array([1.0, 2.0], dtype=dtype)
+        data = np.array([1.0, 2.0], dtype=dtype).reshape(2)[: size(shape)].reshape(shape)
         _try(adapter, "reset()", adapter.reset)
         leaf = _try(adapter, "leaf()", adapter.leaf, data, True)
         back = _try(adapter, "read()", adapter.read, leaf)
-        if not isinstance(back, np.ndarray) or back.shape != (2,) or not np.array_equal(back, data):
-            raise BrokenAdapter(f"{adapter.name}: read(leaf([1, 2])) gave {back!r}, not the array that went in")
+        if not isinstance(back, np.ndarray) or back.shape != shape or not np.array_equal(back, data):
+            raise BrokenAdapter(f"{adapter.name}: read(leaf([1, 2])) gave {back!r}, not {data!r}, which went in")
         if adapter.dtype(leaf) != dtype:
             raise BrokenAdapter(f"{adapter.name}: dtype() of a {dtype} leaf is {adapter.dtype(leaf)!r}")
         if adapter.gradient(leaf) is not None:
             raise BrokenAdapter(f"{adapter.name}: gradient() of a fresh leaf is not None")
-        for name, operands, attrs in _simplest(adapter):
+        for name, operands, attrs in _simplest(adapter, shape):
             out = _try(adapter, f"apply({name!r})", adapter.apply, name, [leaf] * operands, attrs)
             if not isinstance(out, (list, tuple)) or not out:
                 raise BrokenAdapter(f"{adapter.name}: apply({name!r}) gave {out!r}, not a sequence of all results")
@@ -69,13 +71,13 @@ def _declarations(adapter: Adapter) -> None:
         raise BrokenAdapter(f"{adapter.name}: the dialect has no code for {', '.join(silent[:5])}")
 
 
-def _simplest(adapter: Adapter) -> Iterator[tuple[str, int, Attrs]]:
-    """The first op of the framework that takes vectors of two elements, with the number of its operands; none maybe."""
+def _simplest(adapter: Adapter, shape: Shape) -> Iterator[tuple[str, int, Attrs]]:
+    """The first op of the framework that takes operands of a shape, with the number of its operands; none maybe."""
     for name in ("sin", *OPS):
-        if name in adapter.ops and OPS[name].accepts(VECTOR):
-            for others in rest_of(OPS[name], VECTOR):
-                if set(others) <= {VECTOR}:
-                    shapes = (VECTOR, *others)
+        if name in adapter.ops and OPS[name].accepts(shape):
+            for others in rest_of(OPS[name], shape):
+                if set(others) <= {shape}:
+                    shapes = (shape, *others)
                     yield name, len(shapes), choices_of(OPS[name], shapes)[0]
                     return
 

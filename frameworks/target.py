@@ -14,13 +14,14 @@ from autograd_conformance.frameworks.base import (
     HasOptimizers,
     HasRandom,
     HasSavedTensorCounter,
+    HasTraits,
     Target,
 )
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.printing.dialect import Dialect
-from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
 
@@ -64,6 +65,11 @@ class InProcess:
     def capabilities(self) -> frozenset[Capability]:
         """What the framework claims to do."""
         return frozenset(self.adapter.capabilities)
+
+    @cached_property
+    def traits(self) -> Traits:
+        """The legal answers that its adapter names; PyTorch's where it names none."""
+        return self.adapter.traits if isinstance(self.adapter, HasTraits) else PYTORCH
 
     @cached_property
     def ops(self) -> Collection[str]:

@@ -12,4 +12,11 @@ from autograd_conformance.strategies.building.alphabet import Alphabet
 def alphabet_of(target: Target, dtypes: Sequence[str]) -> Alphabet:
     """Everything that a framework has: its ops, in the catalogue's order, in some of its dtypes, and what it claims."""
     names = tuple(name for name in OPS if name in target.ops)
-    return Alphabet(names, dtypes, target.capabilities, optimizers=target.optimizers, modules=tuple(target.modules))
+    return Alphabet(
+        names,
+        dtypes,
+        target.capabilities,
+        optimizers=target.optimizers,
+        modules=tuple(target.modules),
+        traits=target.traits,
+    )

@@ -15,13 +15,14 @@ from autograd_conformance.harness.coverage import Pair, pairs
 from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.harness.tally import Tally
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.language import Leaf, Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
+from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.drawn import Drawn
 
 AGAIN = 3
@@ -117,6 +118,8 @@ class Check:
             self._complain(related.first, observation, relation.violation, related)
 
     def _count(self, program: Program) -> None:
+        if self.target.traits.scalars and any(isinstance(step, Leaf) and step.value.shape for step in program):
+            raise Undrawable("the framework has no tensors of several elements")
         self.programs += 1
         self.pairs.update(pairs(program))
 

@@ -264,7 +264,8 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
     rule, op = _about(item)
     verdict, reason = "pass", None
     if report.outcome == "skipped":
-        verdict, reason = "not applicable", report.longrepr[2].removeprefix("Skipped: ")  # type: ignore[index]
+        reason = report.longrepr[2].removeprefix("Skipped: ")  # type: ignore[index]
+        verdict = "pass" if check is not None and check.programs else "not applicable"
     elif call.excinfo is not None:
         verdict, reason = "error", call.excinfo.exconly()
         broken = broken_in(call.excinfo.value)

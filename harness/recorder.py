@@ -16,11 +16,21 @@ from rich.console import Console
 
 from autograd_conformance.harness import journal
 from autograd_conformance.harness.coverage import Pair
-from autograd_conformance.harness.failures.record import died
+from autograd_conformance.harness.failures.record import audited, died
 from autograd_conformance.harness.pages.claims import claim_records, observing
 from autograd_conformance.harness.session import Session, now, rule_records
 from autograd_conformance.harness.tally import Tally
-from autograd_conformance.reports.records import Coverage, Footer, Header, Known, Record, Result, Setting, decode
+from autograd_conformance.reports.records import (
+    Coverage,
+    Failure,
+    Footer,
+    Header,
+    Known,
+    Record,
+    Result,
+    Setting,
+    decode,
+)
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.render.terminal import print_summary
 from autograd_conformance.reports.stream import Writer, read
@@ -47,6 +57,8 @@ class Recorder:
         self.finished = False
         self.tests = self.programs = 0
         self.tally = Tally()
+        self.failed_ops: set[str] = set()
+        """The ops that some test has shown to be wrong."""
         self.writer.write(header)
         for rule in rule_records():
             self.writer.write(rule)
@@ -79,7 +91,7 @@ class Recorder:
         if entry is None:
             return
         failure = died(entry, self.session)
-        self.writer.write(failure)
+        self._write(failure)
         self.tests += 1
         self.programs += 1
         result = Result(
@@ -98,13 +110,40 @@ class Recorder:
         """Keep the exit code of a run that is stopped: by the keyboard, or by the suite itself."""
         self.stopped = getattr(excinfo.value, "returncode", None) or int(pytest.ExitCode.INTERRUPTED)
 
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """The run ends."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """The run ends; what the audit alone has found fails it, too."""
+        if self._write_audited() and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = exitstatus = pytest.ExitCode.TESTS_FAILED
         self._finish(exitstatus)
 
     def pytest_unconfigure(self) -> None:
         """The process ends; a run that was stopped before its session began had no other end."""
         self._finish(self.stopped)
+
+    def _write_audited(self) -> bool:
+        """Write what the audit found wrong and no test has shown, and say whether there was anything: a test of the op
+        may have been left out, or cannot be drawn without it.
+        """
+        alone = False
+        known = {entry.op for entry in self.session.known}
+        for op, fault in self.session.audited.faults.items():
+            if op in self.failed_ops or op in known:
+                continue
+            alone = True
+            failure = audited(op, fault, self.session)
+            self.writer.write(failure)
+            result = Result(
+                test=failure.test,
+                rule=failure.rule,
+                op=op,
+                verdict=failure.verdict,
+                programs=1,
+                exercised={failure.rule: 1},
+                seconds=0.0,
+            )
+            self._write(result)
+        return alone
 
     def _finish(self, exitstatus: int) -> None:
         """Write the known differences and the footer, then the page; once."""
@@ -143,6 +182,8 @@ class Recorder:
     # -- records -------------------------------------------------------------------------------------------------------
 
     def _write(self, record: Record) -> None:
+        if isinstance(record, Failure) and record.op is not None:
+            self.failed_ops.add(record.op)
         if isinstance(record, Result):
             self.tests += 1
             self.programs += record.programs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
@@ -70,6 +71,18 @@ class Capability(Enum):
     HOOKS = "hooks on tensors"
     ACCUMULATED_HOOKS = "hooks after accumulation"
     COUNTS_SAVED = "tells how many saved tensors are alive"
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """Which of the legal answers a framework gives, where frameworks differ; the defaults are PyTorch's."""
+
+    scalars: bool = False
+    """Whether its values are single numbers: every shape is ``()``."""
+
+
+PYTORCH = Traits()
+"""The traits of a framework that names none."""
 
 
 def needs(program: Program) -> set[Capability]:

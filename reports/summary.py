@@ -180,7 +180,9 @@ def _judge(
     if exercised >= THRESHOLD:
         return "pass", None
     if own and all(result.verdict == "not applicable" for result in own):
-        return "not applicable", shortened(own[0].reason or "its tests do not apply to this framework")
+        absent = report.header.framework.missing_ops
+        first = next((result for result in own if result.op not in absent), own[0])
+        return "not applicable", shortened(first.reason or "its tests do not apply to this framework")
     return "vacuous", f"exercised {counted(exercised, 'time')}; at least {THRESHOLD} are needed"
 
 

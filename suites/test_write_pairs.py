@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -44,7 +45,24 @@ def every(check: Check, session: Session, name: str) -> None:
     if broken:
         raise broken
     if not check.programs:
-        pytest.skip("no program of its pairs is within what the framework claims and gets right without a write")
+        pytest.skip(lacking(session, name))
+
+
+def lacking(session: Session, name: str) -> str:
+    """Why no program of a row's pairs was run."""
+    found = [sample.program(*pair) for sample, *pair in write_pairs.programs(name, session.drawable)]
+    unclaimed = Counter(need for program in found for need in needs(program) - session.target.capabilities)
+    if unclaimed:
+        return f"needs {unclaimed.most_common(1)[0][0].value}"
+    absent = Counter(op for program in found for op in ops_of(program) - set(session.target.ops))
+    if absent:
+        return f"{session.target.name} has no {absent.most_common(1)[0][0]}"
+    return f"{name} is wrong without a write"
+
+
+def ops_of(program: Program) -> set[str]:
+    """The ops that a program applies."""
+    return {step.op for step in program if isinstance(step, Apply)}
 
 
 def programs(session: Session, name: str) -> Iterator[Program]:
@@ -56,8 +74,7 @@ def programs(session: Session, name: str) -> Iterator[Program]:
     sound: dict[write_pairs.Sample, bool] = {}
     for sample, *pair in chosen:
         program = sample.program(*pair)
-        ops = {step.op for step in program if isinstance(step, Apply)}
-        if needs(program) <= session.target.capabilities and ops <= set(session.target.ops):
+        if needs(program) <= session.target.capabilities and ops_of(program) <= set(session.target.ops):
             if sample not in sound:
                 sound[sample] = violation_of(sample.untouched(), session.target) is None
             if sound[sample]:

@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+SETS = ("wrong", "lost", "once", "twice")
+"""The outcomes for which ops are left out of programs."""
 
 Outcome = Literal["begun", "wrong", "once", "twice", "fine"]
 """What came of an op, from bad to good; `begun` where its audit never ended."""
 
 MANY = 0.2
 """The part of all ops beyond which being wrong is no op's own fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with an op by itself: a program that shows it, not shrunk."""
+
+    program: Mapping[str, Any]
+    """The program's JSON form."""
+    rule: str
+    """The rule that is broken."""
+    observed: str
+    """What the framework did, in words."""
+    at: int | None = None
+    """The number of the instruction that went wrong; None where the process ended."""
+    allowed: tuple[tuple[str, str], ...] = ()
+    """What it may do there, in words, each with its rule."""
+    timed_out: bool = False
+    """Whether the process was ended because the program took too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +46,29 @@ class Audited:
     """Ops that can be differentiated once: their second derivatives are wrong or not implemented."""
     twice: frozenset[str] = frozenset()
     """Ops that can be differentiated twice: their third derivatives are wrong or not implemented."""
+    faults: Mapping[str, Fault] = field(default_factory=dict)
+    """What is wrong with each of the wrong and lost ops."""
 
     @classmethod
-    def of(cls, outcomes: Mapping[str, Outcome]) -> Audited:
+    def of(cls, outcomes: Mapping[str, Outcome], faults: Mapping[str, Fault]) -> Audited:
         """The outcomes of all ops, sorted into sets."""
 
         def having(outcome: Outcome) -> frozenset[str]:
             return frozenset(op for op, found in outcomes.items() if found == outcome)
 
-        return cls(having("wrong"), having("begun"), having("once"), having("twice"))
+        wrong, lost = having("wrong"), having("begun")
+        bad = {op: fault for op, fault in faults.items() if op in wrong | lost}
+        return cls(wrong, lost, having("once"), having("twice"), bad)
 
     def to_json(self) -> dict[str, list[str]]:
-        """As plain data, for another process."""
-        return {each.name: sorted(getattr(self, each.name)) for each in fields(self)}
+        """The sets as plain data, for another process that draws programs."""
+        return {name: sorted(getattr(self, name)) for name in SETS}
 
     @classmethod
     def from_json(cls, form: Mapping[str, Collection[str]]) -> Audited:
-        """From plain data."""
-        return cls(**{name: frozenset(ops) for name, ops in form.items()})
+        """The sets from plain data."""
+        wrong, lost, once, twice = (frozenset(form[name]) for name in SETS)
+        return cls(wrong, lost, once, twice)
 
 
 NOTHING_FOUND = Audited()

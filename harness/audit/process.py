@@ -8,23 +8,30 @@ is right, too, three times.
 from __future__ import annotations
 
 import faulthandler
+import json
 import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import Any, NamedTuple
 
 from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.harness.alphabet import alphabet_of
-from autograd_conformance.harness.audit.outcome import Audited, Outcome
+from autograd_conformance.harness.audit.outcome import Audited, Fault, Outcome
 from autograd_conformance.harness.audit.programs import outcomes
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building import alphabet
 
 END = "end"
 """Stands for an op after the last one."""
+
+LOST = "the process died, or did not come back in time"
+"""What is observed where an op's program ended the process of the audit."""
 
 FAILED = 93
 """The exit code where the audit itself fails, which says nothing about the op."""
@@ -50,7 +57,7 @@ def audit(name: str, device: str, dtypes: Sequence[str], timeout: float, thrice:
             done = subprocess.run(command, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             found = _read(notes)
             if END in found:
-                return Audited.of({op: outcome for op, outcome in found.items() if op != END})
+                return Audited.of({op: each.outcome for op, each in found.items() if op != END}, _faults(found))
             if done.returncode == FAILED:
                 break
     raise AuditFailed(f"the audit of the ops failed:\n{done.stderr.decode(errors='replace')[-2000:]}")
@@ -61,28 +68,63 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
-def _read(notes: Path) -> dict[str, Outcome]:
-    """The last outcome noted for each op that was begun."""
-    lines = map(str.split, notes.read_text().splitlines())
-    return {op: cast(Outcome, outcome) for outcome, op in lines}
+class Note(NamedTuple):
+    """A line of the notes: what has come of an op so far."""
+
+    op: str
+    outcome: Outcome
+    program: str | None = None
+    """The program that was about to run, as JSON."""
+    fault: dict[str, Any] | None = None
+    """The op's fault, where it is wrong."""
+
+
+def _read(notes: Path) -> dict[str, Note]:
+    """The last note of each op that was begun."""
+    return {note.op: note for note in (Note(*json.loads(line)) for line in notes.read_text().splitlines())}
+
+
+def _faults(found: Mapping[str, Note]) -> dict[str, Fault]:
+    """What is wrong with each op: as it was found, or, where its process ended, the program that was running."""
+    faults = {op: Fault(**note.fault) for op, note in found.items() if note.fault}
+    for op, note in found.items():
+        if note.outcome == "begun" and note.program:
+            faults[op] = Fault(json.loads(note.program), "gradients/op", LOST)
+    return faults
+
+
+class Notes:
+    """The notes as they are written, each line on disk before the process goes on."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("a", encoding="utf-8")
+        self.latest = Note(END, "begun")
+
+    def take(self, note: Note) -> None:
+        """Write a note."""
+        self.latest = note
+        print(json.dumps(note), file=self.file, flush=True)
+
+    def before(self, program: Program) -> None:
+        """Write which program is about to run."""
+        self.take(self.latest._replace(program=codec.dumps(program)))
 
 
 def main(name: str, device: str, dtypes: str, timeout: str, depth: str, path: str) -> int:
     """Hold the audit, from the first op of which there is no note."""
-    notes = Path(path)
-    seen = _read(notes)
+    seen = _read(Path(path))
     try:
-        target = InProcess(loaded(name, device))
+        notes = Notes(Path(path))
+        target = InProcess(loaded(name, device), notes.before)
         tried = tuple(dtypes.split(","))
         everything = alphabet_of(target, tried)
         alphabet.use(everything)
-        with notes.open("a") as file:
-            for op in (op for op in everything.ops if op not in seen):
-                faulthandler.dump_traceback_later(float(timeout), exit=True)
-                print("begun", op, file=file, flush=True)
-                for outcome in outcomes(op, target, tried, depth == "thrice"):
-                    print(outcome, op, file=file, flush=True)
-            print("fine", END, file=file)
+        for op in (op for op in everything.ops if op not in seen):
+            faulthandler.dump_traceback_later(float(timeout), exit=True)
+            notes.take(Note(op, "begun"))
+            for outcome, fault in outcomes(op, target, tried, depth == "thrice"):
+                notes.take(Note(op, outcome, fault=None if fault is None else asdict(fault)))
+        notes.take(Note(END, "fine"))
     except Exception:
         traceback.print_exc()
         return FAILED

@@ -16,18 +16,21 @@ import numpy as np
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.alphabet import alphabet_of
-from autograd_conformance.harness.audit.outcome import Audited, Outcome
+from autograd_conformance.harness.audit.outcome import Audited, Fault, Outcome
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.codec import to_json
 from autograd_conformance.programs.language import Attrs, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Kind, Observation, Raised
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.building.tensors import literal
 from autograd_conformance.strategies.higher_order import applies, differentiate
@@ -95,7 +98,7 @@ def sample(op: str, seed: int, dtype: str) -> Program | None:
 def shapes(op: str, dtype: str) -> Iterator[Program]:
     """A program of an op on fresh leaves for each shape that its first operand has in programs."""
     row = OPS[op]
-    for first in row.fresh:
+    for first in filter(alphabet.current().admits, row.fresh):
         sampler = Sampler(zlib.crc32(f"{op} {first}".encode()), dtype, first)
         program = _called(sampler, sampler.op(op, fresh=True), op) if takes(row, first) else None
         if program is not None:
@@ -105,9 +108,10 @@ def shapes(op: str, dtype: str) -> Iterator[Program]:
 def forms(op: str, dtype: str) -> Iterator[Program]:
     """A program of an op in each of its forms: all shapes of its operands, and all attributes, that programs have."""
     row = OPS[op]
-    for first in row.fresh:
+    admits = alphabet.current().admits
+    for first in filter(admits, row.fresh):
         for rest in rest_of(row, first) if takes(row, first) else ():
-            for attrs in choices_of(row, (first, *rest)):
+            for attrs in () if not all(map(admits, rest)) else choices_of(row, (first, *rest)):
                 tried = (_formed(row, (first, *rest), attrs, dtype, draw) for draw in range(DRAWS))
                 yield from islice((program for program in tried if program is not None), 1)
 
@@ -126,7 +130,12 @@ def sweep(op: str, dtype: str) -> Program | None:
 
 def _on_every_value(sampler: Sampler, op: str) -> Sequence[Ref] | None:
     row = OPS[op]
-    if row.family not in SWEPT or not row.accepts(GRID.shape) or rest_of(row, GRID.shape)[0] not in ((), (GRID.shape,)):
+    if (
+        not alphabet.current().admits(GRID.shape)
+        or row.family not in SWEPT
+        or not row.accepts(GRID.shape)
+        or rest_of(row, GRID.shape)[0] not in ((), (GRID.shape,))
+    ):
         return None
     arity = 1 + len(rest_of(row, GRID.shape)[0])
     leaves = [sampler.leaf(value=_swept(row.domain(k), k, sampler.dtype)) for k in range(arity)]
@@ -144,7 +153,10 @@ def _swept(domain: Domain, operand: int, dtype: str) -> Literal:
 def _called(sampler: Sampler, made: Sequence[Ref], op: str) -> Program | None:
     if not applies(sampler, op):
         return None
-    sampler.backward(*made)
+    try:
+        sampler.backward(*made)
+    except Undrawable:  # the call cannot begin at these results
+        return None
     return Program(tuple(sampler.reference.steps))
 
 
@@ -205,31 +217,41 @@ def audit(target: Target, dtypes: Sequence[str], thrice: bool) -> Audited:
     An op that ends its process ends this one: `harness.audit.process` holds the audit in another.
     """
     found: dict[str, Outcome] = {}
+    faults: dict[str, Fault] = {}
     with alphabet.using(alphabet_of(target, dtypes)) as everything:
         for op in everything.ops:
-            found.update((op, outcome) for outcome in outcomes(op, target, dtypes, thrice))
-    return Audited.of(found)
+            for outcome, fault in outcomes(op, target, dtypes, thrice):
+                found[op] = outcome
+                if fault is not None:
+                    faults[op] = fault
+    return Audited.of(found, faults)
 
 
-def outcomes(op: str, target: Target, dtypes: Sequence[str], thrice: bool) -> Iterator[Outcome]:
-    """What comes of an op, better each time; a derivative is tried after the outcome without it was given.
+def outcomes(op: str, target: Target, dtypes: Sequence[str], thrice: bool) -> Iterator[tuple[Outcome, Fault | None]]:
+    """What comes of an op, better each time, and its fault where it is wrong; a derivative is tried after the outcome
+    without it was given.
 
     The alphabet in use has to be the target's.
     """
-    if is_wrong(op, target, dtypes):
-        yield "wrong"
+    fault = fault_of(op, target, dtypes)
+    if fault is not None:
+        yield "wrong", fault
         return
-    yield "once"
+    yield "once", None
     if not is_once_only(op, target, dtypes):
-        yield "twice"
+        yield "twice", None
         if not thrice or not is_twice_only(op, target, dtypes):
-            yield "fine"
+            yield "fine", None
 
 
-def is_wrong(op: str, target: Target, dtypes: Sequence[str]) -> bool:
-    """Whether one of an op's programs breaks a rule by the op's own fault."""
-    violations = (violation_of(program, target) for program in programs(op, dtypes))
-    return any(violation is not None and violation.op == op for violation in violations)
+def fault_of(op: str, target: Target, dtypes: Sequence[str]) -> Fault | None:
+    """How the first of an op's programs breaks a rule by the op's own fault, if one does."""
+    for program in programs(op, dtypes):
+        violation = violation_of(program, target)
+        if violation is not None and violation.op == op:
+            allowed = tuple(allowed_texts(violation))
+            return Fault(to_json(program), violation.rule, observed_text(violation), violation.at, allowed)
+    return None
 
 
 def is_once_only(op: str, target: Target, dtypes: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd_conformance.harness.audit.outcome import Fault
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.failures import related as relations
 from autograd_conformance.harness.failures.case import Case
@@ -114,6 +115,29 @@ def died(entry: Entry, session: Session) -> Failure:
         allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
         code="\n".join(lines),
         loop=loop(entry.program, dialect, known=names(entry.program)) or "",
+        script="\n".join([dialect.prelude, "", *lines, ""]) if dialect else replaying(command),
+        replay=str(path),
+        command=command,
+    )
+
+
+def audited(op: str, fault: Fault, session: Session) -> Failure:
+    """The record of an op that the audit found wrong, where no test could show it: its program, not shrunk."""
+    program, dialect = codec.from_json(fault.program), session.target.dialect
+    test = f"audit[{op}]"
+    path = _replay_file(dict(fault.program), session.folder, fault.rule, test)
+    command = replay_command(session, path)
+    lines = code(program, dialect)
+    return Failure(
+        verdict="fail" if fault.at is not None else "crash",
+        **_rule(fault.rule),
+        test=test,
+        op=op,
+        program=fault.program,
+        at=fault.at,
+        observed=fault.observed,
+        allowed=tuple(Allowed(text, rule) for text, rule in fault.allowed),
+        code="\n".join(lines),
         script="\n".join([dialect.prelude, "", *lines, ""]) if dialect else replaying(command),
         replay=str(path),
         command=command,

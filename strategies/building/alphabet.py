@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.language import Shape
 
 CORE = (
     "multiply", "sum", "add", "sin", "negative", "exp", "subtract", "sigmoid", "tanh", "matmul", "divide", "square",
@@ -50,14 +52,30 @@ class Alphabet:
     modules: Sequence[str] = ()
     """Names of the framework's modules of layers, and of its random ops."""
 
+    traits: Traits = PYTORCH
+    """Which of the legal answers the framework gives."""
+
     weighted: Sequence[str] = field(init=False)
     """The ops as they are drawn from: those of `CORE` come first, and so often that they are about half of all."""
 
     def __post_init__(self) -> None:
+        if self.single:
+            object.__setattr__(self, "ops", tuple(name for name in self.ops if any(map(self.admits, OPS[name].fresh))))
         core = [name for name in CORE if name in self.ops]
         rare = [name for name in self.ops if name not in core]
         weight = max(1, len(rare) // max(1, 2 * len(core)))
         object.__setattr__(self, "weighted", tuple(core) + tuple(core * weight) + tuple(rare))
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether every value has one element: the framework has no others, or no call can begin at one of several, for
+        want of explicit cotangents and of a sum.
+        """
+        return self.traits.scalars or not (Capability.COTANGENTS in self.capabilities or "sum" in self.ops)
+
+    def admits(self, shape: Shape) -> bool:
+        """Whether values of a shape can be drawn."""
+        return not self.single or (shape == () if self.traits.scalars else prod(shape) == 1)
 
     def without(self, ops: Collection[str]) -> Alphabet:
         """The alphabet without these ops."""

@@ -129,6 +129,15 @@ class Draft(Choices):
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 
+    def shapes(self, options: Sequence[Shape]) -> Sequence[Shape]:
+        """Those of some shapes that can be drawn; raises `Undrawable` where there is none."""
+        if not self.alphabet.single:
+            return options
+        found = tuple(filter(self.alphabet.admits, options))
+        if not found:
+            raise Undrawable("it needs tensors of several elements, and a call that can begin at one")
+        return found
+
     def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
         """A literal inside a domain."""
         data = self.draw(raw(size(shape))) if size(shape) else b""
@@ -236,7 +245,9 @@ class Draft(Choices):
     ) -> Ref:
         """A fresh leaf."""
         if value is None:
-            value = self.tensor(self.pick(POOL) if shape is None else shape, domain=domain)
+            value = self.tensor(self.pick(self.shapes(POOL)) if shape is None else shape, domain=domain)
+        if self.alphabet.traits.scalars and value.shape != ():
+            raise Undrawable("the framework has no tensors of several elements")
         ref = Ref(self.add(Leaf(value, requires_grad or not self.can(Capability.CONSTANTS))))
         self.leaves.append(ref)
         return ref

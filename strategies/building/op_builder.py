@@ -46,9 +46,13 @@ class OpBuilder(Draft):
         first = (
             on
             if on is not None and self._fits(op, 0, on)
-            else self._operand(op, 0, lambda shape: takes(op, shape), op.fresh, fresh)
+            else self._operand(op, 0, lambda shape: takes(op, shape), self.shapes(op.fresh), fresh)
         )
         options = rest_of(op, self.shape(first))
+        if self.alphabet.single:
+            options = tuple(shapes for shapes in options if all(map(self.alphabet.admits, shapes)))
+            if not options:
+                return [first]
         others: list[Ref] = []
         if len(options[0]) == 1 and not fresh:
             fitting = {shape for (shape,) in options}
@@ -69,7 +73,10 @@ class OpBuilder(Draft):
         values = self.reference.values
         if op.apart is None or op.apart(*(values[r] for r in args)):
             made = self.reference.apply(op.name, args, attrs)
-            if all(y.size <= 2 * LARGEST and y.ndim <= 5 and (not y.size or np.abs(y).max() <= LIMIT) for y in made):
+            fits = not self.alphabet.single or all(self.alphabet.admits(np.shape(y)) for y in made)
+            if fits and all(
+                y.size <= 2 * LARGEST and y.ndim <= 5 and (not y.size or np.abs(y).max() <= LIMIT) for y in made
+            ):
                 at = self.add(Apply(op.name, args, attrs, len(made)))
                 return [Ref(at, k) for k in range(len(made))]
         calm = next((name for name in CALM if name in self.alphabet.ops), None)
@@ -117,7 +124,7 @@ class OpBuilder(Draft):
         options = [r for r in self.live if self.requires(r) and self.reference.values[r].size]
         if options and self.below(4) < 3:
             return self.recent(options)
-        return self.leaf(self.pick(_NONEMPTY))
+        return self.leaf(self.pick(self.shapes(_NONEMPTY)))
 
     def nonlinear(self, value: Ref, name: str | None = None) -> Ref:
         """The result of an op that certainly saves tensors, all of whose operands are `value`."""
@@ -131,7 +138,7 @@ class OpBuilder(Draft):
     def root(self, most: int = 5) -> Ref:
         """A value on which a call certainly needs saved tensors, at the end of up to `most` drawn ops."""
         if not self.leaves:
-            self.leaf(self.pick(_NONEMPTY))
+            self.leaf(self.pick(self.shapes(_NONEMPTY)))
         self.grow(0, most)
         options = [r for r in self.live if r in self.saving]
         if options and self.below(4) < 3:

@@ -98,7 +98,7 @@ def computed(b: ActionBuilder, *shapes: Shape, most: int = 2) -> Ref:
     """A value with memory of its own that requires grad and is no leaf, `most` ops or fewer from a leaf of one of
     the shapes.
     """
-    value = b.leaf(b.pick(shapes or NONEMPTY))
+    value = b.leaf(b.pick(b.shapes(shapes or NONEMPTY)))
     for _ in range(b.below(most)):
         made = plain(b, value)
         value = made if b.requires(made) and (not shapes or b.shape(made) in shapes) else value

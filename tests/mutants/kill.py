@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.outcome import Audited
-from autograd_conformance.harness.audit.programs import is_wrong
+from autograd_conformance.harness.audit.programs import fault_of
 from autograd_conformance.harness.check import Broken, Check, broken_in
 from autograd_conformance.harness.failures.reduce import reduced
 from autograd_conformance.harness.known import known
@@ -115,7 +115,7 @@ def prepared(mutant: type[Mutant], folder: Path) -> Session:
     session = Session(f"{mutant.__module__}:{mutant.__name__}", folder)
     if AUDITED.intersection(mutant.killed_by):
         alphabet.use(alphabet_of(session.target, session.drawable))
-        wrong = (op for op in CORE if is_wrong(op, session.target, session.drawable))
+        wrong = (op for op in CORE if fault_of(op, session.target, session.drawable) is not None)
         session.audited = Audited(wrong=frozenset(wrong))
     session.prepare()
     return session

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
 from examples import tiny
@@ -23,6 +24,37 @@ class WrongSine(Tiny):
             return super().apply(op, operands, attrs)
         (a,) = operands
         return (tiny.record(np.sin(a.data), (a,), lambda g: (g * np.sin(a.data),)),)
+
+
+class WrongSum(Tiny):
+    """Its sum of nothing has a wrong shape, and no call can begin at several elements without a sum."""
+
+    name = "wrong sum"
+    capabilities = Tiny.capabilities - {Capability.COTANGENTS}
+
+    def apply(self, op: str, operands: Sequence[tiny.Tensor], attrs: Attrs) -> Sequence[tiny.Tensor]:
+        (made, *_) = super().apply(op, operands, attrs)
+        if op == "sum" and not operands[0].data.size:
+            made.data = made.data.reshape(())
+        return (made,)
+
+
+class Summless(Tiny):
+    """It takes no cotangents, and cannot add up what a tensor holds."""
+
+    name = "summless"
+    capabilities = Tiny.capabilities - {Capability.COTANGENTS}
+    ops = frozenset({"add", "sin"})
+
+
+class Scalars(Summless):
+    """Its values are single numbers."""
+
+    name = "scalars"
+    traits = Traits(scalars=True)
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> tiny.Tensor:
+        return super().leaf(np.array(float(data), data.dtype), requires_grad)
 
 
 class Cryptic(Tiny):
