@@ -173,7 +173,7 @@ class Recorder:
         for op, met in _by_op(self.tally.pairs):
             self.writer.write(Coverage(op=op, met=met))
         if exitstatus == pytest.ExitCode.OK and self.session.strict:
-            stale = any(each.stale for each in entries(load(self.path)))
+            stale = any(each.stale for each in entries(load(self.path, allow_truncated=True)))
             exitstatus = int(pytest.ExitCode.TESTS_FAILED if stale else exitstatus)
         complete = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
         self.writer.write(
