@@ -6,6 +6,7 @@ Each process measures what its tests see; the sums of all are written once, at t
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -72,7 +73,7 @@ class Finding:
     relative: float | None
     """How far off values were at most, as a part of the largest that is due; none where they were not compared."""
     absolute: float
-    """How far off they were at most where what is due is too small for a part of it."""
+    """How far off they were at most."""
     witness: str
     """The shortest program that shows it."""
     observed: str
@@ -89,8 +90,7 @@ class Finding:
         got, want = violation.got, violation.want
         if about.dtype is not None and not about.any_value and got is not None and want is not None:
             off, largest = float(np.nanmax(np.abs(got - want), initial=0.0)), float(np.abs(want).max(initial=0.0))
-            relative = off / largest if 0 < off <= largest else 0.0
-            absolute = 0.0 if off <= largest else off
+            relative, absolute = (off / largest if largest else math.inf if off else 0.0), off
         witness = "; ".join(lines(program.upto(violation.at + 1)))
         return Finding(about, relative, absolute, witness, observed_text(violation), left_out, seen)
 
@@ -104,14 +104,15 @@ class Finding:
     def entry(self, since: str) -> str:
         """The entry as TOML."""
         about = self.about
+        few = self.relative is not None and self.relative <= 1  # where terms cancel, a part of what is left says little
         said: dict[str, Any] = {
             "rule": about.rule,
             "op": about.op,
             "raised": about.raised,
             "message": about.message,
             "dtype": about.dtype,
-            "relative": None if self.relative is None else _above(self.relative),
-            "absolute": _above(self.absolute) or None,
+            "relative": _above(self.relative) if self.relative is not None and few else None,
+            "absolute": _above(self.absolute) if self.relative is not None and not few else None,
             "nan": about.nan or None,
             "any_value": about.any_value or None,
             "left_out": None if self.left_out or about.op is None else False,
