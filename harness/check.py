@@ -5,22 +5,24 @@ if a rule is broken.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import assert_never
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.coverage import Pair, pairs
 from autograd_conformance.harness.known import Known, is_known
+from autograd_conformance.harness.known.update import About, Finding
 from autograd_conformance.harness.tally import Tally
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Leaf, Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.judge.violation import Excuses, Violation, nothing
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.drawn import Drawn
@@ -67,12 +69,26 @@ class Check:
     """What runs the programs."""
     known: tuple[Known, ...] = ()
     """The differences that are counted, not raised."""
+    rule: str | None = None
+    """The rule that the test is about."""
+    strict: bool = True
+    """Whether a broken SHOULD is raised, too, not only noted."""
+    leaves_out: Callable[[str, str | None], bool] | None = None
+    """Where what is broken becomes a known difference: whether an op that breaks a rule is left out elsewhere."""
     programs: int = 0
     """How many programs were checked, two that are related counted as one."""
     exercised: Counter[str] = field(default_factory=Counter)
     """How often each rule was put to the test."""
     differences: Counter[Known] = field(default_factory=Counter)
     """How often each known difference was seen."""
+    ended: Counter[Known] = field(default_factory=Counter)
+    """How often nothing could be judged behind it."""
+    advice: dict[str, Broken] = field(default_factory=dict)
+    """For each SHOULD that is broken and only noted, the shortest program that breaks it."""
+    findings: dict[About, Finding] = field(default_factory=dict)
+    """The differences that become known."""
+    found: dict[About, Broken] = field(default_factory=dict)
+    """The shortest program that shows each of them."""
     articles: dict[str, str] = field(default_factory=dict)
     """For each claim of an article that was tried, what the framework showed of it."""
     left_open: int = 0
@@ -98,16 +114,23 @@ class Check:
         """Judge one program by the reference that it was drawn with, or by one of its own."""
         self._count(program)
         observation = self.target.observe(program)
-        judgement = judge(program, observation, _reference(program, reference), self.target.capabilities)
+        shown: set[Known | About] = set()
+        excuses = partial(self._excuses, program, observation, shown)
+        judgement = judge(program, observation, _reference(program, reference), self.target.capabilities, excuses)
         self.exercised.update(judgement.exercised)
         self.left_open += judgement.unspecified
+        self.differences.update(each for each in shown if isinstance(each, Known))
+        if judgement.ended:
+            self.ended.update(filter(None, [self._entry(program, judgement.ended)]))
         if judgement.violation:
             self._complain(program, observation, judgement.violation)
 
     def tally(self) -> Tally:
         """The counts that are added up over all tests."""
-        seen = Counter({(entry.rule, entry.op): count for entry, count in self.differences.items()})
-        return Tally(self.articles, seen, self.pairs)
+        number = {entry: k for k, entry in enumerate(self.known)}
+        seen = Counter({number[entry]: count for entry, count in self.differences.items()})
+        ended = Counter({number[entry]: count for entry, count in self.ended.items()})
+        return Tally(self.articles, seen, self.pairs, ended, list(self.findings.values()))
 
     def _relate(self, related: Related) -> None:
         self._count(related.first)
@@ -115,7 +138,11 @@ class Check:
         relation = related_as(related, observation, other, self.target)
         self.exercised.update([related.rule] if relation.decided else [])
         if relation.violation:
-            self._complain(related.first, observation, relation.violation, related)
+            entry = self._entry(related.first, relation.violation)
+            if entry is None:
+                self._complain(related.first, observation, relation.violation, related)
+            else:
+                self.differences[entry] += 1
 
     def _count(self, program: Program) -> None:
         if self.target.traits.scalars and any(isinstance(step, Leaf) and step.value.shape for step in program):
@@ -126,12 +153,41 @@ class Check:
     def _complain(
         self, program: Program, observation: Observation, violation: Violation, related: Related | None = None
     ) -> None:
-        for entry in self.known:
-            if is_known(entry, program, violation):
-                self.differences[entry] += 1
-                return
         broken = _broken(violation.rule, violation.op)
         raise broken(program, observation, violation, self.target, related)
+
+    def _entry(self, program: Program, violation: Violation) -> Known | None:
+        """The known difference that a violation is, if it is one."""
+        return next((entry for entry in self.known if is_known(entry, program, violation)), None)
+
+    def _excuses(
+        self, program: Program, observation: Observation, shown: set[Known | About], violation: Violation
+    ) -> bool:
+        """Whether a violation is known, becomes known, or breaks a SHOULD that is only noted; what is known of it is
+        `shown` then.
+        """
+        entry = self._entry(program, violation)
+        if entry is not None:
+            shown.add(entry)
+            return True
+        advises = not self.strict and is_advice(violation.rule)
+        if self.leaves_out is None and not advises:
+            return False
+        broken = _broken(violation.rule, violation.op)(program, observation, violation, self.target)
+        if self.leaves_out is None:
+            least = self.advice.setdefault(violation.rule, broken)
+            if len(program) < len(least.program):
+                self.advice[violation.rule] = broken
+            return True
+        seen = int(About.of(program, violation) not in shown)
+        finding = Finding.of(program, violation, self.leaves_out(violation.rule, violation.op), seen)
+        least = self.found.setdefault(finding.about, broken)
+        if len(program) < len(least.program):
+            self.found[finding.about] = broken
+        known = self.findings.get(finding.about)
+        self.findings[finding.about] = known.joined(finding) if known else finding
+        shown.add(finding.about)
+        return True
 
 
 def related_as(related: Related, one: Observation, other: Observation, target: Target) -> Relation:
@@ -156,9 +212,16 @@ def violation_of(program: Program, target: Target) -> Violation | None:
     return judged(program, target.observe(program), target.capabilities)
 
 
-def judged(program: Program, observation: Observation, capabilities: Collection[Capability]) -> Violation | None:
-    """The first violation in what was observed of a program."""
-    return judge(program, observation, _reference(program), capabilities).violation
+def judged(
+    program: Program, observation: Observation, capabilities: Collection[Capability], excuses: Excuses = nothing
+) -> Violation | None:
+    """The first violation in what was observed of a program, but for those that are excused."""
+    return judge(program, observation, _reference(program), capabilities, excuses).violation
+
+
+def is_advice(rule: str) -> bool:
+    """Whether a rule is a SHOULD: a run in which it is broken fails only where it is strict."""
+    return RULES[rule].level is Level.SHOULD
 
 
 def _reference(program: Program, drawn: Reference | None = None) -> Reference:

@@ -21,7 +21,9 @@ PROFILE = "quick"
 def add_options(parser: pytest.Parser) -> None:
     """Tell pytest of the suite's options."""
     group = parser.getgroup(
-        "conformance", "autograd conformance (--hypothesis-profile: quick, the default, standard or thorough)"
+        "conformance",
+        "autograd conformance (--hypothesis-profile: quick, the default, standard or thorough; --strict: a broken "
+        "SHOULD rule, and a known difference that is seen no longer, fail the run)",
     )
     names = ", ".join(FRAMEWORKS)
     group.addoption(
@@ -33,8 +35,17 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--known",
         type=Path,
+        action="append",
+        default=[],
         metavar="FILE",
-        help="a TOML file of differences that are known and fail no run (default: those that come with the suite)",
+        help="a TOML file of differences that are known and fail no run (default: those that come with the suite; may "
+        "be given several times)",
+    )
+    group.addoption(
+        "--update-known",
+        type=Path,
+        metavar="FILE",
+        help="add what is broken to a file of known differences, with a witness and the tightest limits",
     )
     group.addoption("--report", default="report", metavar="DIR", help="where the report goes (default: report)")
     group.addoption(

@@ -19,6 +19,7 @@ from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFrame
 from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.audit.process import AuditFailed, audit
 from autograd_conformance.harness.check import Check, broken_in
+from autograd_conformance.harness.failures import noted
 from autograd_conformance.harness.failures import record as failures
 from autograd_conformance.harness.journal import Journal
 from autograd_conformance.harness.known import MalformedExpectations
@@ -82,6 +83,11 @@ def _as_controller(config: pytest.Config) -> None:
     workers = getattr(config.option, "numprocesses", None) or 0
     if workers and config.option.maxworkerrestart is None:
         config.option.maxworkerrestart = str(RESTARTS)
+    if session.update is not None:
+        try:
+            session.update.open("a", encoding="utf-8").close()
+        except OSError as error:
+            raise pytest.UsageError(f"--update-known={session.update}: {error.strerror}") from None
     profile = config.getoption("--hypothesis-profile") or PROFILE
     header = session.header(int(config.option.hypothesis_seed), profile, workers)
     config.pluginmanager.register(Recorder(session, header), "recorder")
@@ -93,13 +99,14 @@ def _session(config: pytest.Config, worker: str) -> Session:
     dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
     folder = Path(option.report).expanduser()
     session = Session(option.framework, folder, dtypes, option.device, worker, option.patience)
-    session.known_file = option.known
+    session.known_files, session.update = tuple(option.known), option.update_known
+    session.strict = bool(config.getini("strict"))
     try:
         target, _ = session.target, session.known
     except UnknownFramework as error:
         raise pytest.UsageError(str(error)) from None
     except (BrokenAdapter, MalformedExpectations) as error:
-        if option.known and isinstance(error, MalformedExpectations):
+        if (option.known or option.update_known) and isinstance(error, MalformedExpectations):
             raise pytest.UsageError(str(error)) from None
         pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
     if not session.drawable:
@@ -125,9 +132,9 @@ def _check_paths(config: pytest.Config) -> None:
     words = [str(word) for word in config.invocation_params.args]
     for option, path in pairwise(words):
         here = config.invocation_params.dir
-        if option in ("--report", "--replay", "--known") and not (here / path).resolve().is_relative_to(
-            config.rootpath
-        ):
+        if option in ("--report", "--replay", "--known", "--update-known") and not (
+            here / path
+        ).resolve().is_relative_to(config.rootpath):
             raise pytest.UsageError(f"write {option}={path} in one word; pytest takes a lone path for a place of tests")
 
 
@@ -177,7 +184,7 @@ def _replay(session: Session, files: list[Path]) -> int:
     codes = {"fixed": 0, "still failing": 1, "cannot run": 4}
     worst = 0
     for path in files:
-        outcome = replay(path, session.target)
+        outcome = replay(path, session.target, session.known)
         if outcome.broken:
             print(text.render(failures.failure(outcome.broken, str(path), session, file=path)))
         print(f"{path}: {outcome.verdict}" + (f" ({outcome.reason})" if outcome.reason else ""))
@@ -255,6 +262,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         report.user_properties += [(PROPERTY, records.encode(record)) for record in _records(item, call, report)]
         check = item.stash.get(CHECK, None)
         if check is not None:
+            noted.shorten(check, item.config.stash[SESSION])
             report.user_properties.append((TALLY, check.tally().to_json()))
     return report
 
@@ -275,9 +283,14 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
             report.longrepr = text.render(failure)
             yield failure
     elif check is not None:
-        own = [known.reason for known in check.differences if op is not None or known.rule == rule]
+        shown = [(known.rule, known.reason) for known in check.differences]
+        shown += [(found.about.rule, found.observed) for found in check.findings.values()]
+        own = [reason for broken, reason in shown if op is not None or broken == rule]
         if own:  # those of other rules count against these
             verdict, reason = "known difference", "; ".join(own)
+    if check is not None:
+        yield from noted.failures(check, item.nodeid, session)
+        verdict = "fail" if verdict == "pass" and rule in check.advice else verdict
     yield records.Result(
         test=item.nodeid,
         rule=rule,

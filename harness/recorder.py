@@ -15,11 +15,14 @@ import pytest
 from rich.console import Console
 
 from autograd_conformance.harness import journal
+from autograd_conformance.harness.check import is_advice
 from autograd_conformance.harness.coverage import Pair
 from autograd_conformance.harness.failures.record import audited, died
+from autograd_conformance.harness.known.update import write
 from autograd_conformance.harness.pages.claims import claim_records, observing
 from autograd_conformance.harness.session import Session, now, rule_records
 from autograd_conformance.harness.tally import Tally
+from autograd_conformance.reports.differences import entries
 from autograd_conformance.reports.records import (
     Coverage,
     Failure,
@@ -33,7 +36,7 @@ from autograd_conformance.reports.records import (
 )
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.render.terminal import print_summary
-from autograd_conformance.reports.stream import Writer, read
+from autograd_conformance.reports.stream import Writer, load, read
 
 PROPERTY = "conformance"
 """The user property under which tests send their records."""
@@ -112,10 +115,12 @@ class Recorder:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """The run ends; what the audit alone has found fails it, too."""
+        """The run ends; what the audit alone has found fails it, too, and, where it is strict, a known difference that
+        is seen no longer.
+        """
         if self._write_audited() and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = exitstatus = pytest.ExitCode.TESTS_FAILED
-        self._finish(exitstatus)
+        session.exitstatus = self._finish(exitstatus)
 
     def pytest_unconfigure(self) -> None:
         """The process ends; a run that was stopped before its session began had no other end."""
@@ -126,11 +131,14 @@ class Recorder:
         may have been left out, or cannot be drawn without it.
         """
         alone = False
+        found = {each.about.op for each in self.tally.findings}
         known = {entry.op for entry in self.session.known}
         for op, fault in self.session.audited.faults.items():
-            if op in self.failed_ops or op in known:
+            if op in self.failed_ops | found or (
+                op in known and (fault.at is None or self.session.knows(fault.program))
+            ):
                 continue
-            alone = True
+            alone = alone or self.session.strict or not is_advice(fault.rule)
             failure = audited(op, fault, self.session)
             self.writer.write(failure)
             result = Result(
@@ -145,20 +153,28 @@ class Recorder:
             self._write(result)
         return alone
 
-    def _finish(self, exitstatus: int) -> None:
-        """Write the known differences and the footer, then the page; once."""
+    def _finish(self, exitstatus: int) -> int:
+        """Write the known differences and the footer, then the page; once. The exit code of the run."""
         if self.finished:
-            return
+            return exitstatus
         self.finished = True
-        for entry in self.session.known:
-            seen = self.tally.differences[entry.rule, entry.op] + self.session.witnessed(entry)
-            self.writer.write(Known(rule=entry.rule, op=entry.op, reason=entry.reason, link=entry.link, seen=seen))
+        for number, entry in enumerate(self.session.known):
+            seen = self.tally.differences[number] + self.session.witnessed(entry)
+            about = {name: getattr(entry, name) for name in ("rule", "op", "reason", "link", "since")}
+            self.writer.write(Known(**about, seen=seen, ended=self.tally.ended[number]))
+        for new in self.tally.findings:
+            self.writer.write(Known(rule=new.about.rule, op=new.about.op, reason=new.observed, seen=new.seen))
+        if self.session.update is not None:
+            write(self.session.update, self.tally.findings, now()[:10])
         if self.tally.articles:
             target = self.session.target
             for claim in claim_records(self.tally.articles, target.dialect, observing(target)):
                 self.writer.write(claim)
         for op, met in _by_op(self.tally.pairs):
             self.writer.write(Coverage(op=op, met=met))
+        if exitstatus == pytest.ExitCode.OK and self.session.strict:
+            stale = any(each.stale for each in entries(load(self.path, allow_truncated=True)))
+            exitstatus = int(pytest.ExitCode.TESTS_FAILED if stale else exitstatus)
         complete = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
         self.writer.write(
             Footer(
@@ -172,6 +188,7 @@ class Recorder:
         )
         self.writer.close()
         self.page.write_text(markdown.render(read(self.path)), encoding="utf-8")
+        return exitstatus
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """The run on one screen."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import importlib.metadata
 import platform
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 
@@ -17,14 +19,18 @@ from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.outcome import NOTHING_FOUND, Audited, at_fault
 from autograd_conformance.harness.audit.programs import is_long
-from autograd_conformance.harness.check import Check, violation_of
+from autograd_conformance.harness.check import Check, judged
 from autograd_conformance.harness.journal import TIMEOUT, Journal
-from autograd_conformance.harness.known import Known, is_known, known, read
+from autograd_conformance.harness.known import Known, MalformedExpectations, is_known, known, read
+from autograd_conformance.harness.known.entry import InvalidVersion, Run
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs import codec
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import DTYPES, Program
 from autograd_conformance.reports import records
 from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.strategies.building import alphabet
 
 SUITE_VERSION = importlib.metadata.version("autograd-conformance")
@@ -59,8 +65,14 @@ class Session:
     """What an audit found: whoever starts the run holds one, before this process is prepared."""
     journal: Journal | None = None
     """What programs are written down in before they run, while tests do."""
-    known_file: Path | None = None
-    """A file of known differences of the user's own, instead of the one that comes with the suite."""
+    known_files: tuple[Path, ...] = ()
+    """Files of known differences of the user's own, instead of the one that comes with the suite."""
+    update: Path | None = None
+    """The file of known differences that what is broken is added to; what it holds already is known."""
+    strict: bool = False
+    """Whether a broken SHOULD, and a known difference that is seen no longer, fail the run."""
+    noted: set[str] = field(default_factory=set)
+    """The SHOULD rules of which this process has told already how they are broken."""
 
     @cached_property
     def target(self) -> Target:
@@ -82,8 +94,23 @@ class Session:
 
     @cached_property
     def known(self) -> tuple[Known, ...]:
-        """The framework's known differences: those of the file that was given, or those that come with the suite."""
-        return known(self.target.name) if self.known_file is None else read(self.known_file)
+        """The framework's known differences here: those of the files that were given, or those that come with the
+        suite, as far as they are about this version, device and platform.
+        """
+        there = (self.update,) if self.update is not None and self.update.exists() else ()
+        own = self.known_files or self.update is not None
+        listed = (
+            [each for file in (*self.known_files, *there) for each in read(file)] if own else known(self.target.name)
+        )
+        here = Run(self.target.version, self.device, platform.system(), platform.machine())
+        found = []
+        for entry in listed:
+            try:
+                found += [entry] if entry.applies(here) else []
+            except InvalidVersion:
+                named = f"{self.target.name} calls its version {self.target.version!r}"
+                raise MalformedExpectations(f"{entry.where}: version: {named}, which cannot be compared") from None
+        return tuple(dict.fromkeys(found))
 
     @cached_property
     def drawable(self) -> tuple[str, ...]:
@@ -93,7 +120,11 @@ class Session:
     @property
     def broken(self) -> frozenset[str]:
         """The ops that are wrong by themselves, found by the audit, and those known to be."""
-        listed = {entry.op for entry in self.known if entry.op is not None and entry.rule not in (TWICE, THRICE)}
+        listed = {
+            entry.op
+            for entry in self.known
+            if entry.op is not None and entry.left_out and entry.rule not in (TWICE, THRICE)
+        }
         return at_fault(self.audited.wrong, self.target.ops) | self.audited.lost | listed
 
     @property
@@ -109,7 +140,8 @@ class Session:
 
     def _listed(self, rule: str) -> frozenset[str]:
         """The ops that are known to break a rule."""
-        return frozenset(entry.op for entry in self.known if entry.op is not None and entry.rule == rule)
+        named = (entry for entry in self.known if entry.rule == rule and entry.left_out)
+        return frozenset(entry.op for entry in named if entry.op is not None)
 
     def prepare(self) -> None:
         """Make this process ready to draw programs and to run them; once, after the audit.
@@ -127,12 +159,33 @@ class Session:
 
     def check(self, rule: str) -> Check:
         """A check for one test, which is about a rule."""
-        return Check(self.target_of(rule), self.known)
+        leaves_out = None if self.update is None else self.leaves_out
+        return Check(self.target_of(rule), self.known, rule, self.strict, leaves_out)
+
+    def leaves_out(self, rule: str, op: str | None) -> bool:
+        """Whether an op that breaks a rule is left out of the programs of tests that are not about it."""
+        return op in {TWICE: self.broken_twice, THRICE: self.broken_thrice}.get(rule, self.broken)
+
+    def knows(self, form: Mapping[str, Any]) -> bool:
+        """Whether all that a program, in its JSON form, breaks is known."""
+        program = codec.from_json(form, VOCABULARY)
+
+        def excuses(violation: Violation) -> bool:
+            return any(is_known(entry, program, violation) for entry in self.known)
+
+        return judged(program, self.target.observe(program), self.target.capabilities, excuses) is None
 
     def witnessed(self, entry: Known) -> bool:
         """Whether an entry's witness still shows the difference."""
-        violation = violation_of(entry.witness, self.target_of(entry.rule))
-        return violation is not None and is_known(entry, entry.witness, violation)
+        found = []
+
+        def excuses(violation: Violation) -> bool:
+            found.append(violation)
+            return any(is_known(each, entry.witness, violation) for each in self.known)
+
+        target = self.target_of(entry.rule)
+        judged(entry.witness, target.observe(entry.witness), target.capabilities, excuses)
+        return any(is_known(entry, entry.witness, violation) for violation in found)
 
     def missing(self, rule: str) -> list[str]:
         """The capabilities that a rule needs and the framework does not claim, in words."""
@@ -162,6 +215,7 @@ class Session:
             platform=f"{platform.system()} {platform.machine()}",
             packages=_versions(),
             workers=max(1, workers),
+            strict=self.strict,
         )
 
 

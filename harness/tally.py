@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograd_conformance.harness.coverage import Pair
+from autograd_conformance.harness.known.update import Finding, joined
 
 
 @dataclass(slots=True)
@@ -20,23 +21,31 @@ class Tally:
 
     articles: dict[str, str] = field(default_factory=dict)
     """For each claim of an article that was tried, what the framework showed of it."""
-    differences: Counter[tuple[str, str | None]] = field(default_factory=Counter)
-    """For the rule and the op of each known difference, in how many programs it was seen."""
+    differences: Counter[int] = field(default_factory=Counter)
+    """For each known difference, by its number, how often programs showed it."""
     pairs: Counter[Pair] = field(default_factory=Counter)
     """In how many programs each op came before each action."""
+    ended: Counter[int] = field(default_factory=Counter)
+    """For each known difference, by its number, in how many programs nothing could be judged behind it."""
+    findings: list[Finding] = field(default_factory=list)
+    """The differences that become known."""
 
     def add(self, other: Tally) -> None:
         """Add the counts of other tests."""
         self.articles.update(other.articles)
         self.differences.update(other.differences)
         self.pairs.update(other.pairs)
+        self.ended.update(other.ended)
+        self.findings = joined([*self.findings, *other.findings])
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, which crosses pytest-xdist."""
         return {
             "articles": self.articles,
-            "differences": [[*about, count] for about, count in self.differences.items()],
+            "differences": list(self.differences.items()),
             "pairs": [[*pair, count] for pair, count in self.pairs.items()],
+            "ended": list(self.ended.items()),
+            "findings": [each.to_json() for each in self.findings],
         }
 
     @classmethod
@@ -44,6 +53,8 @@ class Tally:
         """From plain data."""
         return cls(
             dict(form["articles"]),
-            Counter({(rule, op): count for rule, op, count in form["differences"]}),
+            Counter(dict(form["differences"])),
             Counter({Pair(*pair): count for *pair, count in form["pairs"]}),
+            Counter(dict(form["ended"])),
+            [Finding.from_json(each) for each in form["findings"]],
         )

@@ -24,7 +24,8 @@ class Entry:
     def standing(self) -> str:
         """What this run says about the entry, in words, and what to do where it is stale."""
         if self.known.seen:
-            return f"seen in {counted(self.known.seen, 'program')}"
+            ended = f", of which {self.known.ended:,} could not be judged behind it" if self.known.ended else ""
+            return f"seen in {counted(self.known.seen, 'program')}{ended}"
         if self.stale:
             return f"stale: not seen in {counted(self.programs, 'program')}; remove it from the expectations file"
         return "not exercised in this run"

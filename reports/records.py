@@ -28,6 +28,10 @@ WRONG: tuple[Wrong, ...] = get_args(Wrong)
 """The verdicts that speak against a framework, worst first."""
 
 
+LATER = {"later": True}
+"""Marks a field that came after the first form of its record: it is left out of the JSON form where it says nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Framework:
     """The framework under test, with what its adapter claims; `ops` counts the catalogue's ops that it supports."""
@@ -44,6 +48,7 @@ class Header:
     """The first record: what was tested, with what, and how to do it again.
 
     `suite` is the suite's version, `started` an ISO 8601 time in UTC, `packages` maps a distribution to its version.
+    In a `strict` run a broken SHOULD rule, and a known difference that is seen no longer, count as failures.
     """
 
     version: int = VERSION
@@ -58,6 +63,7 @@ class Header:
     platform: str
     packages: Mapping[str, str]
     workers: int
+    strict: bool = field(default=False, metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +182,17 @@ class Known:
     """An entry of the framework's expectations file: a rule that it is known to break, for one op or (None) anywhere.
 
     `link` leads to where the difference is discussed. `seen` counts the programs of this run that showed it; 0 where
-    programs exercised the rule means that the entry is stale.
+    programs exercised the rule means that the entry is stale. In `ended` of them nothing could be judged behind it.
+    `since` is the day since when it is known.
     """
 
     rule: str
     op: str | None = None
     reason: str
     link: str | None = None
+    since: str | None = field(default=None, metadata=LATER)
     seen: int
+    ended: int = field(default=0, metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +300,8 @@ def decode(form: Mapping[str, Any]) -> Record:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        shown = (each for each in fields(value) if not (each.metadata and getattr(value, each.name) == each.default))
+        return {each.name: _plain(getattr(value, each.name)) for each in shown}
     match value:
         case tuple():
             return [_plain(item) for item in value]

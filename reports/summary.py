@@ -243,15 +243,17 @@ def _conclude(
     everything = list(rules)
     applicable = [each for each in everything if each.verdict not in ("not applicable", "info")]
     must = [each for each in applicable if each.rule.level == "MUST"]
-    broken = [each for each in must if each.verdict in WRONG]
+    should = [each for each in applicable if each.rule.level == "SHOULD"]
+    binding, which = (must + should, "MUST and SHOULD") if report.header.strict else (must, "MUST")
+    broken = [each for each in binding if each.verdict in WRONG]
     open_questions = [each for each in must if each.verdict in ("error", "vacuous")]
     differing = {each.rule.rule for each in must if each.verdict == "known difference"}
     known = counted(sum(each.rule in differing for each in differences), "known difference")
     but = f", other than by {known}" if differing else ""
     ran = f"in {counted(report.programs, 'program')}"
     if broken:
-        which = f"{len(broken)} of {counted(len(must), 'applicable MUST rule')}"
-        return "not conformant", f"{name} breaks {which}, {ran}."
+        rules_of = f"{len(broken)} of {counted(len(binding), f'applicable {which} rule')}"
+        return "not conformant", f"{name} breaks {rules_of}, {ran}."
     if report.programs == 0:
         return "no verdict", f"No program was run on {name}."
     if not must:
@@ -261,9 +263,11 @@ def _conclude(
     if open_questions:
         which = f"{len(open_questions)} of {counted(len(must), 'applicable MUST rule')}"
         return "no verdict", f"{name} was not really tested on {which}. None was broken {ran}{but}."
-    should = [each for each in applicable if each.rule.level == "SHOULD"]
-    followed = sum(each.verdict == "pass" for each in should)
-    advice = f" It follows {followed} of {counted(len(should), 'applicable SHOULD rule')}." if should else ""
+    followed, ignored = (sum(each.verdict in those for each in should) for those in (("pass",), WRONG))
+    breaks = f" and breaks {ignored}" if ignored else ""
+    advice = f" It follows {followed} of {counted(len(should), 'applicable SHOULD rule')}{breaks}." if should else ""
+    stale = sum(each.stale for each in entries(report)) if report.header.strict else 0
+    advice += f" Stale, for which a strict run fails: {counted(stale, 'known difference')}." if stale else ""
     if differing:
         kept = f"{len(must) - len(differing)} of {counted(len(must), 'applicable MUST rule')}"
         broken_by = f"It breaks {counted(len(differing), 'rule')} by {known} alone."

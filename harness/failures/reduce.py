@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from autograd_conformance.harness.check import Broken, judged
+from autograd_conformance.harness.check import Broken, is_advice, judged
 from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, under
 from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Program, Ref
 from autograd_conformance.programs.operands import results
+from autograd_conformance.rules.judge.violation import Violation
 
 TRIES = 200
 """How many smaller programs are run for one failure."""
@@ -60,11 +61,17 @@ def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
 def _again(broken: Broken, program: Program, known: Sequence[Known]) -> Broken | None:
     """The failure in another program, where that is a program and fails in the same way."""
     target, was = broken.target, broken.violation
+
+    def excuses(violation: Violation) -> bool:
+        """What does not end the search for the failure: what is known, or no more than advice."""
+        same = (violation.rule, violation.op) == (was.rule, was.op)
+        return not same and (is_advice(violation.rule) or any(is_known(entry, program, violation) for entry in known))
+
     if not program.instructions or not sound(program):
         return None
     try:
         observation = target.observe(program)
-        found = judged(program, observation, target.capabilities)
+        found = judged(program, observation, target.capabilities, excuses)
     except Exception:  # operands of shapes that an op does not take: nothing that the reference could compute
         return None
     if found is None or (found.rule, found.op) != (was.rule, was.op):

@@ -62,7 +62,7 @@ def check(
         edge = judging.reference.edge(leaf)
         contribution = contributions.get(edge, np.zeros_like(judging.reference.values[leaf]))
         violation = _reached(judging, at, call, leaf, got, contribution, expectation, seen)
-        if violation:
+        if violation and not judging.goes_on(violation):
             return violation
     return _shared(judging, at, seen, traversal)
 

@@ -34,8 +34,8 @@ from autograd_conformance.programs.language import (
     Step,
     ZeroGrad,
 )
-from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped
-from autograd_conformance.reference.observed import adopt, enter, in_domain, leave_out
+from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned, Skipped
+from autograd_conformance.reference.observed import adopt, enter, in_domain, leave_out, take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.judge import functional, gradients, hooks, optimizers, unchanged, values
@@ -43,16 +43,30 @@ from autograd_conformance.rules.judge.due import DueError, DueReturn
 from autograd_conformance.rules.judge.observed import RaisedError, ReturnedUnexpectedly
 from autograd_conformance.rules.judge.saved_tensors import SavedTensorChecks
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.judge.violation import Allowed, Judgement, Violation, op_of
+from autograd_conformance.rules.judge.violation import Allowed, Excuses, Judgement, Violation, nothing, op_of
 from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.trace import Moment, trace
 
+HARMLESS = (Apply, Detach, ReadGrad, Backward, Grad)
+"""Instructions that leave, where they raise, nothing behind but what is seen: others may have done a part of what they
+do.
+"""
+
 
 def judge(
-    program: Program, observation: Observation, reference: Reference, capabilities: Collection[Capability]
+    program: Program,
+    observation: Observation,
+    reference: Reference,
+    capabilities: Collection[Capability],
+    excuses: Excuses = nothing,
 ) -> Judgement:
-    """Judge an observation of a program for a framework that has `capabilities`; `reference` computed the program."""
-    judging = Judging.of(program, reference, capabilities)
+    """Judge an observation of a program for a framework that has `capabilities`; `reference` computed the program.
+
+    A violation that `excuses` knows does not end the judging where what follows does not depend on it, or the model can
+    take over what was seen; where it does end it, the judgement says so.
+    """
+    judging = Judging.of(program, reference, capabilities, excuses)
+    ended = None
     violation, saved_tensors = None, SavedTensorChecks()
     for moment in trace(program, observation, judging.reference, judging.tape, follows=False):
         if moment.skipped:  # it needed a value that an earlier error kept from being made
@@ -70,10 +84,14 @@ def judge(
             judging.unspecified = True
             break
         violation = _check(judging, moment)
-        violation = violation or saved_tensors.check(judging, moment.at, moment.step, expectation, moment.seen)
+        if not violation and not judging.went_on:  # how many are alive is not known behind a difference
+            violation = saved_tensors.check(judging, moment.at, moment.step, expectation, moment.seen)
+            violation = None if violation and judging.goes_on(violation) else violation
         if violation:
+            if excuses(violation):
+                violation, ended = None, violation
             break
-    return Judgement(violation, judging.exercised, judging.unspecified)
+    return Judgement(violation, judging.exercised, judging.unspecified, ended)
 
 
 def _is_unspecified(judging: Judging, step: Instruction) -> bool:
@@ -111,9 +129,27 @@ def _unexpected_return(judging: Judging, moment: Moment) -> Violation | None:
     for rule in moment.expectation.raises.values():
         if judging.applies(rule):
             allowed = _allowed(moment.expectation)
-            return Violation(rule, moment.at, ReturnedUnexpectedly(), allowed, op=op_of(moment.step))
+            violation = Violation(rule, moment.at, ReturnedUnexpectedly(), allowed, op=op_of(moment.step))
+            return None if _goes_through_freed(moment) and _left(judging, moment, violation) else violation
     judging.unspecified = True  # what it should have refused, it does not claim to
     return None
+
+
+def _goes_through_freed(moment: Moment) -> bool:
+    """Whether a call that adds to leaves was due to raise only because its graph is freed: what it does where it does
+    not raise is known.
+    """
+    step = moment.step
+    return isinstance(step, Backward) and not step.create_graph and {*moment.expectation.raises} == {Kind.GRAPH_FREED}
+
+
+def _left(judging: Judging, moment: Moment, violation: Violation) -> bool:
+    """Whether a violation is excused; then the reference takes over what was seen."""
+    if not judging.excused(violation):
+        return False
+    if judging.stateful:
+        take(judging.reference, moment.at, moment.step, moment.modes, moment.seen)
+    return True
 
 
 def _unexpected_error(judging: Judging, moment: Moment, raised: Raised) -> Violation | None:
@@ -124,7 +160,10 @@ def _unexpected_error(judging: Judging, moment: Moment, raised: Raised) -> Viola
     if outside or not judging.applies(rule):
         judging.unspecified = True
         return None
-    return Violation(rule, moment.at, RaisedError.of(raised), _allowed(expectation), op=op_of(moment.step))
+    violation = Violation(rule, moment.at, RaisedError.of(raised), _allowed(expectation), op=op_of(moment.step))
+    # an error of another kind than is due comes again, and then by whatever rule says which
+    left = isinstance(moment.step, HARMLESS) and expectation.returns is not None and _left(judging, moment, violation)
+    return None if left else violation
 
 
 def _allowed(expectation: Expectation) -> tuple[Allowed, ...]:

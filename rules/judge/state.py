@@ -14,12 +14,16 @@ from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.due import Due
-from autograd_conformance.rules.judge.observed import Observed
-from autograd_conformance.rules.judge.violation import Allowed, Violation, op_of
+from autograd_conformance.rules.judge.observed import ObjectReplaced, Observed, SavedTensorCount, Strides
+from autograd_conformance.rules.judge.violation import Allowed, Excuses, Violation, nothing, op_of
 from autograd_conformance.rules.tape.model import Tape
 
 HUGE = 1e30
 """Values beyond this are not compared: a rounding may take them to infinity."""
+
+
+FORM = (Strides, SavedTensorCount)
+"""Differences after which the model goes on from what was seen: how a gradient is laid out, and what is alive."""
 
 
 @dataclass(eq=False)
@@ -39,9 +43,15 @@ class Judging:
     """How often each rule was put to the test."""
     unspecified: bool = False
     """Whether the rules say nothing of what follows."""
+    excuses: Excuses = nothing
+    """Whether a violation is known, and no failure."""
+    went_on: bool = False
+    """Whether a violation was excused, and what follows is judged all the same."""
 
     @staticmethod
-    def of(program: Program, reference: Reference, capabilities: Collection[Capability]) -> Judging:
+    def of(
+        program: Program, reference: Reference, capabilities: Collection[Capability], excuses: Excuses = nothing
+    ) -> Judging:
         """The judging of a program that has not begun.
 
         `reference` has computed the program; one whose right values depend on what is observed gets a reference of its
@@ -49,7 +59,8 @@ class Judging:
         """
         reference = Reference() if program.stateful else reference
         reference.observing = program.stateful
-        return Judging(program, frozenset(capabilities), reference, Tape(reference, Capability.FREES in capabilities))
+        tape = Tape(reference, Capability.FREES in capabilities)
+        return Judging(program, frozenset(capabilities), reference, tape, excuses=excuses)
 
     @cached_property
     def dtype(self) -> str:
@@ -64,6 +75,21 @@ class Judging:
     def applies(self, rule: str) -> bool:
         """Whether the framework claims what a rule needs."""
         return RULES[rule].needs <= self.capabilities
+
+    def goes_on(self, violation: Violation) -> bool:
+        """Whether a violation is of the form alone and excused: what follows can be judged as if it were none."""
+        fine = isinstance(violation.observed, FORM)
+        if isinstance(violation.observed, ObjectReplaced):
+            old = None if violation.subject is None else self.tape.grads.get(violation.subject)
+            recorded = old is None or old.requires_grad is not False
+            fine = not (self.stateful and recorded)  # the new one may have another history than the reference says
+        return fine and self.excused(violation)
+
+    def excused(self, violation: Violation) -> bool:
+        """Whether a violation is excused that the model can take over."""
+        fine = self.excuses(violation)
+        self.went_on = self.went_on or fine
+        return fine
 
     def exercise(self, rules: Iterable[str]) -> None:
         """Count rules that are put to the test."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +60,17 @@ class Judgement:
     """How often each rule was put to the test."""
     unspecified: bool = False
     """Whether judging ended before the program did, because the rules say nothing of how it goes on."""
+    ended: Violation | None = None
+    """The violation that is excused, and behind which nothing could be judged."""
+
+
+Excuses = Callable[[Violation], bool]
+"""Whether a violation is known, and no failure; a violation that it excused is not asked for again."""
+
+
+def nothing(violation: Violation) -> bool:
+    """No violation is excused."""
+    return False
 
 
 def op_of(step: Instruction) -> str | None:

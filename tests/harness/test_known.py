@@ -4,13 +4,23 @@ where.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from autograd_conformance.harness.known import MalformedExpectations, known
+from autograd_conformance.harness.known import Known, MalformedExpectations, is_known, known, read
+from autograd_conformance.harness.known.entry import Run
 from autograd_conformance.harness.session import Session
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.text import parse
+from autograd_conformance.rules.judge.observed import OtherGradient, Place
+from autograd_conformance.rules.judge.violation import Violation
+from examples.tiny_adapter import Tiny
 
 WITNESS = 'witness = "a = leaf [1]; b = sin a; backward b"'
 
@@ -21,7 +31,9 @@ def test_torch_shows_what_is_listed(entry, tmp_path: Path) -> None:
 
 
 def test_a_witness_that_shows_nothing_is_told(tmp_path: Path) -> None:
-    (tmp_path / "torch.toml").write_text(f'[[known]]\nrule = "gradients/op"\nop = "sin"\nreason = "none"\n{WITNESS}\n')
+    (tmp_path / "torch.toml").write_text(
+        f'[[known]]\nrule = "gradients/op"\nop = "sin"\nreason = "none"\nrelative = 0.1\n{WITNESS}\n'
+    )
     (entry,) = known("torch", tmp_path)
     assert not Session("torch", tmp_path).witnessed(entry)
 
@@ -37,18 +49,172 @@ def test_no_file_means_nothing_known(tmp_path: Path) -> None:
     assert known("nothing", tmp_path) == ()
 
 
+ENTRY = f'[[known]]\nrule = "gradients/op"\nop = "sin"\nreason = "r"\n{WITNESS}\n'
+
+
+def refused(path: Path, text: str | bytes) -> str:
+    """How a file is refused."""
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(MalformedExpectations) as caught:
+        read(path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("relativ = 1e-7", "there is no key 'relativ'; 'relative' is one"),
+        ('relative = "lots"', "relative has to be a finite number, 0 or more, not 'lots'"),
+        ("relative = inf", "relative has to be a finite number, 0 or more, not inf"),
+        ("relative = nan", "relative has to be a finite number, 0 or more, not nan"),
+        ("relative = true", "relative has to be a finite number, 0 or more, not True"),
+        ("absolute = -1", "absolute has to be a finite number, 0 or more, not -1"),
+        (f"absolute = 1{'0' * 400}", "absolute has to be a finite number"),
+        ("elements = 1.5", "elements has to be a whole number, 0 or more, not 1.5"),
+        ("zero = -1", "zero has to be the number of an operand, from 0, not -1"),
+        ("nan = 1", "nan has to be true or false, not 1"),
+        ("reason = 3", "reason has to be a text, not 3"),
+        ('message = ""', "message has to be a text, not ''"),
+        ('raised = "wrong"', "raised has to be a kind of error: graph freed, no grad, "),
+        ('step = "sdg fused=True"', "step has to be an optimizer with settings, such as 'sgd fused=True', not 'sdg"),
+        ('after = "unfolded"', "after has to be an op, or an optimizer with settings"),
+        ('link = "see the forum"', "link has to be an address that begins with https://, or 'not reported', not 'see"),
+        ('since = "last year"', "since has to be a day, such as 2026-11-22, not 'last year'"),
+        ('version = "newest"', "version has to be versions of the framework, such as '>=2.12,<2.14', not 'newest'"),
+        ('dtype = "float16"', "dtype has to be float32 or float64, not 'float16'"),
+        ('rule = "no/such"', "rule: there is no rule 'no/such'"),
+        ('op = "frobnicate"', "op: there is no op 'frobnicate'"),
+        ('op = "exp"', "witness: it does not apply 'exp', which the entry is about"),
+        ('witness = "b = sin a"', "witness: a witness is malformed: statement 1"),
+        ("any_value = true\nrelative = 1", "any_value: it leaves no room for relative, absolute and nan"),
+        ("", "relative: 'gradients/op' is about values, and nothing says how far they may be off"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_its_line(line: str, says: str, tmp_path: Path) -> None:
+    key = line.partition(" ")[0]
+    entry = "\n".join(each for each in ENTRY.splitlines() if not each.startswith(f"{key} =") or not key)
+    fine = f"{ENTRY}relative = 1e-7\n\n# [[known]]\n"
+    said = refused(tmp_path / "x.toml", f"{fine}{entry}\n{line}\n")
+    assert said.startswith(f"{tmp_path / 'x.toml'}, line 9: {says}")
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("key", ["rule", "reason", "witness"])
+def test_what_every_entry_needs(key: str, tmp_path: Path) -> None:
+    entry = "\n".join(each for each in ENTRY.splitlines() if not each.startswith(key))
+    said = refused(tmp_path / "x.toml", f"{entry}\nrelative = 1e-7")
+    assert said.endswith(f"line 1: {key!r} is missing; every [[known]] needs rule, reason, witness")
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[[known]\n", "x.toml: "),
-        (f'[[known]]\nreason = "r"\n{WITNESS}', "'rule' is missing"),
-        ('[[known]]\nrule = "gradients/op"\nreason = "r"', "'witness' is missing"),
-        (f'[[known]]\nrule = "no/such"\nreason = "r"\n{WITNESS}', "no rule 'no/such'"),
-        (f'[[known]]\nrule = "gradients/op"\nop = "frobnicate"\nreason = "r"\n{WITNESS}', "no op 'frobnicate'"),
-        ('[[known]]\nrule = "gradients/op"\nreason = "r"\nwitness = "b = sin a"', "witness is malformed: statement 1"),
+        ("[[known]\n", "x.toml: Expected ']]' at the end of an array declaration (at line 1, column 8)"),
+        ("known = 3", "x.toml: known has to be entries that begin with [[known]] each"),
+        ("known = [3]", "x.toml: known has to be entries that begin with [[known]] each"),
+        ("[[knwon]]\nrule = 1", "x.toml: there is no key 'knwon'; 'known' is one; each entry begins with [[known]]"),
+        (b"reason = '\xff'", "x.toml: it is not UTF-8 from byte 10 on"),
+        ("a = " + "[" * 100_000, "x.toml: it is nested too deeply"),
     ],
 )
-def test_malformed(text: str, says: str, tmp_path: Path) -> None:
-    (tmp_path / "x.toml").write_text(text)
-    with pytest.raises(MalformedExpectations, match=says.replace("[", "\\[")):
+def test_a_file_that_is_none(text: str | bytes, says: str, tmp_path: Path) -> None:
+    assert refused(tmp_path / "x.toml", text) == f"{tmp_path}/{says}"
+
+
+def test_a_folder_of_that_name(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").mkdir()
+    with pytest.raises(MalformedExpectations, match="Is a directory"):
         known("x", tmp_path)
+
+
+def test_an_entry_in_a_string_is_none(tmp_path: Path) -> None:
+    text = ENTRY.replace('"r"', '"""\n[[known]]\n"""') + "relative = 1\n" + ENTRY
+    assert ", line 9: relative: " in refused(tmp_path / "x.toml", text)
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+
+def is_excused(got: list[float], want: list[float], **limits: Any) -> bool:
+    program = parse("a = leaf [1, 2]; b = sin a; backward b with [1, 1]", VOCABULARY)
+    violation = Violation(
+        "gradients/op", 2, OtherGradient(Place.LEAF), (), Ref(0), "sin",
+        got=np.array(got), want=np.array(want), bound=np.array([1e-9, 1e-9]),
+    )  # fmt: skip
+    return is_known(Known("gradients/op", "sin", "r", program, **limits), program, violation)
+
+
+@pytest.mark.parametrize(
+    ("got", "limits", "excused"),
+    [
+        ([1.0, 2.1], {"relative": 0.1}, True),
+        ([1.0, 2.3], {"relative": 0.1}, False),
+        ([1.0, 2.3], {"relative": 0.1, "absolute": 0.1}, True),
+        ([1.0, 2.3], {"absolute": 0.1}, False),
+        ([1.0, math.inf], {"relative": 1e300}, False),
+        ([1.0, math.nan], {"relative": 1e300}, False),
+        ([1.0, math.nan], {"nan": True}, True),
+        ([1.5, math.nan], {"nan": True}, False),
+        ([1.5, math.nan], {"nan": True, "relative": 0.5}, True),
+        ([1.5, 2.0], {"nan": True, "relative": 0.5}, False),
+        ([-7.0, math.inf], {"any_value": True}, True),
+        ([1.0, 2.1], {}, False),
+        ([1.0, 2.1], {"relative": 0.1, "dtype": "float64"}, True),
+        ([1.0, 2.1], {"relative": 0.1, "dtype": "float32"}, False),
+    ],
+)
+def test_limits(got: list[float], limits: dict[str, Any], excused: bool) -> None:
+    assert is_excused(got, [1.0, 2.0], **limits) is excused
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+HERE = Run("2.13.0+cpu", "cuda:1", "Linux", "x86_64")
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ('version = ">=2.12,<2.14"', True),
+        ('version = "<2.13"', False),
+        ('version = "==2.13.0"', True),
+        ('device = "cuda"', True),
+        ('device = "cuda:1"', True),
+        ('device = "cuda:0"', False),
+        ('device = "cpu"', False),
+        ('platform = "linux"', True),
+        ('platform = "Linux x86_64"', True),
+        ('platform = "Darwin"', False),
+        ("since = 2026-11-22", True),
+    ],
+)
+def test_conditions(condition: str, holds: bool, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(f"{ENTRY}relative = 0.1\n{condition}\n")
+    (entry,) = known("x", tmp_path)
+    assert entry.applies(HERE) is holds
+
+
+def test_an_entry_that_does_not_hold_here_is_not_in_force(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(f'{ENTRY}relative = 0.1\nversion = "<1"\n')
+    session = Session("examples.tiny_adapter:Tiny", tmp_path, known_files=(tmp_path / "x.toml",))
+    assert session.known == ()
+    assert "sin" not in session.broken
+
+
+def test_a_version_that_cannot_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.toml").write_text(f'{ENTRY}relative = 0.1\nversion = "<1"\n')
+    monkeypatch.setattr(Tiny, "version", "newest")
+    session = Session("examples.tiny_adapter:Tiny", tmp_path, known_files=(tmp_path / "x.toml",))
+    with pytest.raises(MalformedExpectations, match="tiny calls its version 'newest', which cannot be compared"):
+        _ = session.known
+
+
+def test_files_add_up(tmp_path: Path) -> None:
+    for name, op in (("x", "sin"), ("y", "exp")):
+        (tmp_path / f"{name}.toml").write_text(
+            f"{ENTRY.replace('sin', op)}relative = 0.1\nleft_out = {str(op == 'exp').lower()}\n"
+        )
+    files = (tmp_path / "x.toml", tmp_path / "y.toml")
+    session = Session("examples.tiny_adapter:Tiny", tmp_path, known_files=files)
+    assert [entry.op for entry in session.known] == ["sin", "exp"]
+    assert session.broken == {"exp"}

@@ -79,7 +79,16 @@ def test_a_broken_recommendation_does_not_cost_conformance() -> None:
     rules = (replace(RULES[0], level="SHOULD"), *RULES[1:])
     summary = summarize(replace(SOUND, rules=rules, failures=(replace(FAILURE, level="SHOULD"),)))
     assert (summary.conclusion, str(summary.total)) == ("conformant", "2 / 3 / 3")
-    assert summary.sentence.endswith("It follows 0 of 1 applicable SHOULD rule.")
+    assert summary.sentence.endswith("It follows 0 of 1 applicable SHOULD rule and breaks 1.")
+
+
+def test_it_does_in_a_strict_run() -> None:
+    rules = (replace(RULES[0], level="SHOULD"), *RULES[1:])
+    failures = (replace(FAILURE, level="SHOULD"),)
+    report = replace(SOUND, header=replace(SOUND.header, strict=True), rules=rules, failures=failures)
+    summary = summarize(report)
+    assert summary.conclusion == "not conformant"
+    assert "breaks 1 of 3 applicable MUST and SHOULD rules" in summary.sentence
 
 
 def test_ops_have_verdicts_of_their_own() -> None:

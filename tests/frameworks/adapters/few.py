@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from tests.mutants.accumulation import Overwrites
+from tests.mutants.gradient_objects import AddsToCopies
+from tests.mutants.mutant import Given, Roots
 
 OPS = ("add", "expand_dims", "multiply", "sin", "sum")
 
@@ -18,3 +22,21 @@ class FewOverwritten(Overwrites):
     """The same with a fault: a backward call replaces the gradient that a leaf holds."""
 
     ops = OPS
+
+
+class FewCopied(AddsToCopies):
+    """The same with one that breaks no more than a SHOULD: a leaf's gradient is another object after each call."""
+
+    ops = OPS
+
+
+class FewCopiedOverwritten(Overwrites):
+    """The same with a fault that shows behind it alone: what is broken at the second call hides it."""
+
+    ops = OPS
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        for leaf in self.leaves:
+            if leaf.grad is not None and not options.get("create_graph"):
+                leaf.grad = leaf.grad.clone()
+        super().backward(roots, cotangents, retain_graph, **options)

@@ -1,0 +1,102 @@
+"""An entry of a file of known differences: which rule is broken, where, how far, and under which conditions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from autograd_conformance.programs.language import Program
+
+NOT_REPORTED = "not reported"
+"""What stands in the place of a link where the difference was not reported to the framework."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the conditions of entries are held against: the framework and where it runs."""
+
+    version: str
+    """The framework's version."""
+    device: str
+    """The device that programs run on, such as "cpu" or "cuda:0"."""
+    system: str
+    """The operating system, such as "Linux"."""
+    machine: str
+    """The processor, such as "x86_64"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One known difference. Every condition that it names has to hold: anything else is a failure.
+
+    A wrong value is excused only as far as `relative` and `absolute` say, where `nan` says so, or where `any_value`
+    does; an entry with none of them excuses no wrong value.
+    """
+
+    rule: str
+    """The rule that the framework breaks, or a general one of which that is a special case."""
+    op: str | None
+    """The op that it is about; none: the rule as such."""
+    reason: str
+    """Why the framework differs."""
+    witness: Program
+    """A program that shows it: each run tries it, and an entry whose witness no longer does is stale."""
+    link: str | None = None
+    """Where it is discussed, or `NOT_REPORTED`."""
+    since: str | None = None
+    """The day since when it is known, as 2026-11-22."""
+    relative: float | None = None
+    """Values are off by no more than this part of the largest value that is due."""
+    absolute: float | None = None
+    """Values may be off by this much more."""
+    any_value: bool = False
+    """Values may be anything: memory is read, or written, that nobody knows the contents of."""
+    nan: bool = False
+    """Values that are no numbers were seen; the others are off by no more than the limits, or than rounding."""
+    elements: int | None = None
+    """The difference is about a leaf of that many elements."""
+    zero: int | None = None
+    """This operand of the op may hold a zero: it is a leaf that does, or computed."""
+    views: bool = False
+    """The op makes a view, or, where the failing instruction applies no op, some op of the program does."""
+    raised: str | None = None
+    """The kind of the error that was raised."""
+    message: str | None = None
+    """The message of the exception that was raised has that in it."""
+    after: str | None = None
+    """That op, or such a step, stands before."""
+    step: str | None = None
+    """The failing instruction is the step of an optimizer with these settings, as the text form writes them."""
+    version: SpecifierSet | None = None
+    """The framework's versions that differ, such as >=2.12,<2.14."""
+    device: str | None = None
+    """The device that differs: cuda is any cuda device, cuda:1 that one."""
+    dtype: str | None = None
+    """The dtype that programs differ in."""
+    platform: str | None = None
+    """The operating system or the processor that differs, such as Linux or x86_64."""
+    left_out: bool = True
+    """Whether the op is left out of the programs of tests that are not about it."""
+    where: str = field(default="", compare=False)
+    """The file that holds the entry."""
+
+    @property
+    def limited(self) -> bool:
+        """Whether it says how far values may be off."""
+        return self.relative is not None or self.absolute is not None
+
+    def applies(self, run: Run) -> bool:
+        """Whether its conditions on the framework's version, device and platform hold; `InvalidVersion` where it asks
+        for a version and the framework's cannot be compared.
+        """
+        if self.version is not None and not self.version.contains(Version(run.version), prereleases=True):
+            return False
+        if self.device is not None and self.device not in (run.device, run.device.partition(":")[0]):
+            return False
+        here = (run.system, run.machine, f"{run.system} {run.machine}")
+        return self.platform is None or self.platform.lower() in [each.lower() for each in here]
+
+
+__all__ = ["NOT_REPORTED", "InvalidVersion", "Known", "Run"]

@@ -1,0 +1,112 @@
+"""Whether a violation is a known difference: every condition that an entry names holds, and values are within its
+limits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from autograd_conformance.harness.known.entry import Known
+from autograd_conformance.ops.tables import VIEWS
+from autograd_conformance.programs.language import Apply, Instruction, Leaf, Program, Step
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.operands import grouped
+from autograd_conformance.reference.bounds import working_dtype
+from autograd_conformance.rules.judge.due import DueReturn
+from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError
+from autograd_conformance.rules.judge.violation import Allowed, Violation
+
+MOVING = (
+    "optimizers/formula", "optimizers/groups", "optimizers/skips", "optimizers/remembers", "optimizers/variants",
+)  # fmt: skip
+"""The rules that say where a step moves a leaf to."""
+
+
+def is_known(entry: Known, program: Program, violation: Violation) -> bool:
+    """Whether a violation is the difference that an entry lists."""
+    ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
+    if entry.rule not in (violation.rule, _general(entry, violation)) or entry.op not in (None, *ops):
+        return False
+    if entry.elements is not None:
+        leaf = None if violation.subject is None else program[violation.subject.at]
+        if not isinstance(leaf, Leaf) or len(leaf.value.data) != entry.elements:
+            return False
+    if entry.dtype is not None and entry.dtype != working_dtype(program):
+        return False
+    if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
+        return False
+    raised = violation.observed if isinstance(violation.observed, RaisedError) else None
+    if entry.raised is not None and (raised is None or raised.kind.value != entry.raised):
+        return False
+    if entry.message is not None and (raised is None or entry.message not in raised.message):
+        return False
+    if entry.after is not None and not _stands_before(program, violation.at, entry.after):
+        return False
+    if entry.views and not _views(program, violation.at):
+        return False
+    if entry.step is not None and not _is_step(program[violation.at], entry.step):
+        return False
+    return _is_excused(entry, violation)
+
+
+def _is_excused(entry: Known, violation: Violation) -> bool:
+    """Whether a wrong value is within the limits of an entry; where no values were compared, whether it names none."""
+    got, want = violation.got, violation.want
+    if entry.any_value:
+        return True
+    if got is None or want is None:
+        return not (entry.limited or entry.nan)
+    if got.shape != want.shape:
+        return False
+    nan = np.isnan(got) if entry.nan else np.zeros(got.shape, bool)
+    if entry.nan and not nan.any():
+        return False
+    if entry.limited:
+        allowed = (entry.relative or 0.0) * np.abs(want).max(initial=0.0) + (entry.absolute or 0.0)
+    else:
+        allowed = 0.0 if violation.bound is None or not entry.nan else violation.bound
+    return bool((nan | (np.abs(got - want) <= allowed)).all())
+
+
+def _general(entry: Known, violation: Violation) -> str | None:
+    """The general rule of which the broken one is a special case: that a legal call returns, where the entry says which
+    error it raises instead; that gradients are right, where it says which op's are not; where a step moves leaves to,
+    where it says which step's.
+    """
+    if entry.step and violation.rule in MOVING:
+        return entry.rule if entry.rule in MOVING else None
+    observed = violation.observed
+    unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
+    if unheard or (Allowed(DueReturn(), violation.rule) in violation.allowed and (entry.message or entry.raised)):
+        return "errors/legal-returns"
+    return "gradients/graph" if entry.op and isinstance(observed, OtherGradient) else None
+
+
+def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:
+    """Whether an operand of one of an op's uses may hold a zero: a leaf that does, or something computed."""
+    uses = [step.args[operand : operand + 1] for step in program if isinstance(step, Apply) and step.op == op]
+    made = (program[ref.at] for refs in uses for ref in refs)
+    return any(not isinstance(step, Leaf) or 0 in step.value.data for step in made)
+
+
+def _stands_before(program: Program, at: int, what: str) -> bool:
+    """Whether an op, or a step as `_is_step` describes it, stands before an instruction."""
+    before = program.instructions[:at]
+    return any((isinstance(step, Apply) and step.op == what) or _is_step(step, what) for step in before)
+
+
+def _is_step(step: Instruction, described: str) -> bool:
+    """Whether an instruction is the step of an optimizer that has all of some settings, for one of its leaves;
+    `own:lr` stands for a parameter group with an lr of its own.
+    """
+    optimizer, *settings = described.split()
+    if not isinstance(step, Step) or step.optimizer != optimizer:
+        return False
+    owned = {f"own:{key}" for _, own in step.groups for key, _ in own}
+    return any(owned.union(f"{key}={value!r}" for key, value in all_).issuperset(settings) for _, all_ in grouped(step))
+
+
+def _views(program: Program, at: int) -> bool:
+    """Whether instruction `at` makes a view, or, where it applies no op, any other does."""
+    steps = (program[at],) if isinstance(program[at], Apply) else program
+    return any(isinstance(step, Apply) and step.op in VIEWS for step in steps)

@@ -1,0 +1,203 @@
+"""Behind a violation that is excused the judge goes on where it can: it finds what comes after, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.alphabet import alphabet_of
+from autograd_conformance.harness.known import Known, is_known, known
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.language import DTYPES, Ref
+from autograd_conformance.programs.observations import Gradient, Observation, Returned
+from autograd_conformance.programs.text import parse, render
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.rules.judge.violation import Judgement, Violation
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.sequences import sequences
+from tests.mutants.gradient_objects import AddsToCopies, ColumnMajor
+from tests.mutants.lifetime import NeverFrees
+from tests.mutants.mutant import Given, Mutant, Roots
+from tests.rules.tampering import BUG, CLAIMS, TORCH
+
+LEAF = "a = leaf [1, 2]; b = sin a"
+THREE = f"{LEAF}; backward b with [1, 1] retain=True; backward b with [1, 1] retain=True; backward b with [1, 1]"
+A = Ref(0)
+
+Change = Callable[[Gradient], Gradient]
+
+
+def observed(text: str, *changes: tuple[int, Change]) -> Observation:
+    """What PyTorch does with a program, but for what `a` holds from some instructions on."""
+    found = list(run(parse(text, VOCABULARY), TORCH))
+    for first, change in changes:
+        for at in range(first, len(found)):
+            held = found[at].gradients.get(A)
+            if held is not None:
+                found[at] = replace(found[at], gradients={**found[at].gradients, A: change(held)})
+    return tuple(found)
+
+
+def judged(text: str, observation: Observation, *rules: str) -> tuple[Judgement, list[Violation]]:
+    """The judge's word where the violations of some rules are excused, and those."""
+    excused: list[Violation] = []
+
+    def excuses(violation: Violation) -> bool:
+        excused.extend([violation] if violation.rule in rules else [])
+        return violation.rule in rules
+
+    program = parse(text, VOCABULARY)
+    return judge(program, observation, Reference(program), CLAIMS, excuses), excused
+
+
+def another(held: Gradient) -> Gradient:
+    return replace(held, identity=-1)
+
+
+def doubled(held: Gradient) -> Gradient:
+    return replace(held, value=2 * held.value)
+
+
+# -- what comes after is found -----------------------------------------------------------------------------------------
+
+
+def test_a_wrong_value_behind_another_object() -> None:
+    observation = observed(THREE, (3, another), (4, doubled))
+    judgement, excused = judged(THREE, observation, "accumulation/in-place")
+    assert [each.at for each in excused] == [3]
+    assert judgement.violation is not None
+    assert (judgement.violation.rule, judgement.violation.at) == ("gradients/op", 4)
+    assert judgement.ended is None
+
+
+def test_a_wrong_value_of_another_leaf_in_the_same_call() -> None:
+    text = (
+        "a = leaf [1, 2]; b = leaf [3, 4]; c = multiply a b; backward c with [1, 1] retain=True; backward c with [1, 1]"
+    )
+    found = list(observed(text, (4, another)))
+    held = found[4].gradients[Ref(1)]
+    assert held is not None
+    found[4] = replace(found[4], gradients={**found[4].gradients, Ref(1): doubled(held)})
+    judgement, excused = judged(text, tuple(found), "accumulation/in-place")
+    assert len(excused) == 1
+    assert judgement.violation is not None
+    assert judgement.violation.subject == Ref(1)
+
+
+def test_a_wrong_value_behind_an_error() -> None:
+    text = f"{LEAF}; c = exp a; backward c with [1, 1]; backward b with [1, 1]"
+    found = list(observed(text, (4, doubled)))
+    found[3] = replace(found[3], outcome=BUG, gradients={A: None})
+    judgement, excused = judged(text, tuple(found), "errors/legal-returns", "accumulation/first")
+    assert [each.at for each in excused] == [3]
+    assert judgement.violation is not None
+    assert judgement.violation.at == 4
+
+
+def test_a_wrong_value_behind_a_call_that_had_to_raise() -> None:
+    text = f"{LEAF}; backward b with [1, 1]; backward b with [1, 1]; c = exp a; backward c with [1, 1]"
+    found = list(run(parse(text, VOCABULARY), NeverFrees()))
+    judgement, excused = judged(text, tuple(found), "lifetime/same-root-raises")
+    assert judgement.violation is None
+    assert [each.at for each in excused] == [3]
+    held = found[5].gradients[A]
+    assert held is not None
+    found[5] = replace(found[5], gradients={A: doubled(held)})
+    judgement, _ = judged(text, tuple(found), "lifetime/same-root-raises")
+    assert judgement.violation is not None
+    assert judgement.violation.at == 5
+
+
+# -- where it cannot go on ---------------------------------------------------------------------------------------------
+
+
+def test_behind_a_wrong_value_nothing_is_judged() -> None:
+    judgement, excused = judged(THREE, observed(THREE, (2, doubled)), "gradients/cotangent")
+    assert judgement.violation is None
+    assert judgement.ended is excused[0]
+    assert judgement.ended.at == 2
+
+
+def test_nor_behind_a_write_that_raised() -> None:
+    text = "a = leaf [1, 2] const; write a mul_scalar_ scalar=2; b = sin a"
+    found = list(run(parse(text, VOCABULARY), TORCH))
+    found[1] = replace(found[1], outcome=BUG)
+    outcome = found[2].outcome
+    assert isinstance(outcome, Returned)
+    (tensor,) = outcome.values
+    assert tensor is not None
+    found[2] = replace(found[2], outcome=Returned((replace(tensor, value=np.array([7.0, 7.0])),)))
+    judgement, excused = judged(text, tuple(found), "errors/legal-returns")
+    assert judgement.violation is None
+    assert judgement.ended is excused[0]
+
+
+# -- nothing else is found ---------------------------------------------------------------------------------------------
+
+PROGRAMS = 150
+
+
+class RefusesMatrices(Mutant):
+    """A root of two dimensions or more is refused as "not implemented"."""
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        if any(root.dim() > 1 for root in roots):
+            raise NotImplementedError("not implemented")
+        super().backward(roots, cotangents, retain_graph, **options)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("mutant", "rules", "more"),
+    [
+        (AddsToCopies, ("accumulation/in-place",), {}),
+        (ColumnMajor, ("accumulation/layout",), {}),
+        (NeverFrees, (*NeverFrees.killed_by, "errors/recovers"), {}),
+        (RefusesMatrices, ("errors/legal-returns",), {"message": "not implemented"}),
+    ],
+)
+def test_nothing_else_is_found(mutant: type[Mutant], rules: tuple[str, ...], more: dict[str, str]) -> None:
+    """Of random sequences of everything in any order, judged behind the first violation of the mutant's rules."""
+    target, witness = InProcess(mutant()), parse("a = leaf 1", VOCABULARY)
+    entries = [Known(rule, None, "", witness, **more) for rule in rules] + [*known("torch")]  # type: ignore[arg-type]
+    before, behind, went_on = alphabet.current(), [], 0
+    alphabet.use(alphabet_of(target, DTYPES))
+
+    @hypothesis.seed(0)
+    @settings(
+        max_examples=PROGRAMS, deadline=None, database=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(sequences())
+    def judge_all(drawn: Drawn) -> None:
+        nonlocal went_on
+        excused: list[Violation] = []
+
+        def excuses(violation: Violation) -> bool:
+            fine = any(is_known(entry, drawn.program, violation) for entry in entries)
+            excused.extend([violation] if fine else [])
+            return fine
+
+        observation = target.observe(drawn.program)
+        reference = Reference() if drawn.program.stateful else Reference(drawn.program)
+        found = judge(drawn.program, observation, reference, target.capabilities, excuses)
+        if found.violation is not None and excused:
+            behind.append((render(drawn.program), excused, found.violation))
+        went_on += bool(excused) and found.ended is None
+
+    try:
+        judge_all()
+    finally:
+        alphabet.use(before)
+    assert behind == []
+    assert went_on > 0, "no program went on: nothing was shown"
