@@ -6,27 +6,31 @@ In the checkout `pytest -n auto --framework NAME` runs `suites/` against NAME an
 
 from __future__ import annotations
 
+import faulthandler
 import random
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from hypothesis import errors
 
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
+from autograd_conformance.harness import guard, replay
 from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.audit.process import AuditFailed, audit
 from autograd_conformance.harness.check import Check, broken_in
 from autograd_conformance.harness.failures import noted
 from autograd_conformance.harness.failures import record as failures
-from autograd_conformance.harness.journal import Journal
+from autograd_conformance.harness.journal import Journal, take
 from autograd_conformance.harness.known import MalformedExpectations
 from autograd_conformance.harness.options import PROFILE, add_options, load_profiles
 from autograd_conformance.harness.places import SUITES
-from autograd_conformance.harness.recorder import PROPERTY, TALLY, Recorder
-from autograd_conformance.harness.replay import replay
+from autograd_conformance.harness.recorder import ADAPTER, PROPERTY, TALLY, Recorder, end_cut_off
 from autograd_conformance.harness.session import ADAPTER_ERROR, Session
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import DTYPES
@@ -44,6 +48,9 @@ WARNINGS = (
     "ignore:Using backward.. with create_graph=True:UserWarning",
 )
 """What becomes of warnings: advice of PyTorch's that programs do not follow on purpose is not shown."""
+
+LOADING = 120.0
+"""Seconds that a framework may take to be loaded, at least."""
 
 RESTARTS = 1_000
 """How many workers may die before the run gives up, where --max-worker-restart does not say it."""
@@ -90,7 +97,7 @@ def _as_controller(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--update-known={session.update}: {error.strerror}") from None
     profile = config.getoption("--hypothesis-profile") or PROFILE
     header = session.header(int(config.option.hypothesis_seed), profile, workers)
-    config.pluginmanager.register(Recorder(session, header), "recorder")
+    config.pluginmanager.register(Recorder(session, header, workers), "recorder")
 
 
 def _session(config: pytest.Config, worker: str) -> Session:
@@ -101,14 +108,18 @@ def _session(config: pytest.Config, worker: str) -> Session:
     session = Session(option.framework, folder, dtypes, option.device, worker, option.patience)
     session.known_files, session.update = tuple(option.known), option.update_known
     session.strict = bool(config.getini("strict"))
+    faulthandler.dump_traceback_later(max(option.patience, LOADING), exit=True)
     try:
         target, _ = session.target, session.known
+        guard.say_loaded()
     except UnknownFramework as error:
         raise pytest.UsageError(str(error)) from None
     except (BrokenAdapter, MalformedExpectations) as error:
         if (option.known or option.update_known) and isinstance(error, MalformedExpectations):
             raise pytest.UsageError(str(error)) from None
         pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
     if not session.drawable:
         has = ", ".join(target.dtypes)
         raise pytest.UsageError(f"{target.name} does not support {option.dtype}; it has {has}")
@@ -170,26 +181,96 @@ def _runs_suites(config: pytest.Config) -> bool:
     return any(path == SUITES or SUITES in path.parents or path in SUITES.parents for path in paths)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    if not config.option.replay:
+    """Start what loads a framework in a process that this one watches."""
+    option = config.option
+    if option.help or getattr(option, "markers", False) or option.collectonly:
         return None
-    config._do_configure()
+    if option.replay:
+        return _replay(config, [Path(name) for name in option.replay])
+    if not _runs_suites(config) or hasattr(config, "workerinput"):
+        return None
+    _count_workers(config)
+    if option.usepdb or option.trace or not guard.is_possible():
+        return None
+    ended = guard.watched(lambda: _main(config))
+    return ended.code if ended.code is not None else _told(config, ended)
+
+
+def _replay(config: pytest.Config, files: list[Path]) -> int:
+    """Replay each file in a process of its own, where there can be one; the worst of their exit codes."""
+
+    def main(folder: Path, files: list[Path]) -> int:
+        config._do_configure()
+        return max(replay.replayed(path, config.stash[SESSION], folder) for path in files)
+
+    if not guard.is_possible():
+        with TemporaryDirectory() as folder:
+            return _finished(config, partial(main, Path(folder), files))
+
+    def one(path: Path) -> int:
+        def child(folder: Path) -> int:
+            return _finished(config, partial(main, folder, [path]))
+
+        return replay.watched(path, child, config.option.patience)
+
+    return max(map(one, files))
+
+
+def _count_workers(config: pytest.Config) -> None:
+    """One worker where nobody counted them: a crash or a hang of the framework is then the end of the worker alone."""
+    option = config.option
+    if getattr(option, "numprocesses", 0) is None and not (option.usepdb or option.trace or option.tx):
+        option.numprocesses, option.dist, option.tx = 1, "load", ["popen"]
+
+
+def _main(config: pytest.Config) -> int:
+    """The run, as pytest goes on with it, to its very end."""
+    here = config.pluginmanager.get_plugin(__name__)
+    go_on = config.pluginmanager.subset_hook_caller("pytest_cmdline_main", [here])
+    return _finished(config, lambda: int(go_on(config=config)))
+
+
+def _finished(config: pytest.Config, main: Callable[[], int]) -> int:
+    """What `pytest.main` does with what comes out of a run, which a watched process has to do itself."""
     try:
-        return _replay(config.stash[SESSION], [Path(name) for name in config.option.replay])
+        return main()
+    except pytest.UsageError as error:
+        print("\n".join(f"ERROR: {line}\n" for line in error.args), file=sys.stderr)
+        return int(pytest.ExitCode.USAGE_ERROR)
+    except pytest.exit.Exception as error:
+        print(error.msg, file=sys.stderr)
+        return error.returncode or int(pytest.ExitCode.INTERRUPTED)
+    except BrokenAdapter as error:
+        print(f"adapter error: {error}", file=sys.stderr)
+        return ADAPTER_ERROR
     finally:
         config._ensure_unconfigure()
 
 
-def _replay(session: Session, files: list[Path]) -> int:
-    codes = {"fixed": 0, "still failing": 1, "cannot run": 4}
-    worst = 0
-    for path in files:
-        outcome = replay(path, session.target, session.known)
-        if outcome.broken:
-            print(text.render(failures.failure(outcome.broken, str(path), session, file=path)))
-        print(f"{path}: {outcome.verdict}" + (f" ({outcome.reason})" if outcome.reason else ""))
-        worst = max(worst, codes[outcome.verdict])
-    return worst
+def _told(config: pytest.Config, ended: guard.Ended) -> int:
+    """What there is to say of a run whose process was ended; its exit code, which is never that of a good run."""
+    how = guard.told(ended.status)
+    entry = take(Path(config.option.report).expanduser(), "main")
+    if ended.stopped:
+        print(f"stopped: {how}", file=sys.stderr)
+        return int(pytest.ExitCode.INTERRUPTED)
+    if not ended.loaded:
+        print(f"adapter error: {how} while the framework was loaded", file=sys.stderr)
+        return ADAPTER_ERROR
+    if entry is None:
+        print(f"ERROR: {how}, and the run with it; there is no report", file=sys.stderr)
+        return int(pytest.ExitCode.INTERNAL_ERROR)
+
+    def tell() -> int:
+        session, code = _session(config, "main"), int(pytest.ExitCode.TESTS_FAILED)
+        failure = failures.died(entry, session, ended.status)
+        print(f"\n\n{text.render(failure)}")
+        print(f"the run ended there (-n 1 goes on): {end_cut_off(session, entry, failure, code)}")
+        return code
+
+    return guard.watched(tell).code or int(pytest.ExitCode.INTERNAL_ERROR)
 
 
 # -- tests -------------------------------------------------------------------------------------------------------------
@@ -259,7 +340,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if item.get_closest_marker("rule") is None or SESSION not in item.config.stash:
         return report
     if call.when == "call" or (call.when == "setup" and report.outcome != "passed"):
-        report.user_properties += [(PROPERTY, records.encode(record)) for record in _records(item, call, report)]
+        try:
+            if call.excinfo is not None and isinstance(call.excinfo.value, BrokenAdapter):
+                raise call.excinfo.value
+            report.user_properties += [(PROPERTY, records.encode(record)) for record in _records(item, call, report)]
+        except BrokenAdapter as error:
+            report.longrepr = f"adapter error: {error}"
+            report.user_properties.append((ADAPTER, str(error)))
+            return report
         check = item.stash.get(CHECK, None)
         if check is not None:
             noted.shorten(check, item.config.stash[SESSION])

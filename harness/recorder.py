@@ -6,9 +6,11 @@ read from its journal instead.
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +22,7 @@ from autograd_conformance.harness.coverage import Pair
 from autograd_conformance.harness.failures.record import audited, died
 from autograd_conformance.harness.known.update import write
 from autograd_conformance.harness.pages.claims import claim_records, observing
-from autograd_conformance.harness.session import Session, now, rule_records
+from autograd_conformance.harness.session import ADAPTER_ERROR, Session, now, rule_records
 from autograd_conformance.harness.tally import Tally
 from autograd_conformance.reports.differences import entries
 from autograd_conformance.reports.records import (
@@ -34,7 +36,7 @@ from autograd_conformance.reports.records import (
     Setting,
     decode,
 )
-from autograd_conformance.reports.render import markdown
+from autograd_conformance.reports.render import markdown, text
 from autograd_conformance.reports.render.terminal import print_summary
 from autograd_conformance.reports.stream import Writer, load, read
 
@@ -44,12 +46,15 @@ PROPERTY = "conformance"
 TALLY = "conformance tally"
 """The user property under which a test sends its counts."""
 
+ADAPTER = "conformance adapter error"
+"""The user property under which a test says that the adapter cannot be used, which ends the run."""
+
 
 class Recorder:
     """Writes `records.jsonl` as the run goes on, and the pages made from it at the end."""
 
-    def __init__(self, session: Session, header: Header) -> None:
-        self.session = session
+    def __init__(self, session: Session, header: Header, workers: int) -> None:
+        self.session, self.workers = session, workers
         self.path = session.folder / "records.jsonl"
         self.page = session.folder / "report.md"
         session.folder.mkdir(parents=True, exist_ok=True)
@@ -73,6 +78,8 @@ class Recorder:
         target = self.session.target
         about = f"{target.name} {target.version}, {len(target.ops)} ops"
         lines = [f"framework: {about}, report in {self.session.folder}"]
+        if not self.workers:
+            lines.append("without a worker (-n 0): a crash or a hang of the framework ends the run")
         if self.left:
             failure = died(self.left, self.session)
             lines.append(f"the last run here died while running the program that is now in {failure.replay}")
@@ -85,6 +92,8 @@ class Recorder:
                 self._write(decode(value))  # type: ignore[arg-type]
             elif name == TALLY:
                 self.tally.add(Tally.from_json(value))  # type: ignore[arg-type]
+            elif name == ADAPTER:
+                pytest.exit(f"adapter error: {value}", returncode=ADAPTER_ERROR)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
@@ -93,21 +102,10 @@ class Recorder:
         entry = journal.take(self.session.folder, worker)
         if entry is None:
             return
-        failure = died(entry, self.session)
+        failure = died(entry, self.session, _status(report.node))
         self._write(failure)
-        self.tests += 1
-        self.programs += 1
-        result = Result(
-            test=entry.test,
-            rule=entry.rule,
-            op=entry.op,
-            verdict=failure.verdict,
-            programs=1,
-            seconds=0.0,
-            reason=failure.observed,
-        )
-        self.writer.write(result)
-        report.longrepr = f"{failure.observed} (worker {worker}); the program is in {failure.replay}"
+        self._write(_result(entry, failure))
+        report.longrepr = text.render(failure)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keep the exit code of a run that is stopped: by the keyboard, or by the suite itself."""
@@ -205,6 +203,51 @@ class Recorder:
             self.tests += 1
             self.programs += record.programs
         self.writer.write(record)
+
+
+def _result(entry: journal.Entry, failure: Failure) -> Result:
+    """The result of a test whose process died."""
+    return Result(
+        test=entry.test,
+        rule=entry.rule,
+        op=entry.op,
+        verdict=failure.verdict,
+        programs=1,
+        seconds=0.0,
+        reason=failure.observed,
+    )
+
+
+def end_cut_off(session: Session, entry: journal.Entry, failure: Failure, exit_code: int) -> Path:
+    """Give the records of a run that died without a worker their end, and make its page; the page's path."""
+    path, page = session.folder / "records.jsonl", session.folder / "report.md"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.rfind(b"\n") + 1])  # less a line that was being written
+    before = load(path, allow_truncated=True)
+    with Writer(path, "a") as writer:
+        writer.write(failure)
+        writer.write(_result(entry, failure))
+        writer.write(
+            Footer(
+                verdict="interrupted",
+                finished=now(),
+                seconds=0.0,
+                tests=len(before.results) + 1,
+                programs=before.programs + 1,
+                exit_code=exit_code,
+            )
+        )
+    page.write_text(markdown.render(read(path)), encoding="utf-8")
+    return page
+
+
+def _status(node: Any) -> int | None:
+    """The exit code of a worker that died, or the signal that ended it with a minus sign."""
+    process = getattr(getattr(node.gateway, "_io", None), "popen", None)
+    try:
+        return None if process is None else process.wait(5)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _by_op(counts: Counter[Pair]) -> Iterator[tuple[str, tuple[Setting, ...]]]:
