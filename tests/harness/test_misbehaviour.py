@@ -118,7 +118,7 @@ DECLARED = {
     "TextDtypes": "dtypes has to be a collection of the names of dtypes, each a str, not 'float64'",
     "NoDtypes": "dtypes has to be a collection of the names of dtypes, each a str, not None",
     "TextDialect": "dialect has to be a printing.dialect.Dialect or None, not 'python'",
-    "ReadsList": "read(leaf([1, 2])) gave [1.0, 2.0], not the array that went in",
+    "ReadsList": "read(leaf([1, 2])) gave [1.0, 2.0], not array([1., 2.]), which went in",
     "ReadsLive": "read() of a leaf gave the same memory twice; it has to give a copy",
 }
 
