@@ -1,4 +1,4 @@
-"""How a run ends before its time: by a signal, or because its options say so. The report says it, and what is missing."""
+"""How a run ends before its time: by a signal, or because its options say so; the report says what is missing."""
 
 from __future__ import annotations
 
