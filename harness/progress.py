@@ -28,7 +28,9 @@ class Progress:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.reporter: Any = None
-        self.begun = self.written = time.monotonic()
+        self.begun: float | None = None
+        """When the first test began: what came before, the audit among it, says nothing of how long tests take."""
+        self.written = time.monotonic()
         self.done: Counter[str] = Counter()
         """How many tests of each rule have ended."""
         self.rules = self.tests = self.rules_done = self.programs = self.failures = 0
@@ -52,6 +54,10 @@ class Progress:
             return report.outcome, "", report.outcome.upper()
         return ("skipped", "", "SKIPPED") if report.outcome == "skipped" else None
 
+    def pytest_runtest_logstart(self) -> None:
+        """A test begins."""
+        self.begun = self.begun or time.monotonic()
+
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count what a test did; say how far the run is where it is time to."""
@@ -65,9 +71,9 @@ class Progress:
         if report.when == "???":  # of a process that died
             self.failures += 1
         now = time.monotonic()
-        if now - self.written >= (ON_TERMINAL if self.reporter.isatty() else ELSEWHERE):
+        if self.rules and now - self.written >= (ON_TERMINAL if self.reporter.isatty() else ELSEWHERE):
             self.written = now
-            self._say(self.line(now - self.begun))
+            self._say(self.line(now - (self.begun or now)))
 
     def _ended(self, plan: Any) -> None:
         if not self.rules:
@@ -109,7 +115,8 @@ class Progress:
     def pytest_sessionfinish(self) -> None:
         """The line ends: what follows is written below it."""
         if self.reporter is not None and self.reporter.isatty() and self.rules:
-            self._say(self.line(time.monotonic() - self.begun))
+            now = time.monotonic()
+            self._say(self.line(now - (self.begun or now)))
             self.reporter.write_line("")
 
 
