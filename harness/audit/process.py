@@ -131,7 +131,8 @@ class Note(NamedTuple):
 
 def _read(notes: Path) -> dict[str, Note]:
     """The last note of each op that was begun."""
-    return {note.op: note for note in (Note(*json.loads(line)) for line in notes.read_text().splitlines())}
+    whole = notes.read_text().split("\n")[:-1]  # a process that was killed may leave a part of a line
+    return {note.op: note for note in (Note(*json.loads(line)) for line in whole)}
 
 
 def _faults(found: Mapping[str, Note]) -> dict[str, Fault]:

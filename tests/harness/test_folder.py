@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import signal
 import subprocess
 from pathlib import Path
@@ -11,7 +10,8 @@ import pytest
 
 from autograd_conformance.harness.folder import ReportFolder, UnusableFolder
 from autograd_conformance.reports.stream import InvalidReport, load
-from tests.harness.test_cli import ONE, ROOT, SINE, WRONG, command, run, verdicts, wait_for
+from tests.frameworks.adapters.cramped import MOST
+from tests.harness.test_cli import ONE, ROOT, SINE, WRONG, command, finished, run, verdicts, wait_for
 
 LIFETIME, ACCUMULATION = "suites/test_lifetime.py", "suites/test_accumulation.py"
 
@@ -79,24 +79,16 @@ def test_a_device_that_is_full_from_the_beginning(tmp_path: Path):
 def test_a_disk_that_fills_up_ends_the_run_with_its_summary(workers, tmp_path: Path):
     run(tmp_path / "before", ONE)
     before = (tmp_path / "before" / "records.jsonl").read_text().partition('{"record":"result"')[0]
-    most = len(before.encode()) + 1_000
-
-    def small_files() -> None:
-        """No file can become larger than what a few results need: to who writes, a disk that is full."""
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-
     tests = ["suites/test_gradients.py", LIFETIME, ACCUMULATION]
-    words, environment = command(tmp_path, *tests, "-n", workers)
-    done = subprocess.run(
-        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
-        preexec_fn=small_files,
-    )  # fmt: skip
-    assert done.returncode == 11, done.stdout
-    said = " ".join(done.stdout.split())
+    words, environment = command(tmp_path, *tests, "-n", workers, framework="tests.frameworks.adapters.cramped:Cramped")
+    environment[MOST] = str(len(before.encode()) + 1_000)
+    done = finished(words, environment, tmp_path)
+    assert done.code == 11, done.output
+    said = " ".join(done.output.split())
     assert "INTERRUPTED: the report cannot be written any more (" in said
-    assert "NO VERDICT" in done.stdout
+    assert "NO VERDICT" in done.output
     assert f"The report is not whole: {tmp_path / 'records.jsonl'}: File too large" in said
-    assert "Traceback" not in done.stdout
+    assert "Traceback" not in done.output
     report = load(tmp_path / "records.jsonl", allow_truncated=True)
     assert report.footer is None
     assert {result.verdict for result in report.results} <= {"pass", "not applicable"}
