@@ -18,5 +18,5 @@ class Cramped(Tiny):
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        audit = "audit" in (sys.modules["__main__"].__file__ or "")
+        audit = "audit" in str(getattr(sys.modules["__main__"], "__file__", ""))  # a worker of pytest-xdist has none
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard if audit else int(os.environ[MOST]), hard))
