@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import math
 import os
 import subprocess
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.outcome import Audited, Fault, Outcome
 from autograd_conformance.harness.audit.programs import outcomes
+from autograd_conformance.harness.limits import UNLIMITED, Limits
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building import alphabet
@@ -37,16 +39,28 @@ FAILED = 93
 """The exit code where the audit itself fails, which says nothing about the op."""
 
 
+SPENT = 94
+"""The exit code where the run's budget of programs ended."""
+
+
+class AuditCutShort(Exception):
+    """The run's budget ended during the audit; the message says which budget."""
+
+
 class AuditFailed(Exception):
     """The audit could not be held; the message says why."""
 
 
-def audit(name: str, device: str, dtypes: Sequence[str], timeout: float, thrice: bool) -> Audited:
+def audit(
+    name: str, device: str, dtypes: Sequence[str], timeout: float, thrice: bool, limits: Limits = UNLIMITED
+) -> Audited:
     """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
 
-    `timeout` is how many seconds one op may take.
+    `timeout` is how many seconds one op may take, and `limits` what the whole run may; raises `AuditCutShort` where the
+    audit alone would take more.
     """
-    asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice"
+    most = "any" if limits.programs is None else str(limits.programs)
+    asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice", most
     with TemporaryDirectory() as folder:
         notes = Path(folder) / "notes"
         notes.touch()
@@ -54,13 +68,49 @@ def audit(name: str, device: str, dtypes: Sequence[str], timeout: float, thrice:
         begun = -1
         while len(found := _read(notes)) > begun:
             begun = len(found)
-            done = subprocess.run(command, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            try:
+                done = subprocess.run(
+                    command,
+                    env=_environment(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    timeout=limits.seconds_left(),
+                )
+            except subprocess.TimeoutExpired:
+                raise AuditCutShort("the budget of seconds ended during the audit of the ops") from None
+            if done.returncode == SPENT:
+                raise AuditCutShort("the budget of programs ended during the audit of the ops")
             found = _read(notes)
             if END in found:
-                return Audited.of({op: each.outcome for op, each in found.items() if op != END}, _faults(found))
+                outcomes = {op: each.outcome for op, each in found.items() if op != END}
+                return replace(Audited.of(outcomes, _faults(found)), programs=_ran(notes))
             if done.returncode == FAILED:
                 break
     raise AuditFailed(f"the audit of the ops failed:\n{done.stderr.decode(errors='replace')[-2000:]}")
+
+
+class Counting:
+    """Counts the programs of an audit, and ends its process where they are too many; other processes go on counting."""
+
+    def __init__(self, notes: Path, most: float) -> None:
+        self.path, self.most = notes.with_suffix(".programs"), most
+        self.programs = _ran(notes)
+
+    def before(self, program: Program) -> None:
+        """A program is about to run."""
+        self.programs += 1
+        if self.programs > self.most:
+            os._exit(SPENT)
+
+    def keep(self) -> None:
+        """Write down how many there were."""
+        self.path.write_text(str(self.programs))
+
+
+def _ran(notes: Path) -> int:
+    """How many programs the processes of an audit ran, but for those of ops that were lost."""
+    path = notes.with_suffix(".programs")
+    return int(path.read_text()) if path.exists() else 0
 
 
 def _environment() -> dict[str, str]:
@@ -81,7 +131,8 @@ class Note(NamedTuple):
 
 def _read(notes: Path) -> dict[str, Note]:
     """The last note of each op that was begun."""
-    return {note.op: note for note in (Note(*json.loads(line)) for line in notes.read_text().splitlines())}
+    whole = notes.read_text().split("\n")[:-1]  # a process that was killed may leave a part of a line
+    return {note.op: note for note in (Note(*json.loads(line)) for line in whole)}
 
 
 def _faults(found: Mapping[str, Note]) -> dict[str, Fault]:
@@ -110,12 +161,18 @@ class Notes:
         self.take(self.latest._replace(program=codec.dumps(program)))
 
 
-def main(name: str, device: str, dtypes: str, timeout: str, depth: str, path: str) -> int:
+def main(name: str, device: str, dtypes: str, timeout: str, depth: str, most: str, path: str) -> int:
     """Hold the audit, from the first op of which there is no note."""
     seen = _read(Path(path))
     try:
         notes = Notes(Path(path))
-        target = InProcess(loaded(name, device), notes.before)
+        counting = Counting(Path(path), math.inf if most == "any" else int(most))
+
+        def before(program: Program) -> None:
+            counting.before(program)
+            notes.before(program)
+
+        target = InProcess(loaded(name, device), before)
         tried = tuple(dtypes.split(","))
         everything = alphabet_of(target, tried)
         alphabet.use(everything)
@@ -124,6 +181,7 @@ def main(name: str, device: str, dtypes: str, timeout: str, depth: str, path: st
             notes.take(Note(op, "begun"))
             for outcome, fault in outcomes(op, target, tried, depth == "thrice"):
                 notes.take(Note(op, outcome, fault=None if fault is None else asdict(fault)))
+            counting.keep()
         notes.take(Note(END, "fine"))
     except Exception:
         traceback.print_exc()
