@@ -24,6 +24,9 @@ from tests.frameworks.adapters.wrong import WrongSine
 from tests.harness.test_cli import run
 from tests.reports.miniatures import FOOTER, PASSES, SOUND
 
+pytestmark = pytest.mark.slow
+
+
 RIGHT, WRONG = parse("a = leaf [1]\nb = exp a\nbackward b"), parse("a = leaf [1]\nb = sin a\nbackward b")
 LIFETIME = "suites/test_lifetime.py"
 

@@ -13,6 +13,9 @@ from autograd_conformance.harness.options import REMEMBERING
 from autograd_conformance.reports.stream import load
 from tests.harness.test_cli import ONE, ROOT, WRONG, command, run, wait_for
 
+pytestmark = pytest.mark.slow
+
+
 LIFETIME, ACCUMULATION = "suites/test_lifetime.py", "suites/test_accumulation.py"
 OVERWRITTEN = "tests.frameworks.adapters.few:FewOverwritten"
 

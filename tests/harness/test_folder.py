@@ -13,6 +13,9 @@ from autograd_conformance.reports.stream import InvalidReport, load
 from tests.frameworks.adapters.cramped import MOST
 from tests.harness.test_cli import ONE, ROOT, SINE, WRONG, command, finished, run, verdicts, wait_for
 
+pytestmark = pytest.mark.slow
+
+
 LIFETIME, ACCUMULATION = "suites/test_lifetime.py", "suites/test_accumulation.py"
 
 

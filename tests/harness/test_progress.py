@@ -18,6 +18,9 @@ from autograd_conformance.harness.recorder import PROPERTY
 from autograd_conformance.reports.records import Result, encode
 from tests.harness.test_cli import ROOT, command
 
+pytestmark = pytest.mark.slow
+
+
 ACCUMULATION = "suites/test_accumulation.py"
 
 
