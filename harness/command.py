@@ -6,7 +6,6 @@ folder that it is started in has a say in the run: no `pytest.ini`, no `conftest
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,8 +23,6 @@ PROCESSES = {"--numprocesses", "--dist", "--replay", "--collect-only", "--co", "
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the suites with what stands on the command line; pytest's exit code, or 10 for an adapter error."""
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(caches / "autograd-conformance" / "hypothesis"))
     given = sys.argv[1:] if words is None else list(words)
     return int(pytest.main(["-p", PLUGIN, "-c", str(SETTINGS), f"--rootdir={PACKAGE}", *arguments(given)]))
 

@@ -1,11 +1,13 @@
-"""The options of a run: the suite's own among pytest's, and Hypothesis's profiles."""
+"""The options of a run: the suite's own among pytest's, which of pytest's are refused, and Hypothesis's profiles."""
 
 from __future__ import annotations
 
+import argparse
+import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, errors, settings
 
 from autograd_conformance.frameworks.registry import FRAMEWORKS
 from autograd_conformance.harness.journal import TIMEOUT
@@ -60,6 +62,18 @@ def add_options(parser: pytest.Parser) -> None:
         help=f"how long one program may take before it counts as a timeout (default: {TIMEOUT:g})",
     )
     group.addoption(
+        "--programs",
+        type=_number,
+        metavar="N",
+        help="at most about so many programs in the whole run, shared out among the rules (default: the profile's)",
+    )
+    group.addoption(
+        "--seconds",
+        type=_seconds,
+        metavar="S",
+        help="about how long the whole run may take, its audit included (default: as long as the profile takes)",
+    )
+    group.addoption(
         "--replay",
         action="append",
         default=[],
@@ -69,14 +83,60 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
     return seconds
 
 
+def _number(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if not number:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return number
+
+
+REMEMBERING = {
+    "lf": "--lf",
+    "failedfirst": "--ff",
+    "newfirst": "--nf",
+    "stepwise": "--sw",
+    "stepwise_skip": "--sw-skip",
+    "stepwise_reset": "--sw-reset",
+    "cacheshow": "--cache-show",
+    "cacheclear": "--cache-clear",
+}
+"""Pytest's options that need its memory of earlier runs, by the names of their values."""
+
+
+def check_options(config: pytest.Config) -> None:
+    """Refuse what pytest would take and then not do, or take as an error of its own."""
+    if not config.pluginmanager.has_plugin("cacheprovider"):
+        for name, option in REMEMBERING.items():
+            if getattr(config.option, name, None):
+                raise pytest.UsageError(
+                    f"{option} cannot work: nothing is remembered from one run to the next; "
+                    "run a failure again with --replay=FILE, or name its test"
+                )
+    profile = config.getoption("--hypothesis-profile")
+    try:
+        settings.get_profile(profile or PROFILE)
+    except errors.InvalidArgument:
+        there_are = ", ".join(PROFILES)
+        raise pytest.UsageError(
+            f"there is no profile {profile!r} for --hypothesis-profile; there are {there_are}"
+        ) from None
+
+
 def load_profiles() -> None:
-    """Tell Hypothesis of the profiles, and use the one of runs that name none."""
+    """Tell Hypothesis of the profiles, and use the one of runs that name none; what it keeps, which is tables of
+    Unicode, goes to the user's caches, for this process and those that it starts, and not into the current folder.
+    """
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(caches / "autograd-conformance" / "hypothesis"))
     for name, examples in PROFILES.items():
         settings.register_profile(
             name,

@@ -9,7 +9,9 @@ from __future__ import annotations
 import faulthandler
 import random
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -22,25 +24,37 @@ from hypothesis import errors
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
 from autograd_conformance.harness import guard, replay
 from autograd_conformance.harness.audit.outcome import Audited
-from autograd_conformance.harness.audit.process import AuditFailed, audit
+from autograd_conformance.harness.audit.process import AuditCutShort, AuditFailed, audit
+from autograd_conformance.harness.budget import BoundedCheck, Budget, Spent
 from autograd_conformance.harness.check import Check, broken_in
 from autograd_conformance.harness.failures import noted
 from autograd_conformance.harness.failures import record as failures
+from autograd_conformance.harness.folder import UnusableFolder
 from autograd_conformance.harness.journal import Journal, take
 from autograd_conformance.harness.known import MalformedExpectations
-from autograd_conformance.harness.options import PROFILE, add_options, load_profiles
+from autograd_conformance.harness.limits import UNLIMITED, Limits
+from autograd_conformance.harness.options import PROFILE, add_options, check_options, load_profiles
 from autograd_conformance.harness.places import SUITES
-from autograd_conformance.harness.recorder import ADAPTER, PROPERTY, TALLY, Recorder, end_cut_off
+from autograd_conformance.harness.plan import PLAN, Plan
+from autograd_conformance.harness.progress import Progress
+from autograd_conformance.harness.recorder import ADAPTER, PROPERTY, TALLY, UNWRITABLE, Recorder, end_cut_off
 from autograd_conformance.harness.session import ADAPTER_ERROR, Session
+from autograd_conformance.harness.termination import Termination
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.reports import records
+from autograd_conformance.reports.prose import counted
 from autograd_conformance.reports.render import text
 from autograd_conformance.strategies.building.draft import Undrawable
 
 SESSION = pytest.StashKey[Session]()
 AUDITED = pytest.StashKey[Audited]()
 CHECK = pytest.StashKey[Check]()
+LIMITS = pytest.StashKey[Limits]()
+BUDGET = pytest.StashKey[Budget]()
+PLANNED = pytest.StashKey[Plan]()
+NUMBER = pytest.StashKey[int]()
+LEFT_OUT = pytest.StashKey[int]()
 
 WARNINGS = (
     "error::pytest.PytestUnknownMarkWarning",
@@ -51,6 +65,8 @@ WARNINGS = (
 
 LOADING = 120.0
 """Seconds that a framework may take to be loaded, at least."""
+UNDRAWN = 20
+"""About how many programs a test has that draws none."""
 
 RESTARTS = 1_000
 """How many workers may die before the run gives up, where --max-worker-restart does not say it."""
@@ -64,6 +80,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 # -- the session -------------------------------------------------------------------------------------------------------
 
 
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis, to which a profile that it does not know is an internal error
 def pytest_configure(config: pytest.Config) -> None:
     for line in WARNINGS:
         config.addinivalue_line("filterwarnings", line)
@@ -79,9 +96,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = worker["hypothesis_seed"]
         config.stash[SESSION] = session = _session(config, worker["workerid"])
         config.stash[AUDITED] = session.audited = Audited.from_json(worker["audited"])
+        config.stash[LIMITS] = Limits(**worker["limits"])
+        config.add_cleanup(Termination(controls=False).restore)
 
 
 def _as_controller(config: pytest.Config) -> None:
+    check_options(config)
     _check_paths(config)
     config.option.hypothesis_seed = _seed(config.option.hypothesis_seed)
     config.stash[SESSION] = session = _session(config, "main")
@@ -97,7 +117,13 @@ def _as_controller(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--update-known={session.update}: {error.strerror}") from None
     profile = config.getoption("--hypothesis-profile") or PROFILE
     header = session.header(int(config.option.hypothesis_seed), profile, workers)
-    config.pluginmanager.register(Recorder(session, header, workers), "recorder")
+    seconds = config.option.seconds
+    config.stash[LIMITS] = Limits(config.option.programs, None if seconds is None else time.monotonic() + seconds)
+    try:
+        config.pluginmanager.register(Recorder(session, header, workers), "recorder")
+    except UnusableFolder as error:
+        raise pytest.UsageError(str(error)) from None
+    config.pluginmanager.register(Progress(config.stash[LIMITS]), "progress")
 
 
 def _session(config: pytest.Config, worker: str) -> Session:
@@ -108,6 +134,7 @@ def _session(config: pytest.Config, worker: str) -> Session:
     session = Session(option.framework, folder, dtypes, option.device, worker, option.patience)
     session.known_files, session.update = tuple(option.known), option.update_known
     session.strict = bool(config.getini("strict"))
+    session.seed = int(option.hypothesis_seed)
     faulthandler.dump_traceback_later(max(option.patience, LOADING), exit=True)
     try:
         target, _ = session.target, session.known
@@ -156,6 +183,7 @@ def pytest_configure_node(node: Any) -> None:
     if session is not None:
         node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed
         node.workerinput["audited"] = _audited(node.config).to_json()
+        node.workerinput["limits"] = asdict(node.config.stash[LIMITS])
 
 
 def _audited(config: pytest.Config) -> Audited:
@@ -164,10 +192,15 @@ def _audited(config: pytest.Config) -> Audited:
         session = config.stash[SESSION]
         profile = config.getoption("--hypothesis-profile") or PROFILE
         thrice = profile != "quick"  # from cold, tracing third derivatives takes long
+        limits = config.stash[LIMITS]
         try:
-            found = audit(session.name, session.device, session.drawable, session.timeout, thrice)
+            found = audit(session.name, session.device, session.drawable, session.timeout, thrice, limits)
         except AuditFailed as error:
             pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
+        except AuditCutShort as error:
+            pytest.exit(str(error), returncode=int(pytest.ExitCode.INTERRUPTED))
+        if limits.programs is not None:
+            config.stash[LIMITS] = replace(limits, programs=limits.programs - found.programs)
         config.stash[AUDITED] = session.audited = found
     return config.stash[AUDITED]
 
@@ -276,6 +309,40 @@ def _told(config: pytest.Config, ended: guard.Ended) -> int:
 # -- tests -------------------------------------------------------------------------------------------------------------
 
 
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    for item in items[:1]:
+        item.config.stash[LEFT_OUT] = item.config.stash.get(LEFT_OUT, 0) + len(items)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    config = session.config
+    if SESSION not in config.stash or config.option.collectonly:
+        return
+    ours = [item for item in session.items if item.get_closest_marker("rule")]
+    plan = Plan.of((_about(item)[0] for item in ours), config.stash.get(LEFT_OUT, 0))
+    framework = records.Framework(config.stash[SESSION].target.name, config.stash[SESSION].target.version, (), 0, ())
+    for number, item in enumerate(ours):
+        rule, op = _about(item)
+        item.stash[NUMBER], item.stash[PLANNED] = number, plan
+        named = {"rule": rule, "op": op, "seed": config.option.hypothesis_seed, "framework": framework.title}
+        item.user_properties += [(name, value) for name, value in named.items() if value is not None]
+    limits = config.stash.get(LIMITS, UNLIMITED)
+    if limits.limited and ours:
+        _audited(config)
+        weights = [_weight(item, config.stash[SESSION]) for item in ours]
+        processes = getattr(config, "workerinput", {}).get("workercount", 1)
+        config.stash[BUDGET] = Budget(config.stash[LIMITS], processes, weights)
+
+
+def _weight(item: pytest.Item, session: Session) -> float:
+    """How many programs a test is about to run: none where it does not apply, else its profile's."""
+    rule, op = _about(item)
+    if session.missing(rule) or (op is not None and op not in session.target.ops):
+        return 0.0
+    given = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
+    return float(UNDRAWN if given is None else given.max_examples)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "op" in metafunc.fixturenames and metafunc.definition.get_closest_marker("rule"):
         metafunc.parametrize("op", list(OPS))
@@ -317,11 +384,27 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
         pytest.skip(f"needs {', '.join(missing)}")
     if op is not None and op not in prepared.target.ops:
         pytest.skip(f"{prepared.target.name} has no {op}")
-    check = prepared.check(rule)
-    request.node.stash[CHECK] = check
+    request.node.stash[CHECK] = check = _check(request, prepared, rule)
     journal.begin(request.node.nodeid, rule, op)
     yield check
     journal.end()
+    if BUDGET in request.config.stash:
+        request.config.stash[BUDGET].used(check.programs)
+
+
+def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check:
+    """A check for a test, which ends with the test's share where the run has a budget."""
+    check = session.check(rule)
+    if BUDGET not in request.config.stash:
+        return check
+    bounded = BoundedCheck(
+        check.target, check.known, share=request.config.stash[BUDGET].share(request.node.stash[NUMBER])
+    )
+    if bounded.share.spent(0):
+        bounded.cut = True
+        request.node.stash[CHECK] = bounded
+        raise Spent("the budget ended before it began")
+    return bounded
 
 
 def _about(item: pytest.Item) -> tuple[str, str | None]:
@@ -352,6 +435,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         if check is not None:
             noted.shorten(check, item.config.stash[SESSION])
             report.user_properties.append((TALLY, check.tally().to_json()))
+        if PLANNED in item.stash:
+            report.user_properties.append((PLAN, item.stash[PLANNED].to_json(_about(item)[0])))
+        unwritable = item.config.stash[SESSION].unwritable
+        if unwritable:
+            report.user_properties.append((UNWRITABLE, unwritable))
     return report
 
 
@@ -359,7 +447,9 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
     session, check = item.config.stash[SESSION], item.stash.get(CHECK, None)
     rule, op = _about(item)
     verdict, reason = "pass", None
-    if report.outcome == "skipped":
+    if isinstance(check, BoundedCheck) and check.cut and report.outcome == "skipped":
+        verdict, reason = "cut short", f"the budget of the run ended after {counted(check.programs, 'program')}"
+    elif report.outcome == "skipped":
         reason = report.longrepr[2].removeprefix("Skipped: ")  # type: ignore[index]
         verdict = "pass" if check is not None and check.programs else "not applicable"
     elif call.excinfo is not None:

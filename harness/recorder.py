@@ -10,8 +10,9 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from rich.console import Console
@@ -20,11 +21,16 @@ from autograd_conformance.harness import journal
 from autograd_conformance.harness.check import is_advice
 from autograd_conformance.harness.coverage import Pair
 from autograd_conformance.harness.failures.record import audited, died
+from autograd_conformance.harness.folder import ReportFolder, UnusableFolder, unusable
+from autograd_conformance.harness.kept import KeptRecords
 from autograd_conformance.harness.known.update import write
 from autograd_conformance.harness.pages.claims import claim_records, observing
-from autograd_conformance.harness.session import ADAPTER_ERROR, Session, now, rule_records
+from autograd_conformance.harness.plan import PLAN
+from autograd_conformance.harness.session import ADAPTER_ERROR, REPORT_ERROR, Session, now, rule_records
 from autograd_conformance.harness.tally import Tally
+from autograd_conformance.harness.termination import Termination
 from autograd_conformance.reports.differences import entries
+from autograd_conformance.reports.prose import counted
 from autograd_conformance.reports.records import (
     Coverage,
     Failure,
@@ -39,6 +45,7 @@ from autograd_conformance.reports.records import (
 from autograd_conformance.reports.render import markdown, text
 from autograd_conformance.reports.render.terminal import print_summary
 from autograd_conformance.reports.stream import Writer, load, read
+from autograd_conformance.reports.summary import summarize
 
 PROPERTY = "conformance"
 """The user property under which tests send their records."""
@@ -48,35 +55,53 @@ TALLY = "conformance tally"
 
 ADAPTER = "conformance adapter error"
 """The user property under which a test says that the adapter cannot be used, which ends the run."""
+UNWRITABLE = "conformance unwritable"
+"""The user property under which a test says what its process could not write to the report's folder."""
+
+ENDS = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+"""Pytest's exit codes for sessions that nobody stopped."""
 
 
 class Recorder:
     """Writes `records.jsonl` as the run goes on, and the pages made from it at the end."""
 
     def __init__(self, session: Session, header: Header, workers: int) -> None:
-        self.session, self.workers = session, workers
+        self.session, self.header, self.workers = session, header, workers
         self.path = session.folder / "records.jsonl"
         self.page = session.folder / "report.md"
-        session.folder.mkdir(parents=True, exist_ok=True)
+        self.folder = ReportFolder(session.folder)
         self.left = journal.take(session.folder, "main")
-        self.writer = Writer(self.path)
+        self.folder.clear()
+        try:
+            self.writer = KeptRecords(self.path)
+        except OSError as error:
+            raise unusable(session.folder, error) from None
+        self.termination = Termination(controls=True)
         self.started = time.monotonic()
+        self.running: pytest.Session | None = None
         self.stopped = int(pytest.ExitCode.INTERNAL_ERROR)
+        self.reason: str | None = None
         self.finished = False
-        self.tests = self.programs = 0
+        self.tests = self.programs = self.deselected = 0
+        self.ended: set[str] = set()
+        """The tests that have ended, of whatever kind they are."""
+        self.cut_short = False
+        """Whether the budget ended a test before its time."""
         self.tally = Tally()
         self.failed_ops: set[str] = set()
         """The ops that some test has shown to be wrong."""
         self.writer.write(header)
         for rule in rule_records():
             self.writer.write(rule)
+        if self.writer.problem:
+            raise UnusableFolder(f"no report can be written: {self.writer.problem}; name another with --report=DIR")
 
     # -- pytest's hooks ------------------------------------------------------------------------------------------------
 
     def pytest_report_header(self) -> list[str]:
         """What is under test, above the progress line."""
         target = self.session.target
-        about = f"{target.name} {target.version}, {len(target.ops)} ops"
+        about = f"{self.header.framework.title}, {len(target.ops)} ops"
         lines = [f"framework: {about}, report in {self.session.folder}"]
         if not self.workers:
             lines.append("without a worker (-n 0): a crash or a hang of the framework ends the run")
@@ -85,8 +110,14 @@ class Recorder:
             lines.append(f"the last run here died while running the program that is now in {failure.replay}")
         return lines
 
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Pytest's session, which is asked later for how many tests it has, and told to stop."""
+        self.running = session
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Write the records that came with a test's report, and add up its counts."""
+        if report.when not in ("setup", "call"):  # the last report of a test, or the only one of a process that died
+            self.ended.add(report.nodeid)
         for name, value in report.user_properties:
             if name == PROPERTY:
                 self._write(decode(value))  # type: ignore[arg-type]
@@ -94,6 +125,21 @@ class Recorder:
                 self.tally.add(Tally.from_json(value))  # type: ignore[arg-type]
             elif name == ADAPTER:
                 pytest.exit(f"adapter error: {value}", returncode=ADAPTER_ERROR)
+            elif name == PLAN:
+                self.deselected = value["deselected"]  # type: ignore[index, call-overload]
+            elif name == UNWRITABLE and self.writer.problem is None:
+                self.writer.problem = str(value)
+        if self.writer.problem:
+            self._stop(f"the report cannot be written any more ({self.writer.problem})")
+
+    def _stop(self, reason: str) -> None:
+        """End the run in good order after the tests that are running."""
+        assert self.running is not None
+        self.reason = reason
+        self.running.shouldstop = reason
+        workers = self.running.config.pluginmanager.get_plugin("dsession")
+        if workers is not None:  # pytest-xdist does not look at the session
+            workers.shouldstop = reason
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
@@ -110,19 +156,26 @@ class Recorder:
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keep the exit code of a run that is stopped: by the keyboard, or by the suite itself."""
         self.stopped = getattr(excinfo.value, "returncode", None) or int(pytest.ExitCode.INTERRUPTED)
+        if self.reason is None:
+            signal = self.termination.received
+            by_hand = f"ended by {signal}" if signal else "stopped from the keyboard"
+            self.reason = getattr(excinfo.value, "msg", None) or str(excinfo.value) or by_hand
 
-    @pytest.hookimpl(tryfirst=True)
+    @pytest.hookimpl(tryfirst=True)  # before pytest-xdist waits for its workers: whoever ends the run may not wait
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """The run ends; what the audit alone has found fails it, too, and, where it is strict, a known difference that
         is seen no longer.
         """
         if self._write_audited() and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-            session.exitstatus = exitstatus = pytest.ExitCode.TESTS_FAILED
+            exitstatus = pytest.ExitCode.TESTS_FAILED
         session.exitstatus = self._finish(exitstatus)
 
     def pytest_unconfigure(self) -> None:
         """The process ends; a run that was stopped before its session began had no other end."""
         self._finish(self.stopped)
+        self.termination.restore()
+        self.folder.remove_journals()
+        self.folder.release()
 
     def _write_audited(self) -> bool:
         """Write what the audit found wrong and no test has shown, and say whether there was anything: a test of the op
@@ -152,7 +205,7 @@ class Recorder:
         return alone
 
     def _finish(self, exitstatus: int) -> int:
-        """Write the known differences and the footer, then the page; once. The exit code of the run."""
+        """Write the known differences and the footer, then the page, once; returns the exit code of the run."""
         if self.finished:
             return exitstatus
         self.finished = True
@@ -170,29 +223,53 @@ class Recorder:
                 self.writer.write(claim)
         for op, met in _by_op(self.tally.pairs):
             self.writer.write(Coverage(op=op, met=met))
-        if exitstatus == pytest.ExitCode.OK and self.session.strict:
-            stale = any(each.stale for each in entries(load(self.path, allow_truncated=True)))
-            exitstatus = int(pytest.ExitCode.TESTS_FAILED if stale else exitstatus)
-        complete = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
-        self.writer.write(
-            Footer(
-                verdict="complete" if complete else "interrupted",
-                finished=now(),
-                seconds=round(time.monotonic() - self.started, 2),
-                tests=self.tests,
-                programs=self.programs,
-                exit_code=int(exitstatus),
-            )
-        )
+        stale = self.session.strict and any(each.stale for each in entries(self.writer.report()))
+        if stale and exitstatus == pytest.ExitCode.OK:
+            exitstatus = int(pytest.ExitCode.TESTS_FAILED)
+        footer = self._footer(exitstatus)
+        self.writer.write(footer)
         self.writer.close()
-        self.page.write_text(markdown.render(read(self.path)), encoding="utf-8")
-        return exitstatus
+        self.writer.write_page(self.page)
+        return REPORT_ERROR if self.writer.problem else footer.exit_code
+
+    def _footer(self, exitstatus: int) -> Footer:
+        """How the run ended: pytest's exit code says less where a limit of failures or the budget ended it."""
+        session = self.running
+        not_run = max(0, session.testscollected - len(self.ended)) if session else 0
+        limit = session.config.option.maxfail if session else 0
+        if session and limit and session.testsfailed >= limit:
+            exitstatus = pytest.ExitCode.TESTS_FAILED  # with workers, too
+            self.reason = f"stopped after {counted(session.testsfailed, 'failure')}, as asked" if not_run else None
+        verdict: Literal["complete", "cut short", "interrupted"] = "complete"
+        if not_run or exitstatus not in ENDS:
+            verdict = "interrupted"
+        elif self.cut_short:
+            verdict = "cut short"
+            self.reason = "the run's budget (--programs or --seconds) ended"
+        footer = Footer(
+            verdict=verdict,
+            finished=now(),
+            seconds=round(time.monotonic() - self.started, 2),
+            tests=self.tests,
+            programs=self.programs,
+            exit_code=int(exitstatus),
+            reason=self.reason,
+            not_run=not_run,
+            deselected=self.deselected,
+        )
+        if verdict != "complete" and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            report = replace(self.writer.report(), footer=footer)
+            if summarize(report).conclusion == "no verdict":
+                return replace(footer, exit_code=int(pytest.ExitCode.INTERRUPTED))
+        return footer
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """The run on one screen."""
         width = terminalreporter._tw.fullwidth
         console = Console(file=terminalreporter._tw._file, width=max(100, width) if terminalreporter.isatty else 100)
-        print_summary(read(self.path), console, self.page)
+        print_summary(self.writer.report(), console, None if self.writer.problem else self.page)
+        if self.writer.problem:
+            terminalreporter.write_line(f"The report is not whole: {self.writer.problem}", red=True, bold=True)
 
     # -- records -------------------------------------------------------------------------------------------------------
 
@@ -200,6 +277,7 @@ class Recorder:
         if isinstance(record, Failure) and record.op is not None:
             self.failed_ops.add(record.op)
         if isinstance(record, Result):
+            self.cut_short |= record.verdict == "cut short"
             self.tests += 1
             self.programs += record.programs
         self.writer.write(record)

@@ -104,6 +104,8 @@ def replay(path: Path, target: Target, known: Sequence[Known] = (), done: Callab
     """
     try:
         found = read(path)
+    except RecursionError:
+        return Replayed("cannot run", f"{path}: it is nested too deeply to be a program")
     except (MalformedProgram, OSError, UnicodeDecodeError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Replayed("cannot run", f"{path}: {reason}")
@@ -116,6 +118,8 @@ def replay(path: Path, target: Target, known: Sequence[Known] = (), done: Callab
 
 def _cannot(path: Path, program: Program, target: Target) -> Replayed | None:
     """Why a program cannot be run on a target, if it cannot."""
+    if not len(program):
+        return Replayed("cannot run", f"{path}: the program has no instructions")
     missing = sorted({s.op for s in program if isinstance(s, Apply)} - set(target.ops))
     if missing:
         return Replayed("cannot run", f"{path}: {target.name} does not support {', '.join(missing)}")

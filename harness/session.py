@@ -39,6 +39,9 @@ SUITE_VERSION = importlib.metadata.version("autograd-conformance")
 ADAPTER_ERROR = 10
 """The exit code of a run whose adapter cannot be used; none of pytest's own."""
 
+REPORT_ERROR = 11
+"""The exit code of a run whose report could not be written to its end, as on a full disk; none of pytest's own."""
+
 TWICE, THRICE = "higher/op", "higher/op-third"
 """The rules that ops are left out of programs that differentiate twice, and three times, for."""
 
@@ -63,6 +66,10 @@ class Session:
     """Seconds after which a program counts as hung."""
     audited: Audited = NOTHING_FOUND
     """What an audit found: whoever starts the run holds one, before this process is prepared."""
+    seed: int | None = None
+    """The seed that programs are drawn with."""
+    unwritable: str | None = None
+    """What this process could not write to the report's folder, and why, since when the run is to end."""
     journal: Journal | None = None
     """What programs are written down in before they run, while tests do."""
     known_files: tuple[Path, ...] = ()
@@ -81,7 +88,10 @@ class Session:
 
     def _note(self, program: Program) -> None:
         if self.journal:
-            self.journal.write(program)
+            try:
+                self.journal.write(program)
+            except OSError as error:
+                self.unwritable = f"{self.journal.path}: {error.strerror or error}"
 
     @cached_property
     def saved_tensor_counter(self) -> Target:

@@ -16,13 +16,19 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal, get_args
 
 from autograd_conformance.reports.claims import ClaimProgram, ClaimRecord
+from autograd_conformance.reports.prose import shortened
 
 VERSION = 1
 """The version of the record format: written into every header."""
 
 Level = Literal["MUST", "SHOULD", "INFO"]
 Wrong = Literal["fail", "crash", "timeout", "flaky"]
-Outcome = Literal["pass", "fail", "known difference", "not applicable", "crash", "timeout", "flaky", "error"]
+Outcome = Literal[
+    "pass", "fail", "known difference", "not applicable", "crash", "timeout", "flaky", "error", "cut short"
+]
+
+LONGEST = 60
+"""How many letters of a framework's name, and of its version, are printed."""
 
 WRONG: tuple[Wrong, ...] = get_args(Wrong)
 """The verdicts that speak against a framework, worst first."""
@@ -41,6 +47,11 @@ class Framework:
     capabilities: tuple[str, ...]
     ops: int
     missing_ops: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """Its name and version on one line, as they are printed: either may be of any length."""
+        return f"{shortened(self.name, LONGEST)} {shortened(self.version, LONGEST)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +103,7 @@ class Result:
 
     `verdict` ``error`` means that the adapter or the suite failed: it says nothing about the framework. It is ``known
     difference`` where the framework broke the rule only as its expectations file says: neither a pass nor a failure.
+    It is ``cut short`` where the budget of the run ended before the test did, and what ran until then was right.
     `left_open` counts the programs that went on with something that the rules leave open: they were judged up to there.
     """
 
@@ -214,14 +226,22 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footer:
-    """The last record: the run came to its end, or was interrupted but could still say so."""
+    """The last record: the run came to its end, or did not but could still say so.
 
-    verdict: Literal["complete", "interrupted"]
+    `verdict` is ``interrupted`` where some of its tests did not run at all, and ``cut short`` where they did but the
+    budget of the run ended some before their time; `reason` says why. `not_run` counts the tests that were collected
+    and did not run, `deselected` those that options such as ``-k`` left out from the beginning.
+    """
+
+    verdict: Literal["complete", "cut short", "interrupted"]
     finished: str
     seconds: float
     tests: int
     programs: int
     exit_code: int
+    reason: str | None = field(default=None, metadata=LATER)
+    not_run: int = field(default=0, metadata=LATER)
+    deselected: int = field(default=0, metadata=LATER)
 
 
 Record = Header | RuleRecord | Result | Failure | Known | ClaimRecord | Coverage | Footer

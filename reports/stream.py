@@ -109,6 +109,11 @@ def parse(content: bytes, file: str, allow_truncated: bool = False) -> Report:
     return report
 
 
+def assembled(records: Iterable[Record], file: str = "this run") -> Report:
+    """The report that records in the order of a file are; `file` is the name that `InvalidReport` gives them."""
+    return _assemble(enumerate(records, start=1), file)
+
+
 def _records(numbered: Iterable[tuple[int, bytes]], file: str) -> Iterator[tuple[int, Record]]:
     for number, line in numbered:
         try:

@@ -118,14 +118,21 @@ def summarize(report: Report) -> Summary:
 
 
 def complete(report: Report) -> bool:
-    """Whether the run came to its end; False where it was interrupted or cut off."""
+    """Whether the run came to its end; False where it was interrupted, cut short or cut off."""
     return report.footer is not None and report.footer.verdict == "complete"
 
 
 def cut_short(report: Report) -> str:
-    """A sentence that says how an incomplete run ended."""
-    how = "INTERRUPTED: the run was stopped before its end." if report.footer else "TRUNCATED: the run left no footer."
-    return f"{how} This is what had finished by then."
+    """How an incomplete run ended, in words."""
+    footer = report.footer
+    if footer is None:
+        return "TRUNCATED: the run left no footer. This is what had finished by then."
+    reason = shortened(footer.reason or "the run was stopped before its end")
+    if footer.verdict == "cut short":
+        ended = sum(result.verdict == "cut short" for result in report.results)
+        return f"CUT SHORT: {reason}. {counted(ended, 'test')} ended before their time."
+    missing = f" {counted(footer.not_run, 'test')} did not run." if footer.not_run else ""
+    return f"INTERRUPTED: {reason}.{missing} This is what had finished by then."
 
 
 def by_attention(rules: Iterable[RuleSummary]) -> list[RuleSummary]:
@@ -177,8 +184,13 @@ def _judge(
         return _verdict(first), shortened(first.reason or f"no reason was given by {first.test}")
     if known:
         return "known difference", listed((shortened(f"{each}", 80) for each in known), 3, by="; ")
+    untried = sum(result.verdict == "cut short" and not result.programs for result in own)
+    if untried:
+        return "vacuous", f"the run's budget ended before {untried:,} of its {counted(len(own), 'test')} began"
     if exercised >= THRESHOLD:
         return "pass", None
+    if not own and not exercised:
+        return "vacuous", "none of its tests was run"
     if own and all(result.verdict == "not applicable" for result in own):
         absent = report.header.framework.missing_ops
         first = next((result for result in own if result.op not in absent), own[0])
@@ -232,14 +244,15 @@ def _op(op: str, results: list[Result], failures: list[Failure], known: list[Dif
 
 
 def _verdict(result: Result) -> Verdict:
-    """A pass that ran no program is no pass."""
-    return "vacuous" if result.verdict == "pass" and result.programs == 0 else result.verdict
+    """A pass that ran no program is no pass; a test that was cut short is one as far as it went."""
+    verdict: Verdict = "pass" if result.verdict == "cut short" else result.verdict
+    return "vacuous" if verdict == "pass" and result.programs == 0 else verdict
 
 
 def _conclude(
     report: Report, rules: Iterable[RuleSummary], differences: Iterable[Difference]
 ) -> tuple[Conclusion, str]:
-    name = f"{report.header.framework.name} {report.header.framework.version}"
+    name = report.header.framework.title
     everything = list(rules)
     applicable = [each for each in everything if each.verdict not in ("not applicable", "info")]
     must = [each for each in applicable if each.rule.level == "MUST"]
@@ -258,7 +271,7 @@ def _conclude(
         return "no verdict", f"No program was run on {name}."
     if not must:
         return "no verdict", f"No MUST rule applies to what {name} claims."
-    if not complete(report):
+    if report.footer is None or report.footer.verdict == "interrupted":
         return "no verdict", f"The run on {name} was cut short. No MUST rule was broken {ran}{but}."
     if open_questions:
         which = f"{len(open_questions)} of {counted(len(must), 'applicable MUST rule')}"

@@ -48,6 +48,8 @@ class Audited:
     """Ops that can be differentiated twice: their third derivatives are wrong or not implemented."""
     faults: Mapping[str, Fault] = field(default_factory=dict)
     """What is wrong with each of the wrong and lost ops."""
+    programs: int = 0
+    """How many programs the audit ran."""
 
     @classmethod
     def of(cls, outcomes: Mapping[str, Outcome], faults: Mapping[str, Fault]) -> Audited:

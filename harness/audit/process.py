@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import math
 import os
 import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.outcome import Audited, Fault, Outcome
 from autograd_conformance.harness.audit.programs import outcomes
+from autograd_conformance.harness.limits import UNLIMITED, Limits
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building import alphabet
@@ -42,16 +44,28 @@ START = 120.0
 """Seconds that a process may take, besides those of an op, before it has noted anything."""
 
 
+SPENT = 94
+"""The exit code where the run's budget of programs ended."""
+
+
+class AuditCutShort(Exception):
+    """The run's budget ended during the audit; the message says which budget."""
+
+
 class AuditFailed(Exception):
     """The audit could not be held; the message says why."""
 
 
-def audit(name: str, device: str, dtypes: Sequence[str], timeout: float, thrice: bool) -> Audited:
+def audit(
+    name: str, device: str, dtypes: Sequence[str], timeout: float, thrice: bool, limits: Limits = UNLIMITED
+) -> Audited:
     """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
 
-    `timeout` is how many seconds one op may take.
+    `timeout` is how many seconds one op may take, and `limits` what the whole run may; raises `AuditCutShort` where the
+    audit alone would take more.
     """
-    asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice"
+    most = "any" if limits.programs is None else str(limits.programs)
+    asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice", most
     with TemporaryDirectory() as folder:
         notes, failed, errors = (Path(folder) / name for name in ("notes", FAILED, "stderr"))
         notes.touch()
@@ -59,18 +73,21 @@ def audit(name: str, device: str, dtypes: Sequence[str], timeout: float, thrice:
         begun = -1
         while len(found := _read(notes)) > begun:
             begun = len(found)
-            _wait(command, notes, errors, timeout + START)
+            code = _wait(command, notes, errors, timeout + START, limits)
+            if code == SPENT:
+                raise AuditCutShort("the budget of programs ended during the audit of the ops")
             found = _read(notes)
             if END in found:
-                return Audited.of({op: each.outcome for op, each in found.items() if op != END}, _faults(found))
+                outcomes = {op: each.outcome for op, each in found.items() if op != END}
+                return replace(Audited.of(outcomes, _faults(found)), programs=_ran(notes))
             if failed.exists():
                 raise AuditFailed(failed.read_text(encoding="utf-8"))
         said = errors.read_text(encoding="utf-8", errors="replace")[-2000:]
     raise AuditFailed(f"the audit of the ops came to no end:\n{said}")
 
 
-def _wait(command: Sequence[str], notes: Path, errors: Path, limit: float) -> None:
-    """Run a command to its end, or until it has noted nothing for so many seconds.
+def _wait(command: Sequence[str], notes: Path, errors: Path, limit: float, limits: Limits) -> int | None:
+    """Run a command to its end, and give its exit code; None where it noted nothing for `limit` seconds.
 
     What it writes goes into a file: processes that a framework leaves would hold a pipe open, and this one with it.
     """
@@ -80,17 +97,42 @@ def _wait(command: Sequence[str], notes: Path, errors: Path, limit: float) -> No
         try:
             while True:
                 try:
-                    process.wait(1)
-                    return
+                    return process.wait(1)
                 except subprocess.TimeoutExpired:
+                    if limits.seconds_left() == 0:
+                        raise AuditCutShort("the budget of seconds ended during the audit of the ops") from None
                     size = notes.stat().st_size
                     if size != noted:
                         noted, since = size, time.monotonic()
                     elif time.monotonic() - since > limit:
-                        return
+                        return None
         finally:
             process.kill()
             process.wait()
+
+
+class Counting:
+    """Counts the programs of an audit, and ends its process where they are too many; other processes go on counting."""
+
+    def __init__(self, notes: Path, most: float) -> None:
+        self.path, self.most = notes.with_suffix(".programs"), most
+        self.programs = _ran(notes)
+
+    def before(self, program: Program) -> None:
+        """A program is about to run."""
+        self.programs += 1
+        if self.programs > self.most:
+            os._exit(SPENT)
+
+    def keep(self) -> None:
+        """Write down how many there were."""
+        self.path.write_text(str(self.programs))
+
+
+def _ran(notes: Path) -> int:
+    """How many programs the processes of an audit ran, but for those of ops that were lost."""
+    path = notes.with_suffix(".programs")
+    return int(path.read_text()) if path.exists() else 0
 
 
 def _environment() -> dict[str, str]:
@@ -111,7 +153,8 @@ class Note(NamedTuple):
 
 def _read(notes: Path) -> dict[str, Note]:
     """The last note of each op that was begun."""
-    return {note.op: note for note in (Note(*json.loads(line)) for line in notes.read_text().splitlines())}
+    whole = notes.read_text().split("\n")[:-1]  # a process that was killed may leave a part of a line
+    return {note.op: note for note in (Note(*json.loads(line)) for line in whole)}
 
 
 def _faults(found: Mapping[str, Note]) -> dict[str, Fault]:
@@ -140,12 +183,18 @@ class Notes:
         self.take(self.latest._replace(program=codec.dumps(program)))
 
 
-def main(name: str, device: str, dtypes: str, timeout: str, depth: str, path: str) -> None:
+def main(name: str, device: str, dtypes: str, timeout: str, depth: str, most: str, path: str) -> None:
     """Hold the audit, from the first op of which there is no note."""
     seen = _read(Path(path))
     try:
         notes = Notes(Path(path))
-        target = InProcess(loaded(name, device), notes.before)
+        counting = Counting(Path(path), math.inf if most == "any" else int(most))
+
+        def before(program: Program) -> None:
+            counting.before(program)
+            notes.before(program)
+
+        target = InProcess(loaded(name, device), before)
         tried = tuple(dtypes.split(","))
         everything = alphabet_of(target, tried)
         alphabet.use(everything)
@@ -154,6 +203,7 @@ def main(name: str, device: str, dtypes: str, timeout: str, depth: str, path: st
             notes.take(Note(op, "begun"))
             for outcome, fault in outcomes(op, target, tried, depth == "thrice"):
                 notes.take(Note(op, outcome, fault=None if fault is None else asdict(fault)))
+            counting.keep()
         notes.take(Note(END, "fine"))
     except BrokenAdapter as error:
         Path(path).with_name(FAILED).write_text(str(error), encoding="utf-8")

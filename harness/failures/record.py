@@ -41,7 +41,7 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
         return _relation(broken, broken.related, test, session, verdict, file)
     case = _shortest(broken, session)
     violation = case.violation
-    path = file or _replay_file(case.form, session.folder, violation.rule, test)
+    path = file or _replay_file(case.form, session, violation.rule, test)
     command = replay_command(session, path)
     return Failure(
         verdict=verdict,
@@ -79,7 +79,7 @@ def _relation(
     """The record of two programs that ought to give the same."""
     violation, dialect = broken.violation, broken.target.dialect
     form = relations_codec.to_json(related)
-    path = file or _replay_file(form, session.folder, violation.rule, test)
+    path = file or _replay_file(form, session, violation.rule, test)
     command = replay_command(session, path)
     return Failure(
         verdict=verdict,
@@ -107,7 +107,7 @@ def died(entry: Entry, session: Session, status: int | None = None) -> Failure:
     knows.
     """
     form, dialect = codec.to_json(entry.program), session.target.dialect
-    path = _replay_file(form, session.folder, entry.rule, entry.test)
+    path = _replay_file(form, session, entry.rule, entry.test)
     command = replay_command(session, path)
     lines = code(entry.program, dialect)
     return Failure(
@@ -130,7 +130,7 @@ def audited(op: str, fault: Fault, session: Session) -> Failure:
     """The record of an op that the audit found wrong, where no test could show it: its program, not shrunk."""
     program, dialect = codec.from_json(fault.program), session.target.dialect
     test = f"audit[{op}]"
-    path = _replay_file(dict(fault.program), session.folder, fault.rule, test)
+    path = _replay_file(dict(fault.program), session, fault.rule, test)
     command = replay_command(session, path)
     lines = code(program, dialect)
     return Failure(
@@ -177,11 +177,17 @@ def _rule(slug: str) -> dict[str, Any]:
     }
 
 
-def _replay_file(form: dict[str, Any], folder: Path, rule: str, test: str) -> Path:
+def _replay_file(form: dict[str, Any], session: Session, rule: str, test: str) -> Path:
+    """Write a program to a file of its own, with what it is about: readers look for the program alone."""
+    framework = {"name": session.target.name, "version": session.target.version}
+    about = {"rule": rule, "framework": framework, "seed": session.seed}
     found_by = re.sub(r"\W+", "-", test.rpartition("::")[2].removeprefix("test_")).strip("-")
-    path = folder / "replay" / f"{rule.replace('/', '-')}.{found_by}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(form, indent=1) + "\n", encoding="utf-8")
+    path = session.folder / "replay" / f"{rule.replace('/', '-')}.{found_by}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(about | form, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:  # the failure is told all the same; the run ends after it
+        session.unwritable = f"{path}: {error.strerror or error}"
     return path
 
 

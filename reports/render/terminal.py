@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from autograd_conformance.reports.claims import by_article, showing, standings
-from autograd_conformance.reports.prose import counted, listed, one_line, printable
-from autograd_conformance.reports.records import Report
+from autograd_conformance.reports.prose import counted, listed, one_line, printable, shortened
+from autograd_conformance.reports.records import LONGEST, Report
 from autograd_conformance.reports.summary import (
     Summary,
     by_attention,
@@ -150,7 +150,10 @@ def _claims(report: Report) -> Iterator[Text]:
     if report.claims:
         articles = counted(len(by_article(report.claims)), "article")
         yield _fact("claims", f"{len(report.claims):,} in {articles}: {standings(report.claims)}")
-        yield _fact("", f"{report.header.framework.name} showed: {showing(report.claims) or 'nothing of them'}")
+        yield _fact(
+            "",
+            f"{shortened(report.header.framework.name, LONGEST)} showed: {showing(report.claims) or 'nothing of them'}",
+        )
 
 
 def _replays(report: Report) -> Iterator[Text]:
@@ -171,6 +174,8 @@ def _run(report: Report, summary: Summary, written: str | Path | None) -> Iterat
     else:
         took = f"{counted(summary.programs, 'program')} in {summary.seconds:,.1f} s"
         yield _fact("speed", f"{took}, {summary.rate:,.0f} programs/s")
+    if report.footer is not None and report.footer.deselected:
+        yield _fact("not run", f"{counted(report.footer.deselected, 'test')} that the options of the run leave out")
     if summary.left_open:
         went_on = f"{counted(summary.left_open, 'program')} went on with what the rules leave open"
         yield _fact("open", f"{went_on}, and were judged up to there")

@@ -136,7 +136,16 @@ def test_what_the_smoke_test_finds(name, said):
 
 def test_help_and_markers_need_no_framework(tmp_path):
     helped = run(tmp_path, "--help", framework="none of these").output
-    for option in ("--framework=NAME", "--report=DIR", "--dtype", "--device=", "--patience=", "--replay=FILE"):
+    for option in (
+        "--framework=NAME",
+        "--report=DIR",
+        "--dtype",
+        "--device=",
+        "--patience=",
+        "--programs=N",
+        "--seconds=S",
+        "--replay=FILE",
+    ):
         assert option in helped
     assert "package.module:factory" in helped
     assert "@pytest.mark.rule(slug):" in run(tmp_path, "--markers", framework="none of these").output
@@ -150,7 +159,6 @@ def test_help_and_markers_need_no_framework(tmp_path):
     [
         (["--dtype=float64"], "single does not support float64; it has float32"),
         (["--hypothesis-seed=many"], "--hypothesis-seed has to be a whole number, not 'many'"),
-        (["--patience=0"], "argument --patience: invalid"),
         (["--report", "{elsewhere}"], "write --report={elsewhere} in one word"),
     ],
 )
@@ -230,7 +238,7 @@ def test_a_run_that_nobody_could_end_is_told_by_the_next(tmp_path):
     seen = run(tmp_path, SINE)
     assert seen.code == 0
     assert "the last run here died while running the program that is now in" in seen.output
-    assert [path.name for path in (tmp_path / "replay").iterdir()] == ["gradients-op.op-exp.json"]
+    assert (tmp_path / "replay" / "gradients-op.op-exp.json").exists()
     assert not list(tmp_path.glob("journal-*"))
 
 

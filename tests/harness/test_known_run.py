@@ -10,6 +10,9 @@ from autograd_conformance.harness.known import read
 from autograd_conformance.reports.summary import summarize
 from tests.harness.test_cli import ONE, SINE, TINY, WRONG, run
 
+pytestmark = pytest.mark.slow
+
+
 FEW = "tests.frameworks.adapters.few"
 WRONG_SINE = f"{WRONG}:WrongSine"
 IN_PLACE = "suites/test_accumulation.py::test_in_place"

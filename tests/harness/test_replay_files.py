@@ -1,0 +1,79 @@
+"""Replay files: what they say beside the program, and hostile ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.replay import replay
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.text import parse
+from examples.tiny_adapter import Tiny
+from tests.harness.test_cli import ONE, SINE, WRONG, run
+
+PROGRAM = codec.to_json(parse("a = leaf [1, 2]\nb = sin a\nbackward b with [1, 1]"))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[" * 100_000 + "]" * 100_000, "it is nested too deeply to be a program"),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "it is nested too deeply to be a program"),
+        (json.dumps(PROGRAM | {"instructions": []}), "the program has no instructions"),
+    ],
+)
+def test_a_hostile_file_cannot_run(content, reason, tmp_path: Path):
+    path = tmp_path / "hostile.json"
+    path.write_text(content)
+    replayed = replay(path, InProcess(Tiny()))
+    assert (replayed.verdict, replayed.reason) == ("cannot run", f"{path}: {reason}")
+
+
+def test_a_hostile_file_is_one_line_and_a_code(tmp_path: Path):
+    path = tmp_path / "hostile.json"
+    path.write_text("[" * 100_000 + "]" * 100_000)
+    seen = run(tmp_path / "report", f"--replay={path}")
+    assert seen.code == 4
+    assert seen.output.splitlines()[-1] == f"{path}: cannot run ({path}: it is nested too deeply to be a program)"
+
+
+def test_a_replay_file_says_what_it_is_about_and_a_test_does_in_junit_xml(tmp_path: Path):
+    xml = tmp_path / "junit.xml"
+    seen = run(
+        tmp_path, SINE, ONE, "--hypothesis-seed=7", f"--junitxml={xml}", "-n", "1", framework=f"{WRONG}:WrongSine"
+    )
+    assert seen.code == 1
+    form = json.loads(Path(seen.failure.replay or "").read_text())
+    about = form.pop("rule"), form.pop("framework"), form.pop("seed")
+    assert about == ("gradients/op", {"name": "wrong sine", "version": "1.0"}, 7)
+    assert form == seen.failure.program
+    again = replay(Path(seen.failure.replay or ""), InProcess(Tiny()))
+    assert again.verdict == "fixed"
+    cases = {case.get("name"): case for case in ElementTree.parse(xml).iter("testcase")}
+    named = {
+        name: {each.get("name"): each.get("value") for each in case.iter("property")} for name, case in cases.items()
+    }
+    one = {"rule": "lifetime/same-root-raises", "seed": "7", "framework": "wrong sine 1.0"}
+    assert named == {
+        "test_op[sin]": {"rule": "gradients/op", "op": "sin", "seed": "7", "framework": "wrong sine 1.0"},
+        "test_default_frees": one | {"rule": named["test_default_frees"]["rule"]},
+    }
+
+
+class Named(Tiny):
+    """A framework with a name and a version that are no short words."""
+
+    name = "tiny " * 40
+    version = "1.0\n" + "x" * 100_000
+
+
+def test_a_long_name_is_cut_where_it_is_printed(tmp_path: Path):
+    seen = run(tmp_path, ONE, framework="tests.harness.test_replay_files:Named")
+    assert seen.code == 0
+    assert len(max(seen.output.splitlines(), key=len)) < 300
+    assert len((tmp_path / "report.md").read_text().splitlines()[0]) < 200
+    assert seen.report.header.framework.version.endswith("x" * 100_000), "the record keeps it"
