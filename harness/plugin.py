@@ -103,7 +103,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def _as_controller(config: pytest.Config) -> None:
     check_options(config)
     _check_paths(config)
-    config.option.hypothesis_seed = _seed(config.option.hypothesis_seed)
     config.stash[SESSION] = session = _session(config, "main")
     if config.option.replay or config.option.collectonly:
         return
@@ -218,12 +217,13 @@ def _runs_suites(config: pytest.Config) -> bool:
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Start what loads a framework in a process that this one watches."""
     option = config.option
-    if option.help or getattr(option, "markers", False) or option.collectonly:
+    if option.help or getattr(option, "markers", False) or not (_runs_suites(config) or option.replay):
+        return None
+    option.hypothesis_seed = _seed(option.hypothesis_seed)  # for whoever runs programs, or tells how that ended
+    if option.collectonly:
         return None
     if option.replay:
         return _replay(config, [Path(name) for name in option.replay])
-    if not _runs_suites(config) or hasattr(config, "workerinput"):
-        return None
     _count_workers(config)
     if option.usepdb or option.trace or not guard.is_possible():
         return None
