@@ -13,6 +13,7 @@ from autograd_conformance.frameworks.base import Adapter, FullAdapter, HookFunct
 from autograd_conformance.frameworks.entered_modes import EnteredModes
 from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.raised import raised
+from autograd_conformance.frameworks.reader import Reader
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
@@ -71,9 +72,6 @@ _Action = (
 )
 """The instructions that make no value."""
 
-_TRUSTED: set[int] = set()
-"""The adapters, by `id`, of which a gradient was read and proved to be a copy."""
-
 
 def run(program: Program, adapter: Adapter) -> Observation:
     """What a framework does with a program. Whatever it raises becomes an outcome, and so does what reading its values
@@ -102,13 +100,10 @@ class _Run:
         self.holders = sorted(holders(program))
         self.fired: list[HookCall] = []
         self.modes = EnteredModes(self.adapter)
-        self.memory = self.adapter.memory if Capability.MEMORY in capabilities else _unseen
-        self.strides = self.adapter.strides if Capability.LAYOUT in capabilities else _unseen
-        self.grad_requires_grad = adapter.requires_grad if Capability.CREATE_GRAPH in capabilities else _unseen
+        self.reader = Reader(self.adapter)
         self.saved = self.adapter.saved if Capability.COUNTS_SAVED in capabilities else _nothing
         self.given: list[tuple[int, np.ndarray, bytes]] = []
         self.process = os.getpid()
-        self.is_trusted = id(adapter) in _TRUSTED
         try:
             adapter.reset()
         except Exception as error:
@@ -126,7 +121,7 @@ class _Run:
             self.modes.enter(self.program.mode(at))
             made = self._do(at, step)
             written = [values[leaf] for leaf in step.leaves] if isinstance(step, Step) else made
-            outcome = Returned(tuple([None if value is None else self._tensor(value) for value in written]))
+            outcome = Returned(tuple([None if value is None else self.reader.tensor(value) for value in written]))
         except BrokenAdapter:
             raise
         except BaseException as error:  # whatever the framework raises is an observation
@@ -146,9 +141,9 @@ class _Run:
         saved = None
         try:
             if looks:
-                gradients = {ref: self._gradient(self.values[ref]) for ref in self.holders if ref in self.values}
+                gradients = {ref: self.reader.gradient(self.values[ref]) for ref in self.holders if ref in self.values}
             if isinstance(step, SHOWING):
-                shown = {ref: self._tensor(value) for ref, value in self.values.items()}
+                shown = {ref: self.reader.tensor(value) for ref, value in self.values.items()}
             saved = self.saved()
         except BrokenAdapter:
             raise
@@ -256,7 +251,7 @@ class _Run:
         adapter, fired = self.adapter, self.fired
 
         def called(gradient: Value) -> Value | None:
-            fired.append(HookCall(Ref(at), None if gradient is None else self._read(gradient)))
+            fired.append(HookCall(Ref(at), None if gradient is None else self.reader.read(gradient)))
             if step.effect == "raise":
                 raise HookRaised(HookRaised.MESSAGE)
             if gradient is None or step.effect == "observe":
@@ -270,45 +265,6 @@ class _Run:
             answers.refuse(self.adapter, call, value, "a tensor")
         return value
 
-    def _read(self, value: Value) -> np.ndarray:
-        got = self.adapter.read(value)
-        return got if got.__class__ is np.ndarray else answers.array(self.adapter, got)
-
-    def _dtype(self, value: Value) -> str:
-        got = self.adapter.dtype(value)
-        return got if got.__class__ is str else answers.text(self.adapter, "dtype", got)
-
-    def _tensor(self, value: Value) -> Tensor:
-        adapter = self.adapter
-        requires, memory, strides = adapter.requires_grad(value), self.memory(value), self.strides(value)
-        if requires is not True and requires is not False:
-            requires = answers.truth(adapter, "requires_grad", requires)
-        if memory is not None and memory.__class__ is not int:
-            memory = answers.number(adapter, "memory", memory)
-        if strides is not None and strides.__class__ is not tuple:
-            strides = answers.numbers(adapter, "strides", strides)
-        return Tensor(self._read(value), self._dtype(value), requires, memory, strides)
-
-    def _gradient(self, leaf: Value) -> Gradient | None:
-        adapter = self.adapter
-        gradient = adapter.gradient(leaf)
-        if gradient is None:
-            return None
-        if not self.is_trusted:
-            answers.check_copy(adapter, gradient, "a gradient")
-            _TRUSTED.add(id(adapter))
-        identity, requires = adapter.identity(gradient), self.grad_requires_grad(gradient)
-        memory, strides = self.memory(gradient), self.strides(gradient)
-        if identity.__class__ is not int:
-            identity = answers.number(adapter, "identity", identity)
-        if requires is not None and requires.__class__ is not bool:
-            requires = answers.truth(adapter, "requires_grad", requires)
-        if memory is not None and memory.__class__ is not int:
-            memory = answers.number(adapter, "memory", memory)
-        if strides is not None and strides.__class__ is not tuple:
-            strides = answers.numbers(adapter, "strides", strides)
-        return Gradient(self._read(gradient), self._dtype(gradient), identity, requires, memory, strides)
-
 
 def _groups(step: Step | Optimizer) -> dict[str, Any]:
     """Parameter groups are told to frameworks only where a program has them."""
@@ -319,10 +275,6 @@ def _some(gradient: Value | None) -> Value:
     if gradient is None:
         raise LookupError("the leaf holds no gradient")
     return gradient
-
-
-def _unseen(value: Value) -> Any:
-    """Stands in for a method by which a framework would show more of a value: None."""
 
 
 def _nothing() -> int | None:

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -20,6 +19,7 @@ from rich.console import Console
 from autograd_conformance.harness import journal
 from autograd_conformance.harness.check import is_advice
 from autograd_conformance.harness.coverage import Pair
+from autograd_conformance.harness.cut_off import result_of
 from autograd_conformance.harness.failures.record import audited, died
 from autograd_conformance.harness.folder import ReportFolder, UnusableFolder, unusable
 from autograd_conformance.harness.kept import KeptRecords
@@ -42,9 +42,8 @@ from autograd_conformance.reports.records import (
     Setting,
     decode,
 )
-from autograd_conformance.reports.render import markdown, text
+from autograd_conformance.reports.render import text
 from autograd_conformance.reports.render.terminal import print_summary
-from autograd_conformance.reports.stream import Writer, load, read
 from autograd_conformance.reports.summary import summarize
 
 PROPERTY = "conformance"
@@ -150,7 +149,7 @@ class Recorder:
             return
         failure = died(entry, self.session, _status(report.node))
         self._write(failure)
-        self._write(_result(entry, failure))
+        self._write(result_of(entry, failure))
         report.longrepr = text.render(failure)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -281,42 +280,6 @@ class Recorder:
             self.tests += 1
             self.programs += record.programs
         self.writer.write(record)
-
-
-def _result(entry: journal.Entry, failure: Failure) -> Result:
-    """The result of a test whose process died."""
-    return Result(
-        test=entry.test,
-        rule=entry.rule,
-        op=entry.op,
-        verdict=failure.verdict,
-        programs=1,
-        seconds=0.0,
-        reason=failure.observed,
-    )
-
-
-def end_cut_off(session: Session, entry: journal.Entry, failure: Failure, exit_code: int) -> Path:
-    """Give the records of a run that died without a worker their end, and make its page; the page's path."""
-    path, page = session.folder / "records.jsonl", session.folder / "report.md"
-    whole = path.read_bytes()
-    path.write_bytes(whole[: whole.rfind(b"\n") + 1])  # less a line that was being written
-    before = load(path, allow_truncated=True)
-    with Writer(path, "a") as writer:
-        writer.write(failure)
-        writer.write(_result(entry, failure))
-        writer.write(
-            Footer(
-                verdict="interrupted",
-                finished=now(),
-                seconds=0.0,
-                tests=len(before.results) + 1,
-                programs=before.programs + 1,
-                exit_code=exit_code,
-            )
-        )
-    page.write_text(markdown.render(read(path)), encoding="utf-8")
-    return page
 
 
 def _status(node: Any) -> int | None:
