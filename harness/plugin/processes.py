@@ -24,7 +24,9 @@ from autograd_conformance.reports.render import text
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Start what loads a framework in a process that this one watches."""
     option = config.option
-    if option.help or getattr(option, "markers", False) or not (runs_suites(config) or option.replay):
+    if option.help or getattr(option, "markers", False) or hasattr(config, "workerinput"):
+        return None  # in a worker of pytest-xdist, the controller is what watches
+    if not (runs_suites(config) or option.replay):
         return None
     option.hypothesis_seed = seed_of(option.hypothesis_seed)  # for whoever runs programs, or tells how that ended
     if option.collectonly:
