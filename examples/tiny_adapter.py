@@ -112,7 +112,7 @@ class Tiny:
     def requires_grad(self, value: tiny.Tensor) -> bool:
         return value.requires_grad
 
-    def classify(self, error: Exception) -> Kind:
+    def classify(self, error: BaseException) -> Kind:
         match error:
             case tiny.GraphFreed():
                 return Kind.GRAPH_FREED

@@ -122,7 +122,11 @@ class Adapter(Protocol):
     def backward(
         self, roots: Sequence[Value], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
     ) -> None:
-        """A backward call; a cotangent of None is the implicit one, a `retain_graph` of None the default."""
+        """A backward call; a cotangent of None is the implicit one, a `retain_graph` of None the default.
+
+        A framework may not write into its caller's cotangents. One that takes no arrays gets copies; what it left in
+        them is copied back into the arrays, so that a write is seen.
+        """
 
     def zero_grad(self, leaves: Sequence[Value], set_to_none: bool) -> None:
         """Clear the leaves' gradients, to None or to zeros."""
@@ -142,8 +146,8 @@ class Adapter(Protocol):
     def requires_grad(self, value: Value) -> bool | None:
         """Whether the value requires grad; None where the framework does not say."""
 
-    def classify(self, error: Exception) -> Kind:
-        """The kind of an exception; `Kind.UNKNOWN` for one that the adapter does not know."""
+    def classify(self, error: BaseException) -> Kind:
+        """The kind of an exception, of whatever class; `Kind.UNKNOWN` for one that the adapter does not know."""
 
 
 @runtime_checkable

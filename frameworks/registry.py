@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from autograd_conformance.frameworks.base import Adapter
+from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
 
 FRAMEWORKS = {"torch": ("autograd_conformance.frameworks.pytorch.adapter:Torch", "torch==2.13.0")}
@@ -18,8 +19,11 @@ class UnknownFramework(Exception):
     """No framework of that name; the message lists those that exist."""
 
 
-class BrokenAdapter(Exception):
-    """The adapter cannot be used: what it lacks or does wrong. That is no verdict on the framework."""
+class BrokenAdapter(BaseException):
+    """The adapter cannot be used: what it lacks or does wrong. That is no verdict on the framework, and ends the run.
+
+    It is no `Exception`, which Hypothesis would shrink, and a framework's own code might catch.
+    """
 
 
 def load(name: str, device: str = "cpu") -> Adapter:
@@ -34,7 +38,9 @@ def load(name: str, device: str = "cpu") -> Adapter:
     factory = _factory(name, module_name, factory_name, package)
     try:
         adapter = factory(device=device)
-    except Exception as error:
+    except BaseException as error:
+        if is_users(error):
+            raise
         raise BrokenAdapter(
             f"{name}: {factory_name}(device={device!r}) raised {type(error).__name__}: {error}"
         ) from error
@@ -61,7 +67,9 @@ def _factory(name: str, module_name: str, factory_name: str, package: str | None
                 f"unknown framework {name!r}: there is no module {missing!r} on the path. There are: {known}."
             ) from error
         raise BrokenAdapter(f"{name}: importing {module_name} failed: no module named {missing!r}") from error
-    except Exception as error:
+    except BaseException as error:
+        if is_users(error):
+            raise
         raise BrokenAdapter(f"{name}: importing {module_name} raised {type(error).__name__}: {error}") from error
     if not hasattr(module, factory_name):
         raise UnknownFramework(f"unknown framework {name!r}: module {module_name} has no {factory_name!r}")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any, assert_never, cast
 
 import numpy as np
 
+from autograd_conformance.frameworks import answers
 from autograd_conformance.frameworks.base import Adapter, FullAdapter, HookFunction, HookRaised, Value
+from autograd_conformance.frameworks.entered_modes import EnteredModes
+from autograd_conformance.frameworks.interrupts import is_users
+from autograd_conformance.frameworks.raised import raised
+from autograd_conformance.frameworks.reader import Reader
+from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     SHOWING,
@@ -26,7 +32,6 @@ from autograd_conformance.programs.language import (
     Instruction,
     Leaf,
     Literal,
-    Modes,
     Optimizer,
     Program,
     ReadGrad,
@@ -40,7 +45,6 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import (
     Gradient,
     HookCall,
-    Kind,
     Observation,
     Outcome,
     Raised,
@@ -70,7 +74,9 @@ _Action = (
 
 
 def run(program: Program, adapter: Adapter) -> Observation:
-    """What a framework does with a program. Exceptions of the framework become outcomes; nothing else is caught."""
+    """What a framework does with a program. Whatever it raises becomes an outcome, and so does what reading its values
+    raises; `BrokenAdapter` says what an adapter does that it may not. A signal that stops the run is not caught.
+    """
     running = _Run(program, adapter)
     try:
         return tuple([running.seen(at, step) for at, step in enumerate(program)])
@@ -93,12 +99,17 @@ class _Run:
         self.handles: dict[Ref, Any] = {}
         self.holders = sorted(holders(program))
         self.fired: list[HookCall] = []
-        self.modes = _Modes(self.adapter)
-        self.memory = self.adapter.memory if Capability.MEMORY in capabilities else _unseen
-        self.strides = self.adapter.strides if Capability.LAYOUT in capabilities else _unseen
-        self.grad_requires_grad = adapter.requires_grad if Capability.CREATE_GRAPH in capabilities else _unseen
+        self.modes = EnteredModes(self.adapter)
+        self.reader = Reader(self.adapter)
         self.saved = self.adapter.saved if Capability.COUNTS_SAVED in capabilities else _nothing
-        adapter.reset()
+        self.given: list[tuple[int, np.ndarray, bytes]] = []
+        self.process = os.getpid()
+        try:
+            adapter.reset()
+        except Exception as error:
+            raise BrokenAdapter(
+                f"{adapter.name}: reset() raised {type(error).__name__}: {answers.message(error)}"
+            ) from error
 
     def seen(self, at: int, step: Instruction) -> StepObservation:
         values = self.values
@@ -109,52 +120,82 @@ class _Run:
         try:
             self.modes.enter(self.program.mode(at))
             made = self._do(at, step)
-        except Exception as error:  # whatever the framework raises is an observation
-            self.modes.leave(error)
-            kind = Kind.HOOK_RAISED if _is_ours(error) else self.adapter.classify(error)
-            outcome = Raised(kind, type(error).__name__, str(error))
+            written = [values[leaf] for leaf in step.leaves] if isinstance(step, Step) else made
+            outcome = Returned(tuple([None if value is None else self.reader.tensor(value) for value in written]))
+        except BrokenAdapter:
+            raise
+        except BaseException as error:  # whatever the framework raises is an observation
+            outcome = self._raised(step, error)
         else:
             for k, value in enumerate(made):
                 if value is not None:
                     values[Ref(at, k)] = value
-            written = [values[leaf] for leaf in step.leaves] if isinstance(step, Step) else made
-            outcome = Returned(tuple([None if value is None else self._tensor(value) for value in written]))
-        return self._after(step, outcome)
+        if os.getpid() != self.process:
+            os._exit(0)  # a child of the framework's that came back: the program is its parent's
+        return self._after(at, step, outcome)
 
-    def _after(self, step: Instruction, outcome: Outcome) -> StepObservation:
+    def _after(self, at: int, step: Instruction, outcome: Outcome) -> StepObservation:
         looks = not results(step) or isinstance(step, Grad)
-        seen = StepObservation(
-            outcome,
-            {ref: self._gradient(self.values[ref]) for ref in self.holders if ref in self.values} if looks else {},
-            {ref: self._tensor(value) for ref, value in self.values.items()} if isinstance(step, SHOWING) else {},
-            tuple(self.fired),
-            self.saved(),
-        )
+        gradients: Mapping[Ref, Gradient | None] = {}
+        shown: Mapping[Ref, Tensor] = {}
+        saved = None
+        try:
+            if looks:
+                gradients = {ref: self.reader.gradient(self.values[ref]) for ref in self.holders if ref in self.values}
+            if isinstance(step, SHOWING):
+                shown = {ref: self.reader.tensor(value) for ref, value in self.values.items()}
+            saved = self.saved()
+        except BrokenAdapter:
+            raise
+        except BaseException as error:  # a framework that computes when it is looked at raises only now
+            outcome = self._raised(step, error)
+            for k in range(results(step)):
+                self.values.pop(Ref(at, k), None)
+        mutated = tuple([k for k, array, before in self.given if array.tobytes() != before]) if self.given else ()
+        seen = StepObservation(outcome, gradients, shown, tuple(self.fired), saved, mutated)
         self.fired.clear()
+        self.given.clear()
         return seen
+
+    def _raised(self, step: Instruction, error: BaseException) -> Raised:
+        """The outcome of an instruction that raised; what a signal brought is raised on."""
+        if is_users(error):
+            raise error
+        self.modes.leave(error)
+        return raised(self.adapter, step, error)
+
+    def _cotangents(self, cotangents: Sequence[Literal | None]) -> list[np.ndarray | None]:
+        """Cotangents as arrays to hand over; what they held is kept."""
+        arrays = [None if c is None else literal(c) for c in cotangents]
+        self.given = [(k, array, array.tobytes()) for k, array in enumerate(arrays) if array is not None]
+        return arrays
 
     def _do(self, at: int, step: Instruction) -> Sequence[Value | None]:
         """The values that an instruction makes."""
         adapter, values = self.adapter, self.values
         match step:
             case Leaf(value, requires_grad):
-                return (adapter.leaf(literal(value), requires_grad),)
+                return (self._made("leaf()", adapter.leaf(literal(value), requires_grad)),)
             case Apply(op, args, attrs):
-                return adapter.apply(op, [values[r] for r in args], attrs)
+                made = adapter.apply(op, [values[r] for r in args], attrs)
+                if step.results == 1 and made.__class__ is tuple and len(made) == 1 and made[0] is not None:
+                    return made
+                return answers.results(adapter, step, made, step.results)
             case Detach(source):
-                return (adapter.detach(values[source]),)
+                return (self._made("detach()", adapter.detach(values[source])),)
             case ReadGrad(leaf):
                 return (_some(adapter.gradient(values[leaf])),)
             case Grad(roots, inputs, cotangents, retain_graph, create_graph, allow_unused, materialize_grads):
-                return adapter.grad(
+                made = adapter.grad(
                     [values[r] for r in roots],
                     [values[r] for r in inputs],
-                    [None if c is None else literal(c) for c in cotangents],
+                    self._cotangents(cotangents),
                     retain_graph,
                     create_graph,
                     allow_unused,
                     materialize_grads,
                 )
+                return answers.results(adapter, step, made, len(inputs))
             case _:
                 self._act(at, step)
                 return ()
@@ -164,7 +205,7 @@ class _Run:
         adapter, values = self.adapter, self.values
         match step:
             case Backward(roots, cotangents, retain_graph, create_graph, inputs):
-                given = [None if c is None else literal(c) for c in cotangents]
+                given = self._cotangents(cotangents)
                 options: dict[str, Any] = {"create_graph": True} if create_graph else {}
                 if inputs is not None:
                     options["inputs"] = [values[r] for r in inputs]
@@ -210,7 +251,7 @@ class _Run:
         adapter, fired = self.adapter, self.fired
 
         def called(gradient: Value) -> Value | None:
-            fired.append(HookCall(Ref(at), None if gradient is None else adapter.read(gradient)))
+            fired.append(HookCall(Ref(at), None if gradient is None else self.reader.read(gradient)))
             if step.effect == "raise":
                 raise HookRaised(HookRaised.MESSAGE)
             if gradient is None or step.effect == "observe":
@@ -219,29 +260,10 @@ class _Run:
 
         return called
 
-    def _tensor(self, value: Value) -> Tensor:
-        adapter = self.adapter
-        return Tensor(
-            adapter.read(value),
-            adapter.dtype(value),
-            adapter.requires_grad(value),
-            self.memory(value),
-            self.strides(value),
-        )
-
-    def _gradient(self, leaf: Value) -> Gradient | None:
-        adapter = self.adapter
-        gradient = adapter.gradient(leaf)
-        if gradient is None:
-            return None
-        return Gradient(
-            adapter.read(gradient),
-            adapter.dtype(gradient),
-            adapter.identity(gradient),
-            self.grad_requires_grad(gradient),
-            self.memory(gradient),
-            self.strides(gradient),
-        )
+    def _made(self, call: str, value: Value) -> Value:
+        if value is None:
+            answers.refuse(self.adapter, call, value, "a tensor")
+        return value
 
 
 def _groups(step: Step | Optimizer) -> dict[str, Any]:
@@ -249,50 +271,10 @@ def _groups(step: Step | Optimizer) -> dict[str, Any]:
     return {"groups": step.groups} if step.groups else {}
 
 
-class _Modes:
-    """The grad modes that are entered: instructions under a common prefix stand in the same `with` blocks."""
-
-    def __init__(self, adapter: FullAdapter) -> None:
-        self.adapter = adapter
-        self.entered: list[tuple[str, AbstractContextManager[Any]]] = []
-
-    def enter(self, modes: Modes) -> None:
-        """Leave what the next instruction does not stand under, enter what it does."""
-        if not modes and not self.entered:
-            return
-        common = 0
-        while common < min(len(modes), len(self.entered)) and self.entered[common][0] == modes[common]:
-            common += 1
-        self.leave(keep=common)
-        for mode in modes[common:]:
-            context = self.adapter.mode(mode)
-            context.__enter__()
-            self.entered.append((mode, context))
-
-    def leave(self, error: BaseException | None = None, keep: int = 0) -> None:
-        """Leave all but the outermost `keep`, because of an exception or at their ends."""
-        while len(self.entered) > keep:
-            _, context = self.entered.pop()
-            context.__exit__(*((None,) * 3 if error is None else (type(error), error, error.__traceback__)))
-
-
-def _is_ours(error: BaseException | None) -> bool:
-    """Whether a hook of the program raised this, however it comes out."""
-    while error is not None:
-        if isinstance(error, HookRaised) or HookRaised.MESSAGE in str(error):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
 def _some(gradient: Value | None) -> Value:
     if gradient is None:
         raise LookupError("the leaf holds no gradient")
     return gradient
-
-
-def _unseen(value: Value) -> Any:
-    """Stands in for a method by which a framework would show more of a value: None."""
 
 
 def _nothing() -> int | None:

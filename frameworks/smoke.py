@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from autograd_conformance.frameworks import answers, declarations
 from autograd_conformance.frameworks.base import Adapter
+from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.requirements import lacking
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.ops.row import choices_of, rest_of
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.capabilities import PYTORCH, Capability
-from autograd_conformance.programs.language import DTYPES, Attrs, Shape
+from autograd_conformance.programs.capabilities import PYTORCH
+from autograd_conformance.programs.language import DTYPES, Apply, Attrs, Ref, Shape
 from autograd_conformance.programs.observations import Kind
 
 VECTOR: Shape = (2,)
@@ -27,6 +29,7 @@ VECTOR: Shape = (2,)
 
 def smoke(adapter: Adapter) -> None:
     """Raise `BrokenAdapter` with the reason where the adapter does not do what an adapter has to."""
+    declarations.check(adapter)
     _declarations(adapter)
     shape: Shape = () if getattr(adapter, "traits", PYTORCH).scalars else VECTOR
     for dtype in adapter.dtypes:
@@ -35,20 +38,18 @@ def smoke(adapter: Adapter) -> None:
         leaf = _try(adapter, "leaf()", adapter.leaf, data, True)
         back = _try(adapter, "read()", adapter.read, leaf)
         if not isinstance(back, np.ndarray) or back.shape != shape or not np.array_equal(back, data):
-            raise BrokenAdapter(f"{adapter.name}: read(leaf([1, 2])) gave {back!r}, not {data!r}, which went in")
+            answers.refuse(adapter, "read(leaf([1, 2]))", back, f"{data!r}, which went in")
+        _try(adapter, "read()", answers.check_copy, adapter, leaf, "a leaf")
         if adapter.dtype(leaf) != dtype:
-            raise BrokenAdapter(f"{adapter.name}: dtype() of a {dtype} leaf is {adapter.dtype(leaf)!r}")
+            answers.refuse(adapter, f"dtype() of a {dtype} leaf", adapter.dtype(leaf), repr(dtype))
         if adapter.gradient(leaf) is not None:
             raise BrokenAdapter(f"{adapter.name}: gradient() of a fresh leaf is not None")
         for name, operands, attrs in _simplest(adapter, shape):
             out = _try(adapter, f"apply({name!r})", adapter.apply, name, [leaf] * operands, attrs)
-            if not isinstance(out, (list, tuple)) or not out:
-                raise BrokenAdapter(f"{adapter.name}: apply({name!r}) gave {out!r}, not a sequence of all results")
+            answers.results(adapter, Apply(name, (Ref(0),) * operands, attrs), out, 1)
     kind = _try(adapter, "classify()", adapter.classify, RuntimeError("no such thing"))
     if kind is not Kind.UNKNOWN:
-        raise BrokenAdapter(
-            f"{adapter.name}: classify() of an exception that it cannot know gave {kind!r}, not UNKNOWN"
-        )
+        answers.refuse(adapter, "classify() of an exception that it cannot know", kind, "Kind.UNKNOWN")
 
 
 def _declarations(adapter: Adapter) -> None:
@@ -57,8 +58,6 @@ def _declarations(adapter: Adapter) -> None:
         raise BrokenAdapter(
             f"{adapter.name}: dtypes has to name some of {', '.join(DTYPES)}, not {list(adapter.dtypes)}"
         )
-    if not all(isinstance(each, Capability) for each in adapter.capabilities):
-        raise BrokenAdapter(f"{adapter.name}: capabilities has to hold members of programs.capabilities.Capability")
     absent = lacking(adapter)
     if absent:
         raise BrokenAdapter(f"{adapter.name}: the adapter lacks {'; '.join(absent)} (see frameworks/base.py)")
@@ -86,5 +85,11 @@ def _try(adapter: Adapter, what: str, call: Callable[..., Any], *arguments: obje
     """What a call gives; `BrokenAdapter`, which says `what` was called, where it raises."""
     try:
         return call(*arguments)
-    except Exception as error:
-        raise BrokenAdapter(f"{adapter.name}: {what} raised {type(error).__name__}: {error}") from error
+    except BrokenAdapter:
+        raise
+    except BaseException as error:
+        if is_users(error):
+            raise
+        raise BrokenAdapter(
+            f"{adapter.name}: {what} raised {type(error).__name__}: {answers.message(error)}"
+        ) from error

@@ -17,6 +17,7 @@ from autograd_conformance.frameworks.base import (
     HasTraits,
     Target,
 )
+from autograd_conformance.frameworks.interrupts import watch
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.smoke import smoke
@@ -28,6 +29,7 @@ from autograd_conformance.programs.observations import Observation
 
 def loaded(name: str, device: str = "cpu") -> Adapter:
     """The adapter of a framework, smoke-tested; raises what `frameworks.registry.load` raises."""
+    watch()
     adapter = load(name, device)
     smoke(adapter)
     return adapter

@@ -6,6 +6,7 @@ read from its journal instead.
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,13 +19,14 @@ from rich.console import Console
 from autograd_conformance.harness import journal
 from autograd_conformance.harness.check import is_advice
 from autograd_conformance.harness.coverage import Pair
+from autograd_conformance.harness.cut_off import result_of
 from autograd_conformance.harness.failures.record import audited, died
 from autograd_conformance.harness.folder import ReportFolder, UnusableFolder, unusable
 from autograd_conformance.harness.kept import KeptRecords
 from autograd_conformance.harness.known.update import write
 from autograd_conformance.harness.pages.claims import claim_records, observing
 from autograd_conformance.harness.plan import PLAN
-from autograd_conformance.harness.session import REPORT_ERROR, Session, now, rule_records
+from autograd_conformance.harness.session import ADAPTER_ERROR, REPORT_ERROR, Session, now, rule_records
 from autograd_conformance.harness.tally import Tally
 from autograd_conformance.harness.termination import Termination
 from autograd_conformance.reports.differences import entries
@@ -40,6 +42,7 @@ from autograd_conformance.reports.records import (
     Setting,
     decode,
 )
+from autograd_conformance.reports.render import text
 from autograd_conformance.reports.render.terminal import print_summary
 from autograd_conformance.reports.summary import summarize
 
@@ -49,6 +52,8 @@ PROPERTY = "conformance"
 TALLY = "conformance tally"
 """The user property under which a test sends its counts."""
 
+ADAPTER = "conformance adapter error"
+"""The user property under which a test says that the adapter cannot be used, which ends the run."""
 UNWRITABLE = "conformance unwritable"
 """The user property under which a test says what its process could not write to the report's folder."""
 
@@ -59,8 +64,8 @@ ENDS = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TES
 class Recorder:
     """Writes `records.jsonl` as the run goes on, and the pages made from it at the end."""
 
-    def __init__(self, session: Session, header: Header) -> None:
-        self.session, self.header = session, header
+    def __init__(self, session: Session, header: Header, workers: int) -> None:
+        self.session, self.header, self.workers = session, header, workers
         self.path = session.folder / "records.jsonl"
         self.page = session.folder / "report.md"
         self.folder = ReportFolder(session.folder)
@@ -97,6 +102,8 @@ class Recorder:
         target = self.session.target
         about = f"{self.header.framework.title}, {len(target.ops)} ops"
         lines = [f"framework: {about}, report in {self.session.folder}"]
+        if not self.workers:
+            lines.append("without a worker (-n 0): a crash or a hang of the framework ends the run")
         if self.left:
             failure = died(self.left, self.session)
             lines.append(f"the last run here died while running the program that is now in {failure.replay}")
@@ -115,6 +122,8 @@ class Recorder:
                 self._write(decode(value))  # type: ignore[arg-type]
             elif name == TALLY:
                 self.tally.add(Tally.from_json(value))  # type: ignore[arg-type]
+            elif name == ADAPTER:
+                pytest.exit(f"adapter error: {value}", returncode=ADAPTER_ERROR)
             elif name == PLAN:
                 self.deselected = value["deselected"]  # type: ignore[index, call-overload]
             elif name == UNWRITABLE and self.writer.problem is None:
@@ -138,21 +147,10 @@ class Recorder:
         entry = journal.take(self.session.folder, worker)
         if entry is None:
             return
-        failure = died(entry, self.session)
+        failure = died(entry, self.session, _status(report.node))
         self._write(failure)
-        self.tests += 1
-        self.programs += 1
-        result = Result(
-            test=entry.test,
-            rule=entry.rule,
-            op=entry.op,
-            verdict=failure.verdict,
-            programs=1,
-            seconds=0.0,
-            reason=failure.observed,
-        )
-        self.writer.write(result)
-        report.longrepr = f"{failure.observed} (worker {worker}); the program is in {failure.replay}"
+        self._write(result_of(entry, failure))
+        report.longrepr = text.render(failure)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keep the exit code of a run that is stopped: by the keyboard, or by the suite itself."""
@@ -282,6 +280,15 @@ class Recorder:
             self.tests += 1
             self.programs += record.programs
         self.writer.write(record)
+
+
+def _status(node: Any) -> int | None:
+    """The exit code of a worker that died, or the signal that ended it with a minus sign."""
+    process = getattr(getattr(node.gateway, "_io", None), "popen", None)
+    try:
+        return None if process is None else process.wait(5)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _by_op(counts: Counter[Pair]) -> Iterator[tuple[str, tuple[Setting, ...]]]:

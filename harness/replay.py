@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 from autograd_conformance.frameworks.base import Target
+from autograd_conformance.harness import guard, journal
 from autograd_conformance.harness.check import Broken, related_as
+from autograd_conformance.harness.failures import record as failures
 from autograd_conformance.harness.known import Known, is_known
+from autograd_conformance.harness.session import ADAPTER_ERROR, Session
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.capabilities import needs
 from autograd_conformance.programs.language import Apply, Leaf, Program
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports.renamed import modernised
+from autograd_conformance.reports.render import text
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
 
 Verdict = Literal["fixed", "still failing", "cannot run"]
+
+CODES: dict[Verdict, int] = {"fixed": 0, "still failing": 1, "cannot run": 4}
+"""The exit code for each verdict."""
+
+INTERRUPTED = 2
+"""The exit code of a replay that the user stops; pytest's own."""
+
+WORKER = "replay"
+"""The name of a replaying process's journal."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +53,54 @@ class Replayed:
     """How it still breaks the rule."""
 
 
-def replay(path: Path, target: Target, known: Sequence[Known] = ()) -> Replayed:
+def watched(path: Path, main: Callable[[Path], int], timeout: float) -> int:
+    """Replay a file in a process of its own, which calls `main` with a folder for its journal; the exit code.
+
+    A program that ends the process, or does not come back in `timeout` seconds, is failing still.
+    """
+    with TemporaryDirectory() as folder:
+        ended = guard.watched(lambda: main(Path(folder)))
+        if ended.code is not None:
+            return ended.code
+        how = guard.told(ended.status)
+        if ended.stopped:
+            print(f"stopped: {how}")
+            return INTERRUPTED
+        if not ended.loaded:
+            print(f"adapter error: {how} while the framework was loaded")
+            return ADAPTER_ERROR
+        entry = journal.read(Path(folder), WORKER)
+        if entry is None:
+            return _say(path, "cannot run", how)
+        print("\n".join(["The program:", "", *code(entry.program, None), ""]))
+        return _say(path, "still failing", failures.ending(entry, timeout, ended.status))
+
+
+def replayed(path: Path, session: Session, folder: Path) -> int:
+    """Replay a file in this process, whose journal is in a folder, and say what became of it; the exit code."""
+    session.journal = journal.Journal(folder, WORKER, session.timeout)
+    session.journal.begin(str(path), "", None)
+    outcome = replay(path, session.target, session.known, session.journal.end)
+    if outcome.broken:
+        print(text.render(failures.failure(outcome.broken, str(path), session, file=path)))
+    session.journal.close()
+    return _say(path, outcome.verdict, outcome.reason)
+
+
+def _say(path: Path, verdict: Verdict, reason: str | None) -> int:
+    print(f"{path}: {verdict}" + (f" ({reason})" if reason else ""))
+    return CODES[verdict]
+
+
+def _nothing() -> None:
+    """Nothing is to be done when a program has run."""
+
+
+def replay(path: Path, target: Target, known: Sequence[Known] = (), done: Callable[[], object] = _nothing) -> Replayed:
     """Run the program in a file again, also on the target that counts saved tensors where that is another one; a known
     difference is told of where nothing is broken behind it.
+
+    `done` is called each time that the framework has run a program.
     """
     try:
         found = read(path)
@@ -50,8 +110,10 @@ def replay(path: Path, target: Target, known: Sequence[Known] = ()) -> Replayed:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Replayed("cannot run", f"{path}: {reason}")
     if isinstance(found, Related):
-        return _cannot(path, found.first, target) or _cannot(path, found.second, target) or _related(found, target)
-    return _cannot(path, found, target) or _alone(found, target, known)
+        return (
+            _cannot(path, found.first, target) or _cannot(path, found.second, target) or _related(found, target, done)
+        )
+    return _cannot(path, found, target) or _alone(found, target, known, done)
 
 
 def _cannot(path: Path, program: Program, target: Target) -> Replayed | None:
@@ -74,10 +136,11 @@ def _cannot(path: Path, program: Program, target: Target) -> Replayed | None:
     return None
 
 
-def _alone(program: Program, target: Target, known: Sequence[Known]) -> Replayed:
+def _alone(program: Program, target: Target, known: Sequence[Known], done: Callable[[], object]) -> Replayed:
     counter = target.saved_tensor_counter
     for each in (target,) if counter in (None, target) else (target, counter):
         observation = each.observe(program)
+        done()
         listed: list[Violation] = []
 
         def excuses(violation: Violation, listed: list[Violation] = listed) -> bool:
@@ -92,8 +155,9 @@ def _alone(program: Program, target: Target, known: Sequence[Known]) -> Replayed
     return Replayed("fixed")
 
 
-def _related(related: Related, target: Target) -> Replayed:
+def _related(related: Related, target: Target, done: Callable[[], object]) -> Replayed:
     observation, other = target.observe(related.first), target.observe(related.second)
+    done()
     violation = related_as(related, observation, other, target).violation
     if violation is None:
         return Replayed("fixed")

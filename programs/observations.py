@@ -127,6 +127,8 @@ class StepObservation:
     """The hooks that were called, in order."""
     saved: int | None = None
     """How many saved tensors are alive; None where the framework cannot tell."""
+    mutated: tuple[int, ...] = ()
+    """Which of the cotangents that a call was given, by number, the framework wrote into while it ran."""
 
 
 Observation = tuple[StepObservation, ...]

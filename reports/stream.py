@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, Literal, NoReturn, Self
 
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
@@ -49,14 +49,15 @@ class InvalidReport(Exception):
 class Writer:
     """Appends records to a file line by line, each flushed before `write` returns.
 
-    Opening it starts a new file and makes the folders above it. Write a test's failures before its result: if the run
-    is killed between the two, nothing is then blamed on the wrong rule. Use it as a context manager, or call `close`.
+    Opening it starts a new file, or goes on with one where the mode is "a", and makes the folders above it. Write a
+    test's failures before its result: if the run is killed between the two, nothing is then blamed on the wrong rule.
+    Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, mode: Literal["w", "a"] = "w") -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self.path.open("w", encoding="utf-8", newline="\n")
+        self._file = self.path.open(mode, encoding="utf-8", newline="\n")
 
     def write(self, record: Record) -> None:
         """Append one record; ValueError, with nothing written, where a program holds a number that JSON lacks."""

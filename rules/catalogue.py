@@ -90,6 +90,7 @@ _RULES = (
     _must("gradients/several-results", "Every result of an op that has several MUST carry its own cotangent back to the operands.", MECHANICS),
     _must("gradients/several-roots", "One backward call over several roots MUST give the sum of their gradients; a root listed twice counts twice.", AUTOGRAD_BACKWARD, needs=(Capability.MULTIPLE_ROOTS,)),
     _must("gradients/cotangent", "A cotangent that is given MUST weight the root's elements: the result is the vector-Jacobian product with it.", BACKWARD, needs=(Capability.COTANGENTS,)),
+    _must("gradients/cotangent-kept", "A backward call MUST leave the cotangents that it is given, which are the caller's, as they were.", BACKWARD, CHAIN_RULE, needs=(Capability.COTANGENTS,)),
     _must("gradients/equal-leaves", "Two leaves of equal values MUST each receive their own gradient.", MECHANICS),
     _must("gradients/form", "A leaf's gradient MUST have the shape and the dtype of the leaf.", LAYOUTS),
     _must("gradients/requires-grad", "A result MUST require grad if and only if some operand does.", MECHANICS, needs=(Capability.REQUIRES_GRAD,)),

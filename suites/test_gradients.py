@@ -83,6 +83,12 @@ def test_cotangent(check, drawn: Drawn):
     check(drawn)
 
 
+@rule("gradients/cotangent-kept")
+@given(drawn=gradients.weighted_roots())
+def test_cotangent_kept(check, drawn: Drawn):
+    check(drawn)
+
+
 @rule("gradients/equal-leaves")
 @given(drawn=gradients.equal_leaves())
 def test_equal_leaves(check, drawn: Drawn):

@@ -128,10 +128,13 @@ class TorchEager:
         """`Tensor.backward` for one root, `torch.autograd.backward` for several."""
         given = self._cotangents(cotangents)
         self._holding.extend(map(ref, inputs or ()))
-        if len(roots) == 1:
-            roots[0].backward(given[0], retain_graph, create_graph, inputs)
-        else:
-            torch.autograd.backward(list(roots), given, retain_graph, create_graph, inputs=inputs)  # type: ignore[arg-type]
+        try:
+            if len(roots) == 1:
+                roots[0].backward(given[0], retain_graph, create_graph, inputs)
+            else:
+                torch.autograd.backward(list(roots), given, retain_graph, create_graph, inputs=inputs)  # type: ignore[arg-type]
+        finally:
+            self._give_back(cotangents, given)
 
     def grad(
         self,
@@ -144,18 +147,28 @@ class TorchEager:
         materialize_grads: bool,
     ) -> Sequence[torch.Tensor | None]:
         """`torch.autograd.grad`."""
-        return torch.autograd.grad(
-            list(roots),
-            list(inputs),
-            self._cotangents(cotangents),
-            retain_graph,
-            create_graph,
-            allow_unused=allow_unused,
-            materialize_grads=materialize_grads,
-        )
+        given = self._cotangents(cotangents)
+        try:
+            return torch.autograd.grad(
+                list(roots),
+                list(inputs),
+                given,
+                retain_graph,
+                create_graph,
+                allow_unused=allow_unused,
+                materialize_grads=materialize_grads,
+            )
+        finally:
+            self._give_back(cotangents, given)
 
     def _cotangents(self, arrays: Sequence[np.ndarray | None]) -> list[torch.Tensor | None]:
         return [None if c is None else torch.tensor(c, device=self.device) for c in arrays]
+
+    def _give_back(self, arrays: Sequence[np.ndarray | None], given: Sequence[torch.Tensor | None]) -> None:
+        """Cotangents are copied for PyTorch: what it left in the copies is what the arrays hold."""
+        for array, tensor in zip(arrays, given, strict=True):
+            if array is not None and tensor is not None:
+                array[...] = tensor.numpy(force=True)
 
     def write(self, op: str, target: torch.Tensor, operands: Sequence[torch.Tensor], attrs: Attrs) -> None:
         """The statement of `ops.catalogue`."""
@@ -276,7 +289,7 @@ class TorchEager:
         """The strides in elements."""
         return value.stride()
 
-    def classify(self, error: Exception) -> Kind:
+    def classify(self, error: BaseException) -> Kind:
         """The kind of an error by its message."""
         if isinstance(error, (RuntimeError, ValueError)):
             text = str(error)

@@ -13,6 +13,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -20,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.outcome import Audited, Fault, Outcome
@@ -35,8 +37,11 @@ END = "end"
 LOST = "the process died, or did not come back in time"
 """What is observed where an op's program ended the process of the audit."""
 
-FAILED = 93
-"""The exit code where the audit itself fails, which says nothing about the op."""
+FAILED = "failed"
+"""The file, beside the notes, that says why the audit itself failed, which says nothing about the op."""
+
+START = 120.0
+"""Seconds that a process may take, besides those of an op, before it has noted anything."""
 
 
 SPENT = 94
@@ -62,31 +67,48 @@ def audit(
     most = "any" if limits.programs is None else str(limits.programs)
     asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice", most
     with TemporaryDirectory() as folder:
-        notes = Path(folder) / "notes"
+        notes, failed, errors = (Path(folder) / name for name in ("notes", FAILED, "stderr"))
         notes.touch()
         command = [sys.executable, "-m", "autograd_conformance.harness.audit.process", *asked, str(notes)]
         begun = -1
         while len(found := _read(notes)) > begun:
             begun = len(found)
-            try:
-                done = subprocess.run(
-                    command,
-                    env=_environment(),
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                    timeout=limits.seconds_left(),
-                )
-            except subprocess.TimeoutExpired:
-                raise AuditCutShort("the budget of seconds ended during the audit of the ops") from None
-            if done.returncode == SPENT:
+            code = _wait(command, notes, errors, timeout + START, limits)
+            if code == SPENT:
                 raise AuditCutShort("the budget of programs ended during the audit of the ops")
             found = _read(notes)
             if END in found:
                 outcomes = {op: each.outcome for op, each in found.items() if op != END}
                 return replace(Audited.of(outcomes, _faults(found)), programs=_ran(notes))
-            if done.returncode == FAILED:
-                break
-    raise AuditFailed(f"the audit of the ops failed:\n{done.stderr.decode(errors='replace')[-2000:]}")
+            if failed.exists():
+                raise AuditFailed(failed.read_text(encoding="utf-8"))
+        said = errors.read_text(encoding="utf-8", errors="replace")[-2000:]
+    raise AuditFailed(f"the audit of the ops came to no end:\n{said}")
+
+
+def _wait(command: Sequence[str], notes: Path, errors: Path, limit: float, limits: Limits) -> int | None:
+    """Run a command to its end, and give its exit code; None where it noted nothing for `limit` seconds.
+
+    What it writes goes into a file: processes that a framework leaves would hold a pipe open, and this one with it.
+    """
+    with errors.open("wb") as file:
+        process = subprocess.Popen(command, env=_environment(), stdout=subprocess.DEVNULL, stderr=file)
+        noted, since = -1, time.monotonic()
+        try:
+            while True:
+                try:
+                    return process.wait(1)
+                except subprocess.TimeoutExpired:
+                    if limits.seconds_left() == 0:
+                        raise AuditCutShort("the budget of seconds ended during the audit of the ops") from None
+                    size = notes.stat().st_size
+                    if size != noted:
+                        noted, since = size, time.monotonic()
+                    elif time.monotonic() - since > limit:
+                        return None
+        finally:
+            process.kill()
+            process.wait()
 
 
 class Counting:
@@ -161,7 +183,7 @@ class Notes:
         self.take(self.latest._replace(program=codec.dumps(program)))
 
 
-def main(name: str, device: str, dtypes: str, timeout: str, depth: str, most: str, path: str) -> int:
+def main(name: str, device: str, dtypes: str, timeout: str, depth: str, most: str, path: str) -> None:
     """Hold the audit, from the first op of which there is no note."""
     seen = _read(Path(path))
     try:
@@ -183,11 +205,14 @@ def main(name: str, device: str, dtypes: str, timeout: str, depth: str, most: st
                 notes.take(Note(op, outcome, fault=None if fault is None else asdict(fault)))
             counting.keep()
         notes.take(Note(END, "fine"))
+    except BrokenAdapter as error:
+        Path(path).with_name(FAILED).write_text(str(error), encoding="utf-8")
     except Exception:
-        traceback.print_exc()
-        return FAILED
-    return 0
+        last = traceback.format_exc().splitlines()[-30:]
+        text = "\n".join(["the audit of the ops failed:", *last])
+        Path(path).with_name(FAILED).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    main(*sys.argv[1:])
+    os._exit(0)  # whatever threads the framework leaves

@@ -18,6 +18,7 @@ from autograd_conformance.harness.failures.reduce import reduced
 from autograd_conformance.harness.failures.script import replaying, script
 from autograd_conformance.harness.failures.variations import nearest
 from autograd_conformance.harness.failures.votes import votes
+from autograd_conformance.harness.guard import told
 from autograd_conformance.harness.journal import Entry
 from autograd_conformance.harness.places import SUITES
 from autograd_conformance.harness.session import Session
@@ -99,8 +100,12 @@ def _relation(
     )
 
 
-def died(entry: Entry, session: Session) -> Failure:
-    """The record of a program that ended its process: a crash, or a hang that the watchdog ended."""
+def died(entry: Entry, session: Session, status: int | None = None) -> Failure:
+    """The record of a program that ended its process: a crash, or a hang that the watchdog ended.
+
+    `status` is the exit code that the process left, or with a minus sign the signal that ended it; None where nobody
+    knows.
+    """
     form, dialect = codec.to_json(entry.program), session.target.dialect
     path = _replay_file(form, session, entry.rule, entry.test)
     command = replay_command(session, path)
@@ -111,7 +116,7 @@ def died(entry: Entry, session: Session) -> Failure:
         test=entry.test,
         op=entry.op,
         program=form,
-        observed="did not come back in time" if entry.timed_out else "the process died",
+        observed=ending(entry, session.timeout, status),
         allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
         code="\n".join(lines),
         loop=loop(entry.program, dialect, known=names(entry.program)) or "",
@@ -142,6 +147,13 @@ def audited(op: str, fault: Fault, session: Session) -> Failure:
         replay=str(path),
         command=command,
     )
+
+
+def ending(entry: Entry, timeout: float, status: int | None) -> str:
+    """How a process ended that was running a program, in words."""
+    if entry.timed_out:
+        return f"did not come back in time ({timeout:g} s)"
+    return "the process died" if status is None else told(status)
 
 
 def replay_command(session: Session, path: Path) -> str:

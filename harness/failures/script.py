@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from autograd_conformance.frameworks.runner import literal
 from autograd_conformance.harness.failures.case import Case
-from autograd_conformance.printing.dialect import Dialect, code
-from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Leaf, Program, Ref
+from autograd_conformance.printing.dialect import Dialect, code, tensor
+from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Instruction, Leaf, Program, Ref
 from autograd_conformance.programs.observations import Gradient, Raised, Skipped, StepObservation, Tensor
 from autograd_conformance.programs.text import names
 from autograd_conformance.rules.explanation.due_words import due_text
 from autograd_conformance.rules.judge.due import DueError
-from autograd_conformance.rules.judge.observed import is_about_hook
+from autograd_conformance.rules.judge.observed import CotangentWritten, is_about_hook
 from autograd_conformance.rules.judge.violation import Violation
 
 UNCHANGED = (
@@ -75,6 +76,8 @@ def _last(program: Program, seen: StepObservation, violation: Violation, line: s
             "else:",
             f'    print("returned, but it must raise: {wanted}")',
         ]
+    if isinstance(violation.observed, CotangentWritten):
+        return _given(program[violation.at], violation.observed.number, line, dialect)
     if violation.partner is not None:
         return [line, *_touched(program, violation, dialect)]
     shown = [*_before(program, violation, dialect), line]
@@ -86,6 +89,19 @@ def _last(program: Program, seen: StepObservation, violation: Violation, line: s
             shown.append(f'print("{what} is      ", {what})')
         shown.append(_due(violation))
     return shown
+
+
+def _given(call: Instruction, number: int, line: str, dialect: Dialect) -> list[str]:
+    """A call writes into a cotangent, which gets a name here."""
+    cotangent = call.cotangents[number] if isinstance(call, (Backward, Grad)) else None
+    assert cotangent is not None
+    text = tensor(cotangent, dialect)
+    return [
+        f"cotangent = {text}",
+        line.replace(text, "cotangent", 1),
+        'print("the cotangent is", cotangent)',
+        f'print("it has to be ", {_values(literal(cotangent))})',
+    ]
 
 
 def _due(violation: Violation) -> str:

@@ -83,6 +83,7 @@ KEPT: Mapping[Kept, str] = {
     Kept.VALUES: "values stay",
     Kept.VALUES_ELSEWHERE: "values elsewhere stay as they were",
     Kept.TARGET: "the target keeps its value",
+    Kept.COTANGENT: "the cotangent stays as it was",
 }
 MOVEMENTS: Mapping[Movement, str] = {
     Movement.FORMULA: "the leaf moves by the optimizer's formula",

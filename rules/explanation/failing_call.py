@@ -11,6 +11,7 @@ from autograd_conformance.rules.explanation.observed_words import it_text
 from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.due import SavedTensorBounds, ZeroResult
 from autograd_conformance.rules.judge.observed import (
+    CotangentWritten,
     Flag,
     GradientChanged,
     GradientResult,
@@ -60,6 +61,8 @@ OBJECTS = {
 def call_note(context: Context, call: BackwardCall) -> str:
     """The note on a failing call."""
     violation = context.violation
+    if isinstance(violation.observed, CotangentWritten):
+        return "is given a cotangent, which is the caller's: it has to stay as it was, but the call wrote into it."
     if violation.subject is None:
         return _must_raise(context, call) if context.expectation.returns is None else _must_return(context)
     subject, due = context.name(violation.subject), due_text(violation.allowed[0].due)

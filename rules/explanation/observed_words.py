@@ -11,6 +11,7 @@ from autograd_conformance.rules.judge.observed import (
     CallFailed,
     Change,
     Changed,
+    CotangentWritten,
     Drew,
     Flag,
     Found,
@@ -68,6 +69,8 @@ def difference_text(observed: Observed) -> str:
             return f"raised: {kind.value} ({type_}: {message})"
         case SavedTensorCount(count):
             return saved_tensors_text(count, count)
+        case CotangentWritten():
+            return "the call wrote into the cotangent that it was given"
         case _:
             assert_never(observed)
 

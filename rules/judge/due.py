@@ -125,6 +125,8 @@ class Kept(Enum):
     """Values that share no memory with the target of a write."""
     TARGET = auto()
     """The value that is detached in place."""
+    COTANGENT = auto()
+    """A cotangent that a call is given."""
 
 
 @dataclass(frozen=True, slots=True)

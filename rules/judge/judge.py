@@ -39,8 +39,8 @@ from autograd_conformance.reference.observed import adopt, enter, in_domain, lea
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.judge import functional, gradients, hooks, optimizers, unchanged, values
-from autograd_conformance.rules.judge.due import DueError, DueReturn
-from autograd_conformance.rules.judge.observed import RaisedError, ReturnedUnexpectedly
+from autograd_conformance.rules.judge.due import DueError, DueReturn, Kept, Unchanged
+from autograd_conformance.rules.judge.observed import CotangentWritten, RaisedError, ReturnedUnexpectedly
 from autograd_conformance.rules.judge.saved_tensors import SavedTensorChecks
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.violation import Allowed, Excuses, Judgement, Violation, nothing, op_of
@@ -51,6 +51,8 @@ HARMLESS = (Apply, Detach, ReadGrad, Backward, Grad)
 """Instructions that leave, where they raise, nothing behind but what is seen: others may have done a part of what they
 do.
 """
+COTANGENT_KEPT = "gradients/cotangent-kept"
+"""The rule about what a call is given."""
 
 
 def judge(
@@ -106,6 +108,9 @@ def _is_unspecified(judging: Judging, step: Instruction) -> bool:
 
 def _check(judging: Judging, moment: Moment) -> Violation | None:
     """Whether the outcome of an instruction is allowed, and what it brought about."""
+    if moment.seen.mutated and judging.applies(COTANGENT_KEPT):
+        allowed = (Allowed(Unchanged(Kept.COTANGENT), COTANGENT_KEPT),)
+        return Violation(COTANGENT_KEPT, moment.at, CotangentWritten(moment.seen.mutated[0]), allowed)
     match moment.seen.outcome:
         case Returned(results):
             if moment.expectation.returns is None:

@@ -216,6 +216,14 @@ class HoldsGradient:
     value: np.ndarray | None
 
 
+@dataclass(frozen=True, slots=True)
+class CotangentWritten:
+    """A call wrote into a cotangent that it was given."""
+
+    number: int
+    """Which of the call's cotangents it is."""
+
+
 # -- hooks ------------------------------------------------------------------------------------------------------------
 
 
@@ -315,8 +323,8 @@ HookDifference = HookCalled | HookNotCalled | HookCalledTimes | HookOrder
 PairDifference = OutcomesDiffer | CallFailed | ValuesDiffer | SumsDiffer
 
 Observed = (
-    ReturnedUnexpectedly | RaisedError | SavedTensorCount | ValueDifference | GradientDifference | HookDifference
-    | PairDifference
+    ReturnedUnexpectedly | RaisedError | SavedTensorCount | CotangentWritten | ValueDifference | GradientDifference
+    | HookDifference | PairDifference
 )  # fmt: skip
 """Every way to differ from the rules."""
 

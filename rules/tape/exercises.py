@@ -29,6 +29,8 @@ def exercised(tape: TapeState, call: BackwardCall, traversal: Traversal, modes: 
     """The rules that a call which may return exercises."""
     rules = ["errors/legal-returns", *_form(tape, call, traversal), *_graph(tape, call, traversal)]
     made = {out for n in traversal.nodes for out in n.entry.outs}
+    if any(cotangent is not None for cotangent in call.cotangents):
+        rules.append("gradients/cotangent-kept")
     edge = tape.reference.edge
     if any(edge(source) in made for source in tape.detached.values()):
         rules.append("detach/keeps-source")

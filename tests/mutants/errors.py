@@ -175,5 +175,5 @@ class RefusesHighRank(Mutant):
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if any(root.dim() > 2 for root in roots):
-            raise NotImplementedError("not implemented")
+            raise RuntimeError("not implemented")
         super().backward(roots, cotangents, retain_graph, **options)

@@ -116,6 +116,18 @@ class CotangentIgnored(Mutant):
         super().backward(roots, [None if c is None else np.ones_like(c) for c in cotangents], retain_graph, **options)
 
 
+class CotangentWritten(Mutant):
+    """A cotangent that is given is doubled in place, after its use."""
+
+    killed_by = ("gradients/cotangent-kept",)
+
+    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        super().backward(roots, cotangents, retain_graph, **options)
+        for cotangent in cotangents:
+            if cotangent is not None:
+                cotangent *= 2
+
+
 class CotangentSummed(Mutant):
     """A cotangent that is given is replaced by its sum, in every place."""
 

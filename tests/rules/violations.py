@@ -24,6 +24,7 @@ VIOLATIONS: dict[str, tuple[str, str]] = {
     ),
     "gradients/several-roots": ("first-root-only", "a = leaf [1, 2, 3]; backward a, a with [1, 2, 3], [1, 2, 3]"),
     "gradients/cotangent": ("cotangent-ignored", "a = leaf [1, 2, 3]; backward a with [2, 2, 3]"),
+    "gradients/cotangent-kept": ("cotangent-written", "a = leaf [1, 2, 3]; backward a with [2, 2, 3]"),
     "gradients/equal-leaves": (
         "equal-leaves-merged",
         "a = leaf [1, 2, 3]; b = leaf [1, 2, 3]; c = add a b; backward c with [1, 2, 3]",

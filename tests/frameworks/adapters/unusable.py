@@ -58,7 +58,7 @@ class Lonely(Tiny):
 class Guessing(Tiny):
     """`classify` takes every exception for a freed graph."""
 
-    def classify(self, error: Exception) -> Kind:
+    def classify(self, error: BaseException) -> Kind:
         return Kind.GRAPH_FREED
 
 

@@ -62,7 +62,7 @@ class Cryptic(Tiny):
 
     name = "cryptic"
 
-    def classify(self, error: Exception) -> Kind:
+    def classify(self, error: BaseException) -> Kind:
         return Kind.UNKNOWN
 
 

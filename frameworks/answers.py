@@ -1,0 +1,110 @@
+"""What an adapter's methods have to give, and the error that names the method where one gives something else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NoReturn, cast
+
+import numpy as np
+
+from autograd_conformance.frameworks.base import Adapter, Value
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.programs.language import Apply, Grad, InPlace, Instruction
+
+SHOWN = 80
+"""How many characters of a wrong answer are shown."""
+
+
+def shown(value: object) -> str:
+    """A value as an error shows it, cut to `SHOWN` characters; a value may not even have a text."""
+    try:
+        text = repr(value)
+    except BaseException as error:
+        text = f"a {type(value).__name__} whose repr() raises {type(error).__name__}"
+    return text if len(text) <= SHOWN else text[:SHOWN] + " ..."
+
+
+def message(error: BaseException) -> str:
+    """An exception's message; an exception may not even have one."""
+    try:
+        return str(error)
+    except BaseException as inner:
+        return f"its str() raises {type(inner).__name__}"
+
+
+def refuse(adapter: Adapter, what: str, got: object, wanted: str) -> NoReturn:
+    """Say that a method gave what it may not give."""
+    raise BrokenAdapter(f"{adapter.name}: {what} gave {shown(got)}, not {wanted}")
+
+
+def call_of(step: Instruction) -> str:
+    """The call of an adapter's method that an instruction is, with its op."""
+    match step:
+        case Apply(op):
+            return f"apply({op!r})"
+        case InPlace(op):
+            return f"write({op!r})"
+        case _:
+            return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(step).__name__).lower() + "()"
+
+
+def results(adapter: Adapter, step: Instruction, made: Any, count: int) -> Sequence[Value | None]:
+    """What `apply` or `grad` gave, if that is a tuple or a list of so many results."""
+    optional = isinstance(step, Grad)
+    if not isinstance(made, (tuple, list)):
+        each = "gradients, one for each input" if optional else "all results"
+        refuse(adapter, call_of(step), made, f"a tuple or a list of {each}")
+    if len(made) != count:
+        number = "1 result" if len(made) == 1 else f"{len(made)} results"
+        raise BrokenAdapter(f"{adapter.name}: {call_of(step)} gave {number}, not {count}")
+    if not optional and any(value is None for value in made):
+        refuse(adapter, call_of(step), made, "a tensor in each place")
+    return made
+
+
+def array(adapter: Adapter, got: object) -> np.ndarray:
+    """What `read` gave, if that is an array or one of NumPy's numbers."""
+    if isinstance(got, np.generic):
+        return np.asarray(got)
+    if not isinstance(got, np.ndarray):
+        refuse(adapter, "read()", got, "a NumPy array")
+    return got
+
+
+def check_copy(adapter: Adapter, value: Value, what: str) -> None:
+    """Refuse a `read` that gives the memory of the value itself, which the next instruction may write to.
+
+    What may not be written to is let pass: so frameworks show values that never change.
+    """
+    one, other = array(adapter, adapter.read(value)), array(adapter, adapter.read(value))
+    if one.flags.writeable and np.may_share_memory(one, other):
+        raise BrokenAdapter(f"{adapter.name}: read() of {what} gave the same memory twice; it has to give a copy")
+
+
+def text(adapter: Adapter, method: str, got: object) -> str:
+    """What a method gave, if that is a text."""
+    return got if isinstance(got, str) else refuse(adapter, f"{method}()", got, "a str")
+
+
+def truth(adapter: Adapter, method: str, got: object) -> bool | None:
+    """What a method gave, if that is a bool or None."""
+    if got is None or isinstance(got, (bool, np.bool_)):
+        return None if got is None else bool(got)
+    refuse(adapter, f"{method}()", got, "a bool or None")
+
+
+def number(adapter: Adapter, method: str, got: object) -> int | None:
+    """What a method gave, if that is a whole number or None."""
+    if got is None or isinstance(got, (int, np.integer)):
+        return cast(int | None, got)
+    refuse(adapter, f"{method}()", got, "an int or None")
+
+
+def numbers(adapter: Adapter, method: str, got: object) -> tuple[int, ...] | None:
+    """What a method gave, if that is a sequence of whole numbers or None."""
+    if got is None:
+        return None
+    if isinstance(got, (tuple, list)) and all(isinstance(each, (int, np.integer)) for each in got):
+        return tuple(got)
+    refuse(adapter, f"{method}()", got, "a tuple of int")

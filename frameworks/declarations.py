@@ -1,0 +1,48 @@
+"""What an adapter says of itself, before it is asked to do anything: each attribute, and what it has to be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from autograd_conformance.frameworks.answers import shown
+from autograd_conformance.frameworks.base import Adapter
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs.capabilities import Capability
+
+LONGEST = 80
+"""How many characters a name or a version may have."""
+
+
+def check(adapter: Adapter) -> None:
+    """Raise `BrokenAdapter` where an attribute is not what it has to be."""
+    for name in ("name", "version"):
+        value = getattr(adapter, name)
+        if not isinstance(value, str) or not 0 < len(value) <= LONGEST or not value.isprintable():
+            _refuse(adapter, name, f"a str of one line, of 1 to {LONGEST} characters", value)
+    if PurePath(adapter.name).is_absolute() or ".." in PurePath(adapter.name).parts:
+        _refuse(adapter, "name", "no path that leads elsewhere", adapter.name)
+    _all(adapter, "capabilities", adapter.capabilities, Capability, "members of programs.capabilities.Capability")
+    _all(adapter, "ops", adapter.ops, str, "the names of ops, each a str")
+    _all(adapter, "dtypes", adapter.dtypes, str, "the names of dtypes, each a str")
+    if not isinstance(adapter.dialect, Dialect | None):
+        _refuse(adapter, "dialect", "a printing.dialect.Dialect or None", adapter.dialect)
+    for name in ("optimizers", "modules"):
+        value = getattr(adapter, name, ())
+        _all(adapter, name, value, str, "names, each a str")
+        if isinstance(value, Mapping):
+            for settings in value.values():
+                _all(adapter, name, settings, str, "names of settings for each name, each a str")
+
+
+def _all(adapter: Adapter, name: str, value: Any, wanted: type, words: str) -> None:
+    """Hold an attribute to be a collection, and no text, of things of a type."""
+    if isinstance(value, str) or not isinstance(value, Collection) or not all(isinstance(v, wanted) for v in value):
+        _refuse(adapter, name, f"a collection of {words}", value)
+
+
+def _refuse(adapter: Adapter, name: str, wanted: str, got: object) -> None:
+    who = adapter.name if isinstance(adapter.name, str) else type(adapter).__name__
+    raise BrokenAdapter(f"{who[:LONGEST]!r}: {name} has to be {wanted}, not {shown(got)}")

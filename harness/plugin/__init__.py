@@ -1,0 +1,38 @@
+"""Pytest's side of the suite: the options, the framework under test, and the records that tests send.
+
+In the checkout `pytest -n auto --framework NAME` runs `suites/` against NAME and leaves a report; elsewhere
+`harness.command` does. Everything that is not about pytest is in the other files of `harness/`. Pytest finds the hooks
+and fixtures by their names, here.
+"""
+
+from autograd_conformance.harness.plugin.configuration import (
+    pytest_addoption,
+    pytest_configure,
+    pytest_configure_node,
+)
+from autograd_conformance.harness.plugin.processes import pytest_cmdline_main
+from autograd_conformance.harness.plugin.results import pytest_runtest_makereport
+from autograd_conformance.harness.plugin.tests import (
+    check,
+    journal,
+    prepared,
+    pytest_collection_finish,
+    pytest_deselected,
+    pytest_generate_tests,
+    pytest_pyfunc_call,
+)
+
+__all__ = [
+    "check",
+    "journal",
+    "prepared",
+    "pytest_addoption",
+    "pytest_cmdline_main",
+    "pytest_collection_finish",
+    "pytest_configure",
+    "pytest_configure_node",
+    "pytest_deselected",
+    "pytest_generate_tests",
+    "pytest_pyfunc_call",
+    "pytest_runtest_makereport",
+]

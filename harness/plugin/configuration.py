@@ -1,0 +1,105 @@
+"""Pytest's configuration for a run: the options, the session, and what workers are told."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from autograd_conformance.harness.audit.outcome import Audited
+from autograd_conformance.harness.folder import UnusableFolder
+from autograd_conformance.harness.limits import Limits
+from autograd_conformance.harness.options import PROFILE, add_options, check_options, load_profiles
+from autograd_conformance.harness.plugin.state import AUDITED, LIMITS, SESSION, audited, open_session, runs_suites
+from autograd_conformance.harness.progress import Progress
+from autograd_conformance.harness.recorder import Recorder
+from autograd_conformance.harness.termination import Termination
+
+WARNINGS = (
+    "error::pytest.PytestUnknownMarkWarning",
+    "ignore:reduction. 'mean' divides the total loss:UserWarning",
+    "ignore:Using backward.. with create_graph=True:UserWarning",
+)
+"""What becomes of warnings: advice of PyTorch's that programs do not follow on purpose is not shown."""
+
+
+RESTARTS = 1_000
+"""How many workers may die before the run gives up, where --max-worker-restart does not say it."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+    load_profiles()
+
+
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis, to which a profile that it does not know is an internal error
+def pytest_configure(config: pytest.Config) -> None:
+    for line in WARNINGS:
+        config.addinivalue_line("filterwarnings", line)
+    config.addinivalue_line("markers", "rule(slug): the rule of rules/catalogue.py that a test of suites/ is about")
+    if config.option.help or getattr(config.option, "markers", False):
+        return
+    if not runs_suites(config) and not config.option.replay:
+        return
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
+        _as_controller(config)
+    else:  # pytest-xdist hands on the command line alone
+        config.option.hypothesis_seed = worker["hypothesis_seed"]
+        config.stash[SESSION] = session = open_session(config, worker["workerid"])
+        config.stash[AUDITED] = session.audited = Audited.from_json(worker["audited"])
+        config.stash[LIMITS] = Limits(**worker["limits"])
+        config.add_cleanup(Termination(controls=False).restore)
+
+
+def _as_controller(config: pytest.Config) -> None:
+    check_options(config)
+    _check_paths(config)
+    config.stash[SESSION] = session = open_session(config, "main")
+    if config.option.replay or config.option.collectonly:
+        return
+    workers = getattr(config.option, "numprocesses", None) or 0
+    if workers and config.option.maxworkerrestart is None:
+        config.option.maxworkerrestart = str(RESTARTS)
+    if session.update is not None:
+        try:
+            session.update.open("a", encoding="utf-8").close()
+        except OSError as error:
+            raise pytest.UsageError(f"--update-known={session.update}: {error.strerror}") from None
+    profile = config.getoption("--hypothesis-profile") or PROFILE
+    header = session.header(int(config.option.hypothesis_seed), profile, workers)
+    seconds = config.option.seconds
+    config.stash[LIMITS] = Limits(config.option.programs, None if seconds is None else time.monotonic() + seconds)
+    try:
+        config.pluginmanager.register(Recorder(session, header, workers), "recorder")
+    except UnusableFolder as error:
+        raise pytest.UsageError(str(error)) from None
+    config.pluginmanager.register(Progress(config.stash[LIMITS]), "progress")
+
+
+def _check_paths(config: pytest.Config) -> None:
+    """Refuse an option's path that stands alone and outside: pytest looks there for its settings and finds none,
+    unless it was told where they are, as `harness.command` does.
+    """
+    if config.option.inifilename:
+        return
+    words = [str(word) for word in config.invocation_params.args]
+    for option, path in pairwise(words):
+        here = config.invocation_params.dir
+        if option in ("--report", "--replay", "--known", "--update-known") and not (
+            here / path
+        ).resolve().is_relative_to(config.rootpath):
+            raise pytest.UsageError(f"write {option}={path} in one word; pytest takes a lone path for a place of tests")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand on to a worker of pytest-xdist what is found out once."""
+    session = node.config.stash.get(SESSION, None)
+    if session is not None:
+        node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed
+        node.workerinput["audited"] = audited(node.config).to_json()
+        node.workerinput["limits"] = asdict(node.config.stash[LIMITS])

@@ -1,0 +1,106 @@
+"""What the plugin keeps with pytest's configuration and with each test, and how a run opens its session."""
+
+from __future__ import annotations
+
+import faulthandler
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
+from autograd_conformance.harness import guard
+from autograd_conformance.harness.audit.outcome import Audited
+from autograd_conformance.harness.audit.process import AuditCutShort, AuditFailed, audit
+from autograd_conformance.harness.budget import Budget
+from autograd_conformance.harness.check import Check
+from autograd_conformance.harness.known import MalformedExpectations
+from autograd_conformance.harness.limits import Limits
+from autograd_conformance.harness.options import PROFILE
+from autograd_conformance.harness.places import SUITES
+from autograd_conformance.harness.plan import Plan
+from autograd_conformance.harness.session import ADAPTER_ERROR, Session
+from autograd_conformance.programs.language import DTYPES
+
+SESSION = pytest.StashKey[Session]()
+AUDITED = pytest.StashKey[Audited]()
+CHECK = pytest.StashKey[Check]()
+LIMITS = pytest.StashKey[Limits]()
+BUDGET = pytest.StashKey[Budget]()
+PLANNED = pytest.StashKey[Plan]()
+NUMBER = pytest.StashKey[int]()
+LEFT_OUT = pytest.StashKey[int]()
+
+LOADING = 120.0
+"""Seconds that a framework may take to be loaded, at least."""
+
+
+def runs_suites(config: pytest.Config) -> bool:
+    """Whether the run takes tests from suites/; the suite's own tests need no framework under test."""
+    names = [arg.split("::")[0] for arg in config.args]
+    if any(name.startswith("autograd_conformance.suites") for name in names):  # with --pyargs
+        return True
+    paths = [(config.invocation_params.dir / name).resolve() for name in names]
+    return any(path == SUITES or SUITES in path.parents or path in SUITES.parents for path in paths)
+
+
+def seed_of(given: str | None) -> str:
+    """The seed of the run, drawn where none is given."""
+    try:
+        return str(random.SystemRandom().randrange(2**32) if given is None else int(given))
+    except ValueError:
+        raise pytest.UsageError(f"--hypothesis-seed has to be a whole number, not {given!r}") from None
+
+
+def open_session(config: pytest.Config, worker: str) -> Session:
+    """The session of this process, its framework loaded, or the end of the run where that cannot be."""
+    option = config.option
+    dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
+    folder = Path(option.report).expanduser()
+    session = Session(option.framework, folder, dtypes, option.device, worker, option.patience)
+    session.known_files, session.update = tuple(option.known), option.update_known
+    session.strict = bool(config.getini("strict"))
+    session.seed = int(option.hypothesis_seed)
+    faulthandler.dump_traceback_later(max(option.patience, LOADING), exit=True)
+    try:
+        target, _ = session.target, session.known
+        guard.say_loaded()
+    except UnknownFramework as error:
+        raise pytest.UsageError(str(error)) from None
+    except (BrokenAdapter, MalformedExpectations) as error:
+        if (option.known or option.update_known) and isinstance(error, MalformedExpectations):
+            raise pytest.UsageError(str(error)) from None
+        pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    if not session.drawable:
+        has = ", ".join(target.dtypes)
+        raise pytest.UsageError(f"{target.name} does not support {option.dtype}; it has {has}")
+    return session
+
+
+def audited(config: pytest.Config) -> Audited:
+    """The outcome of the audit, which is held once in a run, in a process of its own."""
+    if AUDITED not in config.stash:
+        session = config.stash[SESSION]
+        profile = config.getoption("--hypothesis-profile") or PROFILE
+        thrice = profile != "quick"  # from cold, tracing third derivatives takes long
+        limits = config.stash[LIMITS]
+        try:
+            found = audit(session.name, session.device, session.drawable, session.timeout, thrice, limits)
+        except AuditFailed as error:
+            pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
+        except AuditCutShort as error:
+            pytest.exit(str(error), returncode=int(pytest.ExitCode.INTERRUPTED))
+        if limits.programs is not None:
+            config.stash[LIMITS] = replace(limits, programs=limits.programs - found.programs)
+        config.stash[AUDITED] = session.audited = found
+    return config.stash[AUDITED]
+
+
+def about(item: pytest.Item) -> tuple[str, str | None]:
+    """The rule and the op that a test is about."""
+    marker = item.get_closest_marker("rule")
+    assert marker is not None, f"{item.nodeid} has no rule marker"
+    return marker.args[0], getattr(item, "callspec", None) and item.callspec.params.get("op")  # type: ignore[attr-defined]

@@ -1,0 +1,130 @@
+"""The tests of a run: which there are, what each needs, and the check that each is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from autograd_conformance.harness.budget import BoundedCheck, Budget, Spent
+from autograd_conformance.harness.check import Check
+from autograd_conformance.harness.journal import Journal
+from autograd_conformance.harness.limits import UNLIMITED
+from autograd_conformance.harness.plan import Plan
+from autograd_conformance.harness.plugin.state import (
+    BUDGET,
+    CHECK,
+    LEFT_OUT,
+    LIMITS,
+    NUMBER,
+    PLANNED,
+    SESSION,
+    about,
+    audited,
+)
+from autograd_conformance.harness.session import Session
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.reports import records
+from autograd_conformance.strategies.building.draft import Undrawable
+
+UNDRAWN = 20
+"""About how many programs a test has that draws none."""
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    for item in items[:1]:
+        item.config.stash[LEFT_OUT] = item.config.stash.get(LEFT_OUT, 0) + len(items)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    config = session.config
+    if SESSION not in config.stash or config.option.collectonly:
+        return
+    ours = [item for item in session.items if item.get_closest_marker("rule")]
+    plan = Plan.of((about(item)[0] for item in ours), config.stash.get(LEFT_OUT, 0))
+    framework = records.Framework(config.stash[SESSION].target.name, config.stash[SESSION].target.version, (), 0, ())
+    for number, item in enumerate(ours):
+        rule, op = about(item)
+        item.stash[NUMBER], item.stash[PLANNED] = number, plan
+        named = {"rule": rule, "op": op, "seed": config.option.hypothesis_seed, "framework": framework.title}
+        item.user_properties += [(name, value) for name, value in named.items() if value is not None]
+    limits = config.stash.get(LIMITS, UNLIMITED)
+    if limits.limited and ours:
+        audited(config)
+        weights = [_weight(item, config.stash[SESSION]) for item in ours]
+        processes = getattr(config, "workerinput", {}).get("workercount", 1)
+        config.stash[BUDGET] = Budget(config.stash[LIMITS], processes, weights)
+
+
+def _weight(item: pytest.Item, session: Session) -> float:
+    """How many programs a test is about to run: none where it does not apply, else its profile's."""
+    rule, op = about(item)
+    if session.missing(rule) or (op is not None and op not in session.target.ops):
+        return 0.0
+    given = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
+    return float(UNDRAWN if given is None else given.max_examples)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "op" in metafunc.fixturenames and metafunc.definition.get_closest_marker("rule"):
+        metafunc.parametrize("op", list(OPS))
+
+
+@pytest.fixture(scope="session")
+def prepared(pytestconfig: pytest.Config) -> Session:
+    """The session, its alphabet in use."""
+    session = pytestconfig.stash[SESSION]
+    audited(pytestconfig)
+    session.prepare()
+    return session
+
+
+@pytest.fixture(scope="session")
+def journal(prepared: Session) -> Iterator[Journal]:
+    """The session's journal, which goes when the process ends in good order."""
+    prepared.journal = Journal(prepared.folder, prepared.worker, prepared.timeout)
+    yield prepared.journal
+    prepared.journal.close()
+    prepared.journal = None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Any:
+    """A situation that cannot be brought about with what the framework has does not apply to it."""
+    try:
+        return (yield)
+    except Undrawable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -> Iterator[Check]:
+    """Checks programs for this test; skips where the framework does not claim what the rule needs."""
+    rule, op = about(request.node)
+    missing = prepared.missing(rule)
+    if missing:
+        pytest.skip(f"needs {', '.join(missing)}")
+    if op is not None and op not in prepared.target.ops:
+        pytest.skip(f"{prepared.target.name} has no {op}")
+    request.node.stash[CHECK] = check = _check(request, prepared, rule)
+    journal.begin(request.node.nodeid, rule, op)
+    yield check
+    journal.end()
+    if BUDGET in request.config.stash:
+        request.config.stash[BUDGET].used(check.programs)
+
+
+def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check:
+    """A check for a test, which ends with the test's share where the run has a budget."""
+    check = session.check(rule)
+    if BUDGET not in request.config.stash:
+        return check
+    bounded = BoundedCheck(
+        check.target, check.known, share=request.config.stash[BUDGET].share(request.node.stash[NUMBER])
+    )
+    if bounded.share.spent(0):
+        bounded.cut = True
+        request.node.stash[CHECK] = bounded
+        raise Spent("the budget ended before it began")
+    return bounded
