@@ -63,7 +63,11 @@ CLAIMS = (
         "like.",
         condition="some op that the second call walks saved a value",
         rules=("lifetime/default-frees", "lifetime/same-root-raises", "lifetime/nothing-saved"),
-        right=(case("x = leaf 3; y = square x; backward y; backward y", Returns(3), Raises(4, FREED)),),
+        right=(
+            case("x = leaf 3; y = square x; backward y; backward y", Returns(3), Raises(4, FREED)),
+            written(f"{LOSS}; backward z; backward z", Returns(4), Raises(5, FREED),
+                    note="the article's example, with the call that it leaves in a comment"),
+        ),
         wrong=(
             case(f"x = leaf [1, 2]; y = negative x; z = mean y {MEAN}; backward z; backward z", Raises(5, FREED),
                  note="negation and mean save nothing"),
@@ -84,6 +88,7 @@ CLAIMS = (
         right=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y retain=True; backward y",
                  Returns(4), Returns(5), Holds(5, "x", (18.0,))),
+            written(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l retain=True", Returns(6)),
         ),
         wrong=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y; backward y", Returns(5),

@@ -291,6 +291,8 @@ CLAIMS = (
         rules=("detach/blocks", "gradients/requires-grad"),
         right=(
             case("x = leaf 3; y = square x; d = detach y; z = square d", Saved(4, "as many", 2)),
+            written(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; d = detach o; q = square d; m = mean q {ALL}",
+                    Saved(16, "as many", 14)),
             case("x = leaf 3; y = square x; z = square y", Saved(3, "more", 2), note="not detached"),
         ),
         situation="detached_operands",

@@ -70,6 +70,7 @@ CLAIMS = (
         rules=("lifetime/rebuilt", "lifetime/freed-subgraph-raises"),
         right=(
             case("w = leaf 3; y = square w; backward y; z = square w; backward z", Holds(5, "w", (12.0,))),
+            written(EXAMPLE_C, Returns(10), Returns(15)),
             case("w = leaf 0.5; h = tanh w; backward h; d = detach h; k = multiply w d; backward k", Returns(6),
                  note="a hidden state, detached"),
         ),
@@ -208,6 +209,7 @@ CLAIMS = (
         right=(
             case("x = leaf 3; d = detach x; w = multiply x d; backward w", Holds(4, "x", (3.0,)),
                  note="not 6, as for x * x"),
+            written(EXAMPLE_B, Holds(12, "x", (1.0, 1.0))),
         ),
         situation="detached_operands",
     ),
@@ -223,6 +225,7 @@ CLAIMS = (
         right=(
             case("x = leaf 3; y = square x; backward y; d = detach y; v = leaf 2; z = multiply d v; backward z",
                  Returns(7)),
+            written(EXAMPLE_B, Returns(12), note="the article's example, which would return without the detach, too"),
         ),
         wrong=(
             case(f"{LOSS}; backward z; d = detach x; w = multiply_scalar d scalar=3.0; backward z", Returns(7),
