@@ -31,9 +31,12 @@ WIDTH = 100
 """The columns that prose and listings keep to."""
 
 
-def render(failure: Failure) -> str:
-    """The failure in full, its parts in order, ending in a line end; parts that are not known are left out."""
-    return "\n\n".join("\n".join(lines(part)) for part in parts(failure)) + "\n"
+def render(failure: Failure, script: bool = True) -> str:
+    """The failure in full, its parts in order, ending in a line end; parts that are not known are left out, and the
+    script is where it is not asked for.
+    """
+    shown = (part for part in parts(failure) if script or not isinstance(part, Script))
+    return "\n\n".join("\n".join(lines(part)) for part in shown) + "\n"
 
 
 def lines(part: Part) -> Iterator[str]:
