@@ -1,4 +1,4 @@
-"""The end of a run in pytest's terminal: each cause of failures once, in the place of pytest's list of every failure."""
+"""The end of a run in pytest's terminal: each cause once, in the place of pytest's list of every failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which failures have one cause, as far as their records can tell: each cause is shown once, its other failures by name.
+"""Which failures have one cause, as far as records tell: each cause is shown once, its other failures by name.
 
 Failures are put together only for a reason that stands in the records:
 
@@ -69,11 +69,13 @@ class Cause:
 
 
 def causes(report: Report) -> tuple[Cause, ...]:
-    """The causes of a run's failures, the worst first; each failure is in one of them."""
+    """The causes of a run's failures, the worst first, and of equally bad ones that of most failures; each failure is
+    in one of them.
+    """
     alone = _alone(report.failures)
     rules = {result.test: result.rule for result in report.results}
     found = [_cause(members, alone, rules) for members in _groups(report.failures, alone)]
-    return tuple(sorted(found, key=lambda cause: min(map(rank, cause.failures))))
+    return tuple(sorted(found, key=lambda cause: (min(map(rank, cause.failures)), -len(cause.failures))))
 
 
 def number(failure: Failure, found: Iterable[Cause]) -> int:
@@ -175,8 +177,8 @@ def _cause(members: tuple[Failure, ...], alone: Mapping[tuple[str, Sign], set[st
     def first(each: Failure) -> tuple[Any, ...]:
         return rank(each), op is not None and each.op != op, _length(each), rules.get(each.test) != each.rule
 
-    shown = min(members, key=first)
-    return Cause((shown, *(each for each in members if each is not shown)), op)
+    at = min(range(len(members)), key=lambda k: first(members[k]))
+    return Cause((members[at], *members[:at], *members[at + 1 :]), op)
 
 
 def _length(failure: Failure) -> int:

@@ -5,8 +5,6 @@ An op that is wrong by itself shows in the programs of many rules; that it is to
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.deviation import deviation_of

@@ -19,7 +19,7 @@ WHOLE = 3
 
 
 def print_failures(causes: tuple[Cause, ...], console: Console) -> None:
-    """Print what failed; the script that reproduces it only where there is a single cause, for the report has all."""
+    """Print what failed; how to reproduce it only where there is a single cause, for the report has all."""
     for line in _lines(causes):
         console.print(Text(printable(line)), soft_wrap=True, highlight=False)
 
@@ -59,7 +59,7 @@ def _lines(causes: tuple[Cause, ...]) -> Iterator[str]:
         yield ""
         yield f"--- {at}. {kind(cause)}: {title(cause)} ".ljust(text.WIDTH, "-")
         yield ""
-        yield from text.render(cause.shown, script=len(causes) == 1).rstrip("\n").split("\n")
+        yield from text.render(cause.shown, brief=len(causes) > 1).rstrip("\n").split("\n")
         yield from _others(cause)
     for at, cause in enumerate(causes[WHOLE:], WHOLE + 1):
         if at == WHOLE + 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from autograd_conformance.reports.prose import in_units, one_line, printable
 from autograd_conformance.reports.records import Failure, Votes
@@ -31,11 +32,12 @@ WIDTH = 100
 """The columns that prose and listings keep to."""
 
 
-def render(failure: Failure, script: bool = True) -> str:
-    """The failure in full, its parts in order, ending in a line end; parts that are not known are left out, and the
-    script is where it is not asked for.
+def render(failure: Failure, brief: bool = False) -> str:
+    """The failure, its parts in order, ending in a line end; parts that are not known are left out, and, where it is
+    to be brief, the rule's sources and how to reproduce it.
     """
-    shown = (part for part in parts(failure) if script or not isinstance(part, Script))
+    told = replace(failure, sources=()) if brief else failure
+    shown = (part for part in parts(told) if not (brief and isinstance(part, (Script, Replay))))
     return "\n\n".join("\n".join(lines(part)) for part in shown) + "\n"
 
 
