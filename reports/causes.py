@@ -171,11 +171,15 @@ def _groups(failures: tuple[Failure, ...], alone: Mapping[tuple[str, Sign], set[
 
 
 def _cause(members: tuple[Failure, ...], alone: Mapping[tuple[str, Sign], set[str]], rules: Mapping[str, str]) -> Cause:
-    """The cause of some failures; of programs of one length, that of the rule's own test is shown."""
+    """The cause of some failures; of programs of one length, one is shown that was run again alone and failed, and then
+    that of the rule's own test.
+    """
     op = _blamed(members[0], alone)
 
     def first(each: Failure) -> tuple[Any, ...]:
-        return rank(each), op is not None and each.op != op, _length(each), rules.get(each.test) != each.rule
+        reproduced = each.alone is not None and each.alone.failed > 0
+        in_company = op is not None and each.op != op
+        return rank(each), in_company, _length(each), not reproduced, rules.get(each.test) != each.rule
 
     at = min(range(len(members)), key=lambda k: first(members[k]))
     return Cause((members[at], *members[:at], *members[at + 1 :]), op)

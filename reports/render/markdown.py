@@ -30,7 +30,7 @@ from autograd_conformance.reports.prose import (
 from autograd_conformance.reports.records import WRONG, Failure, Report
 from autograd_conformance.reports.render import parts as shown
 from autograd_conformance.reports.render.failures import kind, summed_up
-from autograd_conformance.reports.render.text import ballot, listing
+from autograd_conformance.reports.render.text import ballot, listing, script_title, standing
 from autograd_conformance.reports.summary import (
     DIFFERENT,
     ORDER,
@@ -156,6 +156,8 @@ def environment() -> Environment:
         "fenced": fenced,
         "listing": lambda part: "\n".join(listing(part)),
         "ballot": ballot,
+        "script_title": script_title,
+        "standing": standing,
         "units": in_units,
         "listed": listed,
         "where": where,

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from autograd_conformance.reports.causes import Cause, causes, number
-from autograd_conformance.reports.records import Deviation, Failure, Report, Result, decode, encode
+from autograd_conformance.reports.records import Alone, Deviation, Failure, Report, Result, decode, encode
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.render.failures import WHOLE, print_failures
 from autograd_conformance.reports.severity import severity
@@ -196,6 +196,9 @@ def test_a_cause_shows_its_shortest_program_and_of_those_that_of_the_rules_own_t
     (cause,) = causes(report)
     assert cause == Cause((own, long, claim))
     assert number(claim, causes(report)) == 1
+    tried = replace(claim, alone=Alone(runs=5, failed=5))
+    (cause,) = causes(replace(report, failures=(long, tried, own)))
+    assert cause.shown is tried
 
 
 # -- records -----------------------------------------------------------------------------------------------------------
@@ -239,6 +242,8 @@ def test_the_terminal_shows_each_cause_once_and_names_the_rest() -> None:
     assert "1 other failure of the same cause, as far as can be told:\n  gradients/graph: multiply-tanh\n" in page
     assert page.count("The shortest program found:") == 2
     assert "Replay" not in page, "the report says how"
+    again = tuple(replace(each, alone=Alone(runs=5, failed=5)) for each in FAULTS)
+    assert printed(replace(FAULTY, failures=again)).count("\nRun again: it reproduces alone") == 2
 
 
 def test_a_single_cause_is_told_with_how_to_reproduce_it() -> None:
