@@ -33,7 +33,7 @@ def _cures(op: str, program: Program, case: Case) -> bool:
 
 def _spared(op: str, program: Program) -> Program | None:
     """The program in which what uses the op's result uses an operand of the same shape instead, or, where it has none,
-    a leaf with the result's values; None where that cannot be made.
+    a leaf with the result's values; None where that cannot be made, or would take away more than the op.
     """
     leaves = [step for step in program if isinstance(step, Leaf)]
     dtypes = {leaf.value.dtype for leaf in leaves}
@@ -47,6 +47,8 @@ def _spared(op: str, program: Program) -> Program | None:
             value = values[Ref(at)]
             like = next((arg for arg in step.args if values[arg].shape == value.shape), None)
             if like is None:
+                if not all(isinstance(program[arg.at], Leaf) for arg in step.args):
+                    return None  # what is before it would be out of the graph, too
                 literal = Literal(tuple(value.ravel().tolist()), value.shape, *dtypes)
                 program = replaced(program, at, Leaf(literal, all(leaf.requires_grad for leaf in leaves)))
             else:
