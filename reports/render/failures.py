@@ -58,7 +58,6 @@ def _lines(causes: tuple[Cause, ...]) -> Iterator[str]:
     for at, cause in enumerate(causes[:WHOLE], 1):
         yield ""
         yield f"--- {at}. {kind(cause)}: {title(cause)} ".ljust(text.WIDTH, "-")
-        yield ""
         yield from text.render(cause.shown, brief=len(causes) > 1).rstrip("\n").split("\n")
         yield from _others(cause)
     for at, cause in enumerate(causes[WHOLE:], WHOLE + 1):

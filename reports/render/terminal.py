@@ -148,8 +148,6 @@ def _ops(report: Report, summary: Summary) -> Iterator[Text]:
     differing = differing_ops(summary)
     if differing:
         yield _fact("", f"known differences: {listed((each.op for each in differing), 10)}")
-    if framework.missing_ops:
-        yield _fact("", f"not supported: {listed(framework.missing_ops, 10)}")
 
 
 def _claims(report: Report) -> Iterator[Text]:

@@ -190,7 +190,6 @@ crash     gradients/op                MUST    cause 2: exp: the process died of 
 
 ops     60 supported, 2 not, 1 wrong
         wrong: exp (crash)
-        not supported: topk, cumprod
 replay  pytest --replay report/1.json  # lifetime/same-root-raises
 run     seed 7; profile quick; float32, float64 on cpu; 8 workers
 speed   300 programs in 60.0 s, 5 programs/s
