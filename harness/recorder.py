@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
-from rich.console import Console
 
 from autograd_conformance.harness import journal
 from autograd_conformance.harness.check import is_advice
@@ -29,6 +28,7 @@ from autograd_conformance.harness.pages.claims import claim_records, observing
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.session import ADAPTER_ERROR, REPORT_ERROR, Session, now, rule_records
 from autograd_conformance.harness.tally import Tally
+from autograd_conformance.harness.terminal import leave_out, print_end
 from autograd_conformance.harness.termination import Termination
 from autograd_conformance.reports.differences import entries
 from autograd_conformance.reports.prose import counted
@@ -44,7 +44,6 @@ from autograd_conformance.reports.records import (
     decode,
 )
 from autograd_conformance.reports.render import text
-from autograd_conformance.reports.render.terminal import print_summary
 from autograd_conformance.reports.summary import summarize
 
 PROPERTY = "conformance"
@@ -118,9 +117,11 @@ class Recorder:
         """Write the records that came with a test's report, and add up its counts."""
         if report.when not in ("setup", "call"):  # the last report of a test, or the only one of a process that died
             self.ended.add(report.nodeid)
+        found: list[Record] = []
         for name, value in report.user_properties:
             if name == PROPERTY:
-                self._write(decode(value))  # type: ignore[arg-type]
+                found.append(decode(value))  # type: ignore[arg-type]
+                self._write(found[-1])
             elif name == TALLY:
                 self.tally.add(Tally.from_json(value))  # type: ignore[arg-type]
             elif name == ADAPTER:
@@ -129,6 +130,7 @@ class Recorder:
                 self.deselected = value["deselected"]  # type: ignore[index, call-overload]
             elif name == UNWRITABLE and self.writer.problem is None:
                 self.writer.problem = str(value)
+        leave_out(report, found)
         if self.writer.problem:
             self._stop(f"the report cannot be written any more ({self.writer.problem})")
 
@@ -149,9 +151,11 @@ class Recorder:
         if entry is None:
             return
         failure = confirmed(died(entry, self.session, _status(report.node)), self.session)
+        result = result_of(entry, failure)
         self._write(failure)
-        self._write(result_of(entry, failure))
+        self._write(result)
         report.longrepr = text.render(failure)
+        leave_out(report, [failure, result])
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keep the exit code of a run that is stopped: by the keyboard, or by the suite itself."""
@@ -264,10 +268,8 @@ class Recorder:
         return footer
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """The run on one screen."""
-        width = terminalreporter._tw.fullwidth
-        console = Console(file=terminalreporter._tw._file, width=max(100, width) if terminalreporter.isatty else 100)
-        print_summary(self.writer.report(), console, None if self.writer.problem else self.page)
+        """Each cause of failures once, in the place of pytest's list, and the run on one screen."""
+        print_end(terminalreporter, self.writer.report(), None if self.writer.problem else self.page)
         if self.writer.problem:
             terminalreporter.write_line(f"The report is not whole: {self.writer.problem}", red=True, bold=True)
 

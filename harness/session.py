@@ -174,7 +174,7 @@ class Session:
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
         left = alphabet_of(self.target, self.drawable).without(self.broken)
-        alphabet.use(replace(left, only_once=self.broken_twice, only_twice=self.broken_thrice))
+        alphabet.use(replace(left, left_out=self.broken, only_once=self.broken_twice, only_twice=self.broken_thrice))
 
     def check(self, rule: str) -> Check:
         """A check for one test, which is about a rule."""

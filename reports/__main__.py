@@ -9,7 +9,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from autograd_conformance.reports.causes import causes
 from autograd_conformance.reports.render import markdown
+from autograd_conformance.reports.render.failures import print_failures
 from autograd_conformance.reports.render.terminal import print_summary
 from autograd_conformance.reports.stream import InvalidReport, load
 
@@ -28,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InvalidReport, OSError) as error:
         print(f"reports: {error}", file=sys.stderr)
         return INVALID
+    print_failures(causes(report), Console())
     print_summary(report, Console(), options.markdown or options.file)
     return 0
 

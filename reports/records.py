@@ -153,6 +153,24 @@ class Votes:
     decision: str
 
 
+Severity = Literal["value", "crash", "lost error", "wrong error", "form"]
+"""What a failure costs the user, worst first: silently wrong numbers, an ended or hanging process, an error that had to
+be raised and was not, an error that is not the right one, and last dtypes, layouts, flags and memory.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """In which way a framework differs from the rules, as words that never change."""
+
+    severity: Severity
+    """How bad it is."""
+    what: str
+    """The kind of difference: ``other gradient``, ``returned``."""
+    error: str | None = None
+    """The kind of the error that was due, where none was raised, or that was raised, where it may not be."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alone:
     """What came of a failure in processes of its own, where nothing else had run.
@@ -179,8 +197,9 @@ class Failure:
     that with its repetitions as loops, empty where nothing repeats, and `other` the code of the program that it ought
     to agree with, where the rule relates two (`program` then holds both). `variation` is a phrase such as ``passes
     with retain_graph=True``. `script` reproduces the failure with the framework alone; `replay` is a program file's
-    path and `command` the command that runs it again. `alone` says whether it fails where nothing else ran. What is not
-    known is None, and reports leave it out.
+    path and `command` the command that runs it again. `alone` says whether it fails where nothing else ran. `deviation`
+    is `observed` as data, and `cured` names the ops without which the program does not show it: each was tried. What is
+    not known is None, and reports leave it out.
     """
 
     verdict: Wrong
@@ -206,6 +225,8 @@ class Failure:
     replay: str | None = None
     command: str | None = None
     alone: Alone | None = field(default=None, metadata=LATER)
+    deviation: Deviation | None = field(default=None, metadata=LATER)
+    cured: tuple[str, ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,6 +345,8 @@ def decode(form: Mapping[str, Any]) -> Record:
                 "error": values["error"] and Error(**{name: float(v) for name, v in values["error"].items()}),
                 "votes": values["votes"] and Votes(**values["votes"]),
                 "alone": Alone(**values["alone"]) if values.get("alone") else None,
+                "deviation": Deviation(**values["deviation"]) if values.get("deviation") else None,
+                "cured": tuple(values.get("cured", ())),
             }
             return Failure(**{**values, **nested})
         case "known":

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from autograd_conformance.reports.causes import Cause, causes, number
 from autograd_conformance.reports.differences import Difference, Entry, entries, shown
 from autograd_conformance.reports.prose import counted, listed, shortened
 from autograd_conformance.reports.records import WRONG, Failure, Level, Report, Result, RuleRecord
@@ -88,6 +89,7 @@ class Summary:
     families: tuple[FamilySummary, ...]
     ops: tuple[OpSummary, ...]
     known: tuple[Entry, ...]
+    causes: tuple[Cause, ...]
     programs: int
     left_open: int
     seconds: float | None
@@ -111,6 +113,7 @@ def summarize(report: Report) -> Summary:
         tuple(_family(name, rules, report) for name in dict.fromkeys(rule.family for rule in report.rules)),
         _ops(report, differences),
         entries(report),
+        causes(report),
         report.programs,
         sum(result.left_open for result in report.results),
         report.footer.seconds if report.footer else None,
@@ -139,6 +142,18 @@ def by_attention(rules: Iterable[RuleSummary]) -> list[RuleSummary]:
     """The rules with those that need attention first, and MUST before SHOULD before INFO within a verdict."""
     levels = get_args(Level)
     return sorted(rules, key=lambda each: (ORDER.index(each.verdict), levels.index(each.rule.level)))
+
+
+def applies(family: FamilySummary) -> bool:
+    """Whether a family has a rule that applies to the framework, or a failure all the same."""
+    return bool(family.total.applicable or family.failures)
+
+
+def told(rule: RuleSummary, found: tuple[Cause, ...]) -> str:
+    """Why a rule is not a pass, with the numbers of the causes where there are several."""
+    numbers = sorted({number(failure, found) for failure in rule.failures})
+    which = f"{'cause' if len(numbers) == 1 else 'causes'} {listed(map(str, numbers))}: " if len(found) > 1 else ""
+    return (which if numbers else "") + (rule.reason or "")
 
 
 def wrong_ops(summary: Summary) -> tuple[OpSummary, ...]:

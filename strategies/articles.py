@@ -30,7 +30,7 @@ KEEPING = (None, True, False)
 
 def _needs(b: OpBuilder, need: Capability) -> None:
     if not b.can(need):
-        raise Undrawable(f"the framework does not claim: {need.value}")
+        raise Undrawable(f"needs {need.value}, not claimed")
 
 
 def _layer(b: OpBuilder, inputs: int, outputs: int) -> Layer:

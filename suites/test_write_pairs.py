@@ -53,7 +53,7 @@ def lacking(session: Session, name: str) -> str:
     found = [sample.program(*pair) for sample, *pair in write_pairs.programs(name, session.drawable)]
     unclaimed = Counter(need for program in found for need in needs(program) - session.target.capabilities)
     if unclaimed:
-        return f"needs {unclaimed.most_common(1)[0][0].value}"
+        return f"needs {unclaimed.most_common(1)[0][0].value}, not claimed"
     absent = Counter(op for program in found for op in ops_of(program) - set(session.target.ops))
     if absent:
         return f"{session.target.name} has no {absent.most_common(1)[0][0]}"

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from autograd_conformance.reports.records import Deviation
+
 SETS = ("wrong", "lost", "once", "twice")
 """The outcomes for which ops are left out of programs."""
 
@@ -32,6 +34,14 @@ class Fault:
     """What it may do there, in words, each with its rule."""
     timed_out: bool = False
     """Whether the process was ended because the program took too long."""
+    deviation: Deviation | None = None
+    """What the framework did, as data; None where the process ended."""
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> Fault:
+        """The fault of which `asdict` has made plain data."""
+        deviation = form["deviation"]
+        return cls(**{**form, "deviation": deviation and Deviation(**deviation)})
 
 
 @dataclass(frozen=True, slots=True)

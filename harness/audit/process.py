@@ -159,7 +159,7 @@ def _read(notes: Path) -> dict[str, Note]:
 
 def _faults(found: Mapping[str, Note]) -> dict[str, Fault]:
     """What is wrong with each op: as it was found, or, where its process ended, the program that was running."""
-    faults = {op: Fault(**note.fault) for op, note in found.items() if note.fault}
+    faults = {op: Fault.from_json(note.fault) for op, note in found.items() if note.fault}
     for op, note in found.items():
         if note.outcome == "begun" and note.program:
             faults[op] = Fault(json.loads(note.program), "gradients/op", LOST)

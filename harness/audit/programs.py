@@ -18,6 +18,7 @@ from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.outcome import Audited, Fault, Outcome
 from autograd_conformance.harness.check import violation_of
+from autograd_conformance.harness.failures.deviation import deviation_of
 from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
 from autograd_conformance.ops.shapes import size
@@ -250,7 +251,8 @@ def fault_of(op: str, target: Target, dtypes: Sequence[str]) -> Fault | None:
         violation = violation_of(program, target)
         if violation is not None and violation.op == op:
             allowed = tuple(allowed_texts(violation))
-            return Fault(to_json(program), violation.rule, observed_text(violation), violation.at, allowed)
+            observed, deviation = observed_text(violation), deviation_of(violation)
+            return Fault(to_json(program), violation.rule, observed, violation.at, allowed, deviation=deviation)
     return None
 
 

@@ -14,6 +14,8 @@ from autograd_conformance.harness.audit.outcome import Fault
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.failures import related as relations
 from autograd_conformance.harness.failures.case import Case
+from autograd_conformance.harness.failures.cure import cures
+from autograd_conformance.harness.failures.deviation import deviation_of
 from autograd_conformance.harness.failures.reduce import reduced
 from autograd_conformance.harness.failures.script import replaying, script
 from autograd_conformance.harness.failures.variations import nearest
@@ -62,6 +64,8 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
         script=script(case, command),
         replay=str(path),
         command=command,
+        deviation=deviation_of(violation),
+        cured=cures(case),
     )
 
 
@@ -97,6 +101,7 @@ def _relation(
         script=relations.script(related, violation, dialect, command),
         replay=str(path),
         command=command,
+        deviation=deviation_of(violation),
     )
 
 
@@ -146,6 +151,7 @@ def audited(op: str, fault: Fault, session: Session) -> Failure:
         script="\n".join([dialect.prelude, "", *lines, ""]) if dialect else replaying(command),
         replay=str(path),
         command=command,
+        deviation=fault.deviation,
     )
 
 

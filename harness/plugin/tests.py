@@ -104,7 +104,7 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
     rule, op = about(request.node)
     missing = prepared.missing(rule)
     if missing:
-        pytest.skip(f"needs {', '.join(missing)}")
+        pytest.skip(f"needs {', '.join(missing)}, not claimed")
     if op is not None and op not in prepared.target.ops:
         pytest.skip(f"{prepared.target.name} has no {op}")
     request.node.stash[CHECK] = check = _check(request, prepared, rule)

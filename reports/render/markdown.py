@@ -14,11 +14,22 @@ from typing import get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from autograd_conformance.reports.causes import ops
 from autograd_conformance.reports.claims import by_article, observation, showing, standings
 from autograd_conformance.reports.coverage import meetings
-from autograd_conformance.reports.prose import counted, in_units, in_words, listed, one_line, printable, sentence
+from autograd_conformance.reports.prose import (
+    counted,
+    in_units,
+    in_words,
+    listed,
+    one_line,
+    printable,
+    sentence,
+    shortened,
+)
 from autograd_conformance.reports.records import WRONG, Failure, Report
 from autograd_conformance.reports.render import parts as shown
+from autograd_conformance.reports.render.failures import kind, summed_up
 from autograd_conformance.reports.render.text import ballot, listing, script_title, standing
 from autograd_conformance.reports.summary import (
     DIFFERENT,
@@ -26,10 +37,12 @@ from autograd_conformance.reports.summary import (
     THRESHOLD,
     OpSummary,
     Verdict,
+    applies,
     by_attention,
     complete,
     cut_short,
     summarize,
+    told,
 )
 
 
@@ -48,7 +61,9 @@ def render(report: Report) -> str:
             claims=report.claims,
             meetings=meetings(report),
             articles=by_article(report.claims),
-            failures=[(failure, _parts(failure)) for failure in report.failures],
+            causes=summary.causes,
+            failures=len(report.failures),
+            parts=_parts,
             ops=_grouped(each for each in summary.ops if each.verdict in DIFFERENT or each.op not in missing),
             cut_short=None if complete(report) else cut_short(report),
             footer=report.footer,
@@ -118,6 +133,14 @@ def _grouped(ops: Iterable[OpSummary]) -> list[tuple[Verdict, list[OpSummary]]]:
     return [(verdict, list(group)) for verdict, group in groupby(ordered, key=lambda each: each.verdict)]
 
 
+def _by_reason(ops: Iterable[OpSummary]) -> list[tuple[str, list[OpSummary]]]:
+    """The ops under the reason that is said of them, empty where none is."""
+    found: dict[str, list[OpSummary]] = {}
+    for each in ops:
+        found.setdefault(each.reason or "", []).append(each)
+    return list(found.items())
+
+
 def environment() -> Environment:
     """The templates with their filters."""
     environment = Environment(
@@ -146,5 +169,12 @@ def environment() -> Environment:
         "standings": standings,
         "showing": showing,
         "observation": observation,
+        "shortened": shortened,
+        "summed_up": summed_up,
+        "kind": kind,
+        "ops_of": lambda program: sorted(ops(program)),
+        "applies": applies,
+        "by_reason": _by_reason,
+        "told": told,
     }
     return environment

@@ -1,7 +1,8 @@
 """A run in the terminal: what a person who just ran the suite wants to know, on one screen.
 
-The verdict first, then the families, then every rule that applies and is not a pass, the known differences, the ops,
-and last how to do it again. Nothing rests on colour alone, and nothing that a framework said is taken for markup.
+The verdict first, then the families that have rules that apply, then every such rule that is not a pass, the known
+differences, the ops, and last how to do it again. Nothing rests on colour alone, and nothing that a framework said is
+taken for markup.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from autograd_conformance.reports.prose import counted, listed, one_line, printa
 from autograd_conformance.reports.records import LONGEST, Report
 from autograd_conformance.reports.summary import (
     Summary,
+    applies,
     by_attention,
     complete,
     cut_short,
     differing_ops,
     summarize,
+    told,
     wrong_ops,
 )
 
@@ -43,7 +46,7 @@ STYLES = {
 }
 
 REPLAYS = 3
-"""How many failures' replay commands are shown; the report has them all."""
+"""How many replay commands are shown, of one failure for each cause; the report has them all."""
 
 UNREMARKABLE = ("pass", "info", "not applicable")
 """Verdicts whose rules are not listed: those that do not apply are counted, and the report says why."""
@@ -66,7 +69,7 @@ def print_summary(report: Report, console: Console, written: str | Path | None =
     for table in _tables(summary):
         console.print(table)
         console.print()
-    facts = (_rules(summary), _ops(report, summary), _claims(report), _replays(report), _run(report, summary, written))
+    facts = (_rules(summary), _ops(report, summary), _claims(report), _replays(summary), _run(report, summary, written))
     for line in chain.from_iterable(facts):
         console.print(line, soft_wrap=True, highlight=False)
 
@@ -86,7 +89,7 @@ def _families(summary: Summary) -> Table:
     table.add_column("passed / applicable / all", justify="right", no_wrap=True)
     table.add_column("programs", justify="right", no_wrap=True)
     table.add_column("failures", justify="right", no_wrap=True)
-    for each in summary.families:
+    for each in filter(applies, summary.families):
         table.add_row(Text(each.name), str(each.total), f"{each.programs:,}", f"{each.failures:,}")
     table.add_section()
     failures = sum(each.failures for each in summary.families)
@@ -102,7 +105,7 @@ def _not_passed(summary: Summary) -> Table:
     table.add_column("reason", overflow="fold", ratio=1)
     for each in by_attention(summary.rules):
         if each.verdict not in UNREMARKABLE:
-            reason = Text(each.reason or "")
+            reason = Text(told(each, summary.causes))
             table.add_row(Text(each.verdict, STYLES[each.verdict]), Text(each.rule.rule), each.rule.level, reason)
     return table
 
@@ -131,6 +134,9 @@ def _rules(summary: Summary) -> Iterator[Text]:
     inapplicable = sum(each.verdict == "not applicable" for each in summary.rules)
     if inapplicable:
         yield _fact("rules", f"{counted(inapplicable, 'rule')} not applicable; the report says why")
+    idle = [each.name for each in summary.families if not applies(each)]
+    if idle:
+        yield _fact("", f"none applies of {listed(idle)}")
 
 
 def _ops(report: Report, summary: Summary) -> Iterator[Text]:
@@ -142,8 +148,6 @@ def _ops(report: Report, summary: Summary) -> Iterator[Text]:
     differing = differing_ops(summary)
     if differing:
         yield _fact("", f"known differences: {listed((each.op for each in differing), 10)}")
-    if framework.missing_ops:
-        yield _fact("", f"not supported: {listed(framework.missing_ops, 10)}")
 
 
 def _claims(report: Report) -> Iterator[Text]:
@@ -156,12 +160,14 @@ def _claims(report: Report) -> Iterator[Text]:
         )
 
 
-def _replays(report: Report) -> Iterator[Text]:
-    commands = [(failure.rule, failure.command) for failure in report.failures if failure.command]
-    for index, (rule, command) in enumerate(commands[:REPLAYS]):
-        yield _fact("" if index else "replay", f"{command}  # {rule}")
-    if len(commands) > REPLAYS:
-        yield _fact("", f"and {counted(len(commands) - REPLAYS, 'more failure')}; the report has every command")
+def _replays(summary: Summary) -> Iterator[Text]:
+    shown = [each.shown for each in summary.causes if each.shown.command]
+    commands = sum(bool(failure.command) for each in summary.causes for failure in each.failures)
+    for index, failure in enumerate(shown[:REPLAYS]):
+        yield _fact("" if index else "replay", f"{failure.command}  # {failure.rule}")
+    rest = commands - len(shown[:REPLAYS])
+    if rest:
+        yield _fact("", f"and {counted(rest, 'more failure')}; the report has every command")
 
 
 def _run(report: Report, summary: Summary, written: str | Path | None) -> Iterator[Text]:

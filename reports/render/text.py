@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from autograd_conformance.reports.prose import counted, in_units, one_line, printable
 from autograd_conformance.reports.records import Alone, Failure, Votes
@@ -31,9 +32,15 @@ WIDTH = 100
 """The columns that prose and listings keep to."""
 
 
-def render(failure: Failure) -> str:
-    """The failure in full, its parts in order, ending in a line end; parts that are not known are left out."""
-    return "\n\n".join("\n".join(lines(part)) for part in parts(failure)) + "\n"
+def render(failure: Failure, brief: bool = False) -> str:
+    """The failure, its parts in order, ending in a line end; parts that are not known are left out, and, where it is
+    to be brief, the rule's sources and how to reproduce it, though not whether that was tried.
+    """
+    told = replace(failure, sources=()) if brief else failure
+    shown = ["\n".join(lines(part)) for part in parts(told) if not (brief and isinstance(part, (Script, Replay)))]
+    if brief and failure.alone:
+        shown.append("\n".join(_again(failure.alone)))
+    return "\n\n".join(shown) + "\n"
 
 
 def lines(part: Part) -> Iterator[str]:
@@ -135,8 +142,12 @@ def standing(alone: Alone) -> str:
     return f"alone it did not fail in {counted(alone.runs, 'run')}, nor after the programs that had run before it"
 
 
+def _again(alone: Alone) -> list[str]:
+    return _filled("Run again: ", standing(alone))
+
+
 def _alone(alone: Alone) -> Iterator[str]:
-    yield from _filled("Run again: ", standing(alone))
+    yield from _again(alone)
     if alone.printed or alone.trouble:
         yield "The script, run alone, printed:"
         for printed in alone.printed.rstrip("\n").split("\n") if alone.printed.strip() else ():

@@ -71,7 +71,7 @@ class ActionBuilder(OpBuilder):
         """Give up unless the framework claims what a program needs."""
         missing = [need.value for need in needs if need not in self.alphabet.capabilities]
         if missing:
-            raise Undrawable(f"the framework does not claim: {', '.join(missing)}")
+            raise Undrawable(f"needs {', '.join(missing)}, not claimed")
 
     def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
         """Under no_grad, no view of a value that requires grad: what that requires is not the same everywhere."""

@@ -40,6 +40,9 @@ class Alphabet:
     capabilities: frozenset[Capability] = frozenset(Capability)
     """What the framework claims that it can do; no program asks for anything else."""
 
+    left_out: frozenset[str] = frozenset()
+    """Ops that the framework has and that are in no program, because they are wrong by themselves."""
+
     only_once: frozenset[str] = frozenset()
     """Ops that are left out where a program differentiates twice or more often."""
 

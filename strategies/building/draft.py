@@ -124,7 +124,10 @@ class Draft(Choices):
         """Those of the named ops that can be drawn; raises `Undrawable` where there is none."""
         found = tuple(name for name in names if name in self.alphabet.ops)
         if not found:
-            raise Undrawable(f"no such program can be drawn: it needs a working {' or '.join(names)}")
+            lacking = (
+                f"{name}, which is {'wrong' if name in self.alphabet.left_out else 'not there'}" for name in names
+            )
+            raise Undrawable(f"it needs {' or '.join(lacking)}")
         return found
 
     # -- drawing ------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def plain_optimizer(b: Draft) -> tuple[str, Attrs]:
 def choices(b: Draft, name: str | None = None) -> list[tuple[str, Attrs]]:
     """The optimizers, or those of a name, that the framework has with settings that it knows, the simplest first."""
     if not b.can(Capability.OPTIMIZERS):
-        raise Undrawable("the framework claims no optimizers")
+        raise Undrawable("needs optimizers, not claimed")
     known = {row: set(settings) for row, settings in b.alphabet.optimizers.items() if name in (None, row)}
     found = [
         (row, choice)

@@ -93,5 +93,5 @@ def runnable(b: ActionBuilder) -> tuple[str, ...]:
     """The patterns that a framework can run."""
     found = tuple(name for name, row in PATTERNS.items() if b.can(*row.needs))
     if not found or not b.can(Capability.OPTIMIZERS):
-        raise Undrawable("the framework claims no optimizers")
+        raise Undrawable("needs optimizers, not claimed")
     return found

@@ -241,9 +241,9 @@ def test_the_page_lists_an_op_that_differed_even_where_it_is_called_unsupported(
     assert "- known difference (1): `topk` (" in page
 
 
-def test_the_page_has_known_differences_before_failures() -> None:
+def test_the_page_has_known_differences_behind_failures() -> None:
     page = markdown.render(replace(BROKEN, known=(KNOWN,)))
-    assert page.index("## Known differences") < page.index("## Failures")
+    assert page.index("## Failures") < page.index("## Known differences")
 
 
 def test_the_summary_has_a_section_on_known_differences() -> None:
