@@ -79,7 +79,7 @@ class Draft(Choices):
         )
         """Whether some backward calls have to be brought within the claims."""
 
-        self.reference = Reference()
+        self.reference = Reference(begins_with_zeros=self.alphabet.traits.begins_with_zeros)
         """The instructions so far, and the exact values that they make."""
 
         self.dtype = dtype or self.pick(tuple(self.alphabet.dtypes))
@@ -126,6 +126,11 @@ class Draft(Choices):
         if not found:
             raise Undrawable(f"no such program can be drawn: it needs a working {' or '.join(names)}")
         return found
+
+    def require_none(self) -> None:
+        """Give up where leaves always hold a gradient."""
+        if self.alphabet.traits.begins_with_zeros and not self.can(Capability.ZERO_TO_NONE):
+            raise Undrawable("every leaf holds a gradient, of zeros in the beginning")
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 

@@ -115,6 +115,7 @@ def replaced_gradients(b: ActionBuilder) -> None:
 @history
 def layouts(b: ActionBuilder) -> None:
     """Leaves of every layout: as they were made, or detached from a view that is transposed, spread or one of many."""
+    b.require_none()
     leaf = b.leaf(b.pick(((3,), (2, 3), (2, 2, 3), (3, 2))))
     if b.can(Capability.SWITCHES, Capability.DETACH, Capability.VIEWS) and b.below(4):
         names = ("matrix_transpose", "permute_dims", "slice", "broadcast_to", "select", "diagonal", "expand_dims")

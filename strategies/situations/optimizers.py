@@ -62,6 +62,7 @@ def remembered(b: ActionBuilder, name: str | None = None) -> None:
 @history
 def skipped(b: ActionBuilder) -> None:
     """A leaf that some steps find without a gradient, between steps that move it."""
+    b.require_none()
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves))
     skipping = leaves[0]
