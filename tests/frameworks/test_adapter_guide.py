@@ -33,6 +33,7 @@ def test_the_known_difference_in_the_guide_can_be_read(tmp_path):
     assert (entry.rule, entry.op) == ("gradients/op", "hardsigmoid")
 
 
+@pytest.mark.slow
 def test_the_worked_example_is_conformant(tmp_path):
     seen = run(tmp_path, "--hypothesis-seed=1")
     assert seen.code == 0, seen.output

@@ -18,6 +18,7 @@ WRONG = "tests.frameworks.adapters.wrong"
 
 
 @pytest.mark.parametrize("tests", [(ONE,), ("suites/test_gradients.py", "-k", "test_op")])
+@pytest.mark.slow
 def test_a_wrong_op_is_never_conformant(tests: tuple[str, ...], tmp_path: Path):
     seen = run(tmp_path, *tests, framework=f"{WRONG}:WrongSum")
     assert seen.code == 1
@@ -30,6 +31,7 @@ def test_a_wrong_op_is_never_conformant(tests: tuple[str, ...], tmp_path: Path):
     assert codec.from_json(program) == codec.from_json(failure.program)
 
 
+@pytest.mark.slow
 def test_a_test_that_shows_a_wrong_op_says_it_once(tmp_path: Path):
     sine = "suites/test_gradients.py::test_op_samples[sin]"
     seen = run(tmp_path, sine, ONE, framework=f"{WRONG}:WrongSine")
@@ -38,6 +40,7 @@ def test_a_test_that_shows_a_wrong_op_says_it_once(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["Summless", "Scalars"])
+@pytest.mark.slow
 def test_neither_a_sum_nor_cotangents_are_needed(name: str, tmp_path: Path):
     seen = run(tmp_path, "suites/test_accumulation.py", "suites/test_lifetime.py", framework=f"{WRONG}:{name}")
     assert seen.code == 0, seen.output

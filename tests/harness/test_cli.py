@@ -171,6 +171,7 @@ def test_options_that_make_no_sense(arguments, said, tmp_path):
     assert "Traceback" not in seen.output
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_a_run_whatever_the_number_of_workers(tmp_path):
     tests = ("suites/test_lifetime.py::test_walked_only", ONE)
     first = run(tmp_path / "1", *tests, "-n", "2")
@@ -204,6 +205,7 @@ def test_a_dtype_alone_and_a_wrong_gradient(tmp_path):
 # -- what a framework may do -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_a_verdict_and_the_run_goes_on(tmp_path):
     exp, negative, mm = (f"suites/test_gradients.py::test_op[{op}]" for op in ("exp", "negative", "mm"))
     seen = run(tmp_path, SINE, exp, negative, mm, ONE, "-n", "2", "--patience=3", framework=DYING)
@@ -223,6 +225,7 @@ def test_a_process_that_dies_is_a_verdict_and_the_run_goes_on(tmp_path):
     assert not list(tmp_path.glob("journal-*"))
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_while_a_failure_is_described_is_told_with_the_program_it_died_of(tmp_path):
     seen = run(tmp_path, SINE, ONE, "-n", "1", framework="tests.frameworks.adapters.dying:DyingLater")
     assert verdicts(seen.report) == {SINE: "crash", ONE: "pass"}
@@ -230,6 +233,7 @@ def test_a_process_that_dies_while_a_failure_is_described_is_told_with_the_progr
     assert not any(isinstance(step, BackwardCall) for step in program), "finite differences need the forward pass alone"
 
 
+@pytest.mark.slow
 def test_a_run_that_nobody_could_end_is_told_by_the_next(tmp_path):
     journal = Journal(tmp_path, "main")
     journal.begin(EXP, "gradients/op", "exp")
@@ -242,6 +246,7 @@ def test_a_run_that_nobody_could_end_is_told_by_the_next(tmp_path):
     assert not list(tmp_path.glob("journal-*"))
 
 
+@pytest.mark.slow
 def test_an_error_that_nobody_can_name_breaks_the_rule(tmp_path):
     seen = run(tmp_path, ONE, framework=f"{WRONG}:Cryptic")
     assert seen.code == 1
@@ -250,6 +255,7 @@ def test_an_error_that_nobody_can_name_breaks_the_rule(tmp_path):
     assert "graph freed" in seen.failure.allowed[0].outcome
 
 
+@pytest.mark.slow
 def test_what_a_framework_lacks_does_not_apply(tmp_path):
     several = "suites/test_gradients.py::test_several_results"
     roots = "suites/test_gradients.py::test_several_roots"
@@ -317,6 +323,7 @@ def _interruptible() -> None:
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.slow
 def test_an_interrupted_run_says_so(workers, tmp_path):
     words, environment = command(tmp_path, "suites/test_lifetime.py", "-n", workers, framework=f"{WRONG}:Slow")
     with subprocess.Popen(
@@ -335,6 +342,7 @@ def test_an_interrupted_run_says_so(workers, tmp_path):
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.slow
 def test_an_adapter_that_fails_later_stops_the_run(workers, tmp_path):
     seen = run(tmp_path, ONE, "-n", workers, framework=f"{UNUSABLE}:Unreadable")
     assert seen.code == 10
@@ -354,6 +362,7 @@ def wait_for(path: Path, text: str, seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_records_that_are_cut_off_or_spoilt_are_refused(tmp_path):
     whole = run(tmp_path, ONE)
     lines = (whole.folder / "records.jsonl").read_text().splitlines(keepends=True)

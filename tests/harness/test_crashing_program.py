@@ -34,6 +34,7 @@ def crashes():
         pytest.skip("this PyTorch does not crash")
 
 
+@pytest.mark.slow
 def test_a_crash_of_the_framework_is_a_verdict_and_the_run_goes_on(tmp_path: Path):
     seen = run(tmp_path, CRASHING, ONE, "-n", "1", framework="tests.frameworks.adapters.few:Few")
     assert seen.code == 1

@@ -41,6 +41,7 @@ def test_a_hostile_file_is_one_line_and_a_code(tmp_path: Path):
     assert seen.output.splitlines()[-1] == f"{path}: cannot run ({path}: it is nested too deeply to be a program)"
 
 
+@pytest.mark.slow
 def test_a_replay_file_says_what_it_is_about_and_a_test_does_in_junit_xml(tmp_path: Path):
     xml = tmp_path / "junit.xml"
     seen = run(

@@ -16,6 +16,7 @@ FEW = [*FRAMEWORK, "--programs", "60", "--workers", "0", "--first-seed", "5", "-
 TESTS = ["suites/test_detach.py", "--hypothesis-profile=quick", "-k", "test_values"]
 
 
+@pytest.mark.slow
 def test_it_runs_until_enough_programs_were_judged_and_goes_on_from_there(tmp_path: Path, capsys):
     folder = ["--folder", str(tmp_path)]
     assert main([*folder, *FEW, *TESTS]) == 0
@@ -56,6 +57,7 @@ def test_a_page_without_a_folder_is_told_before_anything_runs(tmp_path: Path, ca
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_failures_are_kept_and_told(tmp_path: Path, capsys):
     framework = ["--framework", "tests.frameworks.adapters.few:FewOverwritten"]
     tests = ["suites/test_accumulation.py", "--hypothesis-profile=quick", "-k", "test_adds"]

@@ -157,7 +157,7 @@ class RefusesMatrices(Mutant):
 
     def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
         if any(root.dim() > 1 for root in roots):
-            raise NotImplementedError("not implemented")
+            raise RuntimeError("not implemented")
         super().backward(roots, cotangents, retain_graph, **options)
 
 

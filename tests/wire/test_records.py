@@ -45,7 +45,9 @@ def test_a_file_comes_to_what_it_came_to(
 @pytest.mark.parametrize("name", [name for name, *_ in FILES])
 def test_a_file_names_rules_by_todays_slugs(name: str) -> None:
     report = read(path(name))
-    assert [rule.rule for rule in report.rules] == list(RULES)
+    named = {rule.rule for rule in report.rules}
+    assert named <= set(RULES)
+    assert [rule.rule for rule in report.rules] == [slug for slug in RULES if slug in named]
     assert {rule.family for rule in report.rules} == {rule.family for rule in RULES.values()}
     assert {result.rule for result in report.results} <= set(RULES)
     assert {slug for result in report.results for slug in result.exercised} <= set(RULES)
