@@ -23,7 +23,7 @@ from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Excuses, Violation, nothing
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Misfit
 from autograd_conformance.strategies.building.drawn import Drawn
 
 AGAIN = 3
@@ -146,7 +146,7 @@ class Check:
 
     def _count(self, program: Program) -> None:
         if self.target.traits.scalars and any(isinstance(step, Leaf) and step.value.shape for step in program):
-            raise Undrawable("the framework has no tensors of several elements")
+            raise Misfit("the framework has no tensors of several elements")
         self.programs += 1
         self.pairs.update(pairs(program))
 

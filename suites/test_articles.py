@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.pages.claims import observing
 from autograd_conformance.programs.capabilities import needs
-from autograd_conformance.programs.language import Apply, Program
+from autograd_conformance.programs.language import Apply, Leaf, Program
 from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.articles import CLAIMS
 from autograd_conformance.rules.articles.claim import Claim
@@ -61,4 +61,6 @@ def _missing(program: Program, target: Target) -> set[str]:
     """The capabilities and ops that a program needs and the framework does not claim."""
     asked = needs(program)
     ops = {step.op for step in program if isinstance(step, Apply)} - set(target.ops)
-    return {need.value for need in asked - target.capabilities} | {f"the op {op}" for op in ops}
+    missing = {need.value for need in asked - target.capabilities} | {f"the op {op}" for op in ops}
+    shaped = any(isinstance(step, Leaf) and step.value.shape for step in program)
+    return missing | ({"tensors of several elements"} if target.traits.scalars and shaped else set())

@@ -54,3 +54,12 @@ def test_advice_makes_no_op_wrong(framework: few.Few):
     assert not found.wrong
     assert not found.once
     assert not found.faults
+
+
+@pytest.mark.parametrize("name", ["Summless", "Scalars"])
+def test_a_shape_that_does_not_fit_ends_no_test(name: str, tmp_path: Path):
+    seen = run(tmp_path, "suites/test_relations.py::test_orders", framework=f"{WRONG}:{name}")
+    assert seen.code == 0, seen.output
+    (result,) = seen.report.results
+    assert (result.verdict, result.reason) == ("pass", None)
+    assert result.exercised["relations/order"] > 20
