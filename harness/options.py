@@ -21,6 +21,10 @@ PROFILE = "quick"
 """The profile of a run that does not name one."""
 
 
+CONFIRMS = 20
+"""How many failures each process runs again alone, where `--confirm` does not say it: each takes some seconds."""
+
+
 def add_options(parser: pytest.Parser) -> None:
     """Tell pytest of the suite's options."""
     group = parser.getgroup(
@@ -49,6 +53,14 @@ def add_options(parser: pytest.Parser) -> None:
         type=Path,
         metavar="FILE",
         help="add what is broken to a file of known differences, with a witness and the tightest limits",
+    )
+    group.addoption(
+        "--confirm",
+        type=_count,
+        default=CONFIRMS,
+        metavar="N",
+        help="how many failures each process runs again, alone, in a process of their own, to say whether that "
+        f"reproduces them (default: {CONFIRMS}; 0: none)",
     )
     group.addoption("--report", default="report", metavar="DIR", help="where the report goes (default: report)")
     group.addoption(
@@ -98,6 +110,12 @@ def _number(text: str) -> int:
     if not number:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
     return number
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
 
 
 REMEMBERING = {

@@ -20,6 +20,7 @@ from autograd_conformance.harness import journal
 from autograd_conformance.harness.check import is_advice
 from autograd_conformance.harness.coverage import Pair
 from autograd_conformance.harness.cut_off import result_of
+from autograd_conformance.harness.failures.alone import confirmed
 from autograd_conformance.harness.failures.record import audited, died
 from autograd_conformance.harness.folder import ReportFolder, UnusableFolder, unusable
 from autograd_conformance.harness.kept import KeptRecords
@@ -147,7 +148,7 @@ class Recorder:
         entry = journal.take(self.session.folder, worker)
         if entry is None:
             return
-        failure = died(entry, self.session, _status(report.node))
+        failure = confirmed(died(entry, self.session, _status(report.node)), self.session)
         self._write(failure)
         self._write(result_of(entry, failure))
         report.longrepr = text.render(failure)
@@ -189,7 +190,7 @@ class Recorder:
             ):
                 continue
             alone = alone or self.session.strict or not is_advice(fault.rule)
-            failure = audited(op, fault, self.session)
+            failure = confirmed(audited(op, fault, self.session), self.session)
             self.writer.write(failure)
             result = Result(
                 test=failure.test,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any, Literal
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness import guard, journal
@@ -97,18 +97,21 @@ def _nothing() -> None:
 
 
 def replay(path: Path, target: Target, known: Sequence[Known] = (), done: Callable[[], object] = _nothing) -> Replayed:
-    """Run the program in a file again, also on the target that counts saved tensors where that is another one; a known
-    difference is told of where nothing is broken behind it.
+    """Run the program in a file again, after those that it says have to run first; also on the target that counts saved
+    tensors where that is another one. A known difference is told of where nothing is broken behind it.
 
     `done` is called each time that the framework has run a program.
     """
     try:
-        found = read(path)
+        found, before = read(path), preceding(path)
     except RecursionError:
         return Replayed("cannot run", f"{path}: it is nested too deeply to be a program")
     except (MalformedProgram, OSError, UnicodeDecodeError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Replayed("cannot run", f"{path}: {reason}")
+    for each in before:
+        target.observe(each)
+        done()
     if isinstance(found, Related):
         return (
             _cannot(path, found.first, target) or _cannot(path, found.second, target) or _related(found, target, done)
@@ -168,13 +171,26 @@ def _related(related: Related, target: Target, done: Callable[[], object]) -> Re
 
 def read(path: Path) -> Program | Related:
     """The program in a file, or two that are related: the JSON form, or a failure record that holds it."""
-    text = path.read_text(encoding="utf-8")
-    try:
-        form = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise MalformedProgram(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    form = _form(path)
     if isinstance(form, dict) and form.get("record") == "failure":
         form = form.get("program")
     if relations_codec.is_relation(form):
         return relations_codec.from_json(modernised(form), VOCABULARY)
     return codec.from_json(form, VOCABULARY)
+
+
+def preceding(path: Path) -> tuple[Program, ...]:
+    """The programs that have to run before the one in a file, where that one fails only after others."""
+    form = _form(path)
+    before = form.get("before", ()) if isinstance(form, dict) else ()
+    if not isinstance(before, (list, tuple)):
+        raise MalformedProgram("'before' has to be a list of programs")
+    return tuple(codec.from_json(each, VOCABULARY) for each in before)
+
+
+def _form(path: Path) -> Any:
+    text = path.read_text(encoding="utf-8")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise MalformedProgram(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.metadata
 import platform
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -42,6 +43,9 @@ ADAPTER_ERROR = 10
 REPORT_ERROR = 11
 """The exit code of a run whose report could not be written to its end, as on a full disk; none of pytest's own."""
 
+PAST = 500
+"""How many programs a process remembers, for failures that show only after others."""
+
 TWICE, THRICE = "higher/op", "higher/op-third"
 """The rules that ops are left out of programs that differentiate twice, and three times, for."""
 
@@ -78,6 +82,10 @@ class Session:
     """The file of known differences that what is broken is added to; what it holds already is known."""
     strict: bool = False
     """Whether a broken SHOULD, and a known difference that is seen no longer, fail the run."""
+    confirms: int = 0
+    """How many failures more this process runs again alone."""
+    past: deque[Program] = field(default_factory=lambda: deque(maxlen=PAST))
+    """The programs that ran last, the latest last."""
     noted: set[str] = field(default_factory=set)
     """The SHOULD rules of which this process has told already how they are broken."""
 
@@ -87,6 +95,7 @@ class Session:
         return InProcess(loaded(self.name, self.device), self._note)
 
     def _note(self, program: Program) -> None:
+        self.past.append(program)
         if self.journal:
             try:
                 self.journal.write(program)

@@ -154,6 +154,23 @@ class Votes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Alone:
+    """What came of a failure in processes of its own, where nothing else had run.
+
+    Its program was run `runs` times in one, and failed as it had before in `failed` of them. Where that is none,
+    `after` is how many of the programs that had run before have to run first, in the shortest sequence that was found;
+    None where it failed after none. `printed` is what the script printed in another process, and `trouble` how that
+    ended, where it did not end well.
+    """
+
+    runs: int
+    failed: int
+    after: int | None = None
+    printed: str = ""
+    trouble: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """One way in which the framework breaks a rule: the shrunk program and everything that explains it.
 
@@ -162,7 +179,8 @@ class Failure:
     that with its repetitions as loops, empty where nothing repeats, and `other` the code of the program that it ought
     to agree with, where the rule relates two (`program` then holds both). `variation` is a phrase such as ``passes
     with retain_graph=True``. `script` reproduces the failure with the framework alone; `replay` is a program file's
-    path and `command` the command that runs it again. What is not known is None, and reports leave it out.
+    path and `command` the command that runs it again. `alone` says whether it fails where nothing else ran. What is not
+    known is None, and reports leave it out.
     """
 
     verdict: Wrong
@@ -187,6 +205,7 @@ class Failure:
     script: str
     replay: str | None = None
     command: str | None = None
+    alone: Alone | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,6 +323,7 @@ def decode(form: Mapping[str, Any]) -> Record:
                 "why": _each(Step, values["why"]),
                 "error": values["error"] and Error(**{name: float(v) for name, v in values["error"].items()}),
                 "votes": values["votes"] and Votes(**values["votes"]),
+                "alone": Alone(**values["alone"]) if values.get("alone") else None,
             }
             return Failure(**{**values, **nested})
         case "known":

@@ -11,7 +11,7 @@ from hypothesis import errors
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.harness.budget import BoundedCheck
 from autograd_conformance.harness.check import broken_in
-from autograd_conformance.harness.failures import noted
+from autograd_conformance.harness.failures import alone, noted
 from autograd_conformance.harness.failures import record as failures
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.plugin.state import CHECK, PLANNED, SESSION, about
@@ -61,7 +61,9 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
         broken = broken_in(call.excinfo.value)
         if broken is not None:
             verdict, reason = "flaky" if isinstance(call.excinfo.value, errors.Flaky) else "fail", None
+            past = tuple(session.past)  # what shrinks and explains a failure runs programs, too
             failure = failures.failure(broken, item.nodeid, session, verdict)  # type: ignore[arg-type]
+            failure = alone.confirmed(failure, session, past)
             report.longrepr = text.render(failure)
             yield failure
     elif check is not None:

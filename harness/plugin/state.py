@@ -62,6 +62,7 @@ def open_session(config: pytest.Config, worker: str) -> Session:
     session.known_files, session.update = tuple(option.known), option.update_known
     session.strict = bool(config.getini("strict"))
     session.seed = int(option.hypothesis_seed)
+    session.confirms = option.confirm
     faulthandler.dump_traceback_later(max(option.patience, LOADING), exit=True)
     try:
         target, _ = session.target, session.known

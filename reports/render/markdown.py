@@ -19,7 +19,7 @@ from autograd_conformance.reports.coverage import meetings
 from autograd_conformance.reports.prose import counted, in_units, in_words, listed, one_line, printable, sentence
 from autograd_conformance.reports.records import WRONG, Failure, Report
 from autograd_conformance.reports.render import parts as shown
-from autograd_conformance.reports.render.text import ballot, listing
+from autograd_conformance.reports.render.text import ballot, listing, script_title, standing
 from autograd_conformance.reports.summary import (
     DIFFERENT,
     ORDER,
@@ -133,6 +133,8 @@ def environment() -> Environment:
         "fenced": fenced,
         "listing": lambda part: "\n".join(listing(part)),
         "ballot": ballot,
+        "script_title": script_title,
+        "standing": standing,
         "units": in_units,
         "listed": listed,
         "where": where,

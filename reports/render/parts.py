@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from autograd_conformance.reports.records import Allowed, Error, Failure, Source, Step, Votes
+from autograd_conformance.reports.records import Allowed, Alone, Error, Failure, Source, Step, Votes
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,10 @@ class Variation:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A program for the framework alone that reproduces the failure."""
+    """A program for the framework alone that reproduces the failure, and what came of that where it was tried."""
 
     text: str
+    alone: Alone | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def parts(failure: Failure) -> tuple[Part, ...]:
         Measure(f.error, f.votes) if f.error or f.votes else None,
         Diagnosis(f.diagnosis) if f.diagnosis else None,
         Variation(f.variation) if f.variation else None,
-        Script(f.script) if f.script.strip() else None,
+        Script(f.script, f.alone) if f.script.strip() else None,
         Replay(f.command, f.replay) if f.command or f.replay else None,
     )
     return tuple(part for part in everything if part is not None)

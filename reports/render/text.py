@@ -9,8 +9,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from autograd_conformance.reports.prose import in_units, one_line, printable
-from autograd_conformance.reports.records import Failure, Votes
+from autograd_conformance.reports.prose import counted, in_units, one_line, printable
+from autograd_conformance.reports.records import Alone, Failure, Votes
 from autograd_conformance.reports.render.parts import (
     Claim,
     Diagnosis,
@@ -64,9 +64,12 @@ def lines(part: Part) -> Iterator[str]:
         case Variation():
             yield from _filled("Nearest variation: ", part.text)
         case Script():
-            yield "A script that reproduces it with the framework alone:"
+            yield f"{script_title(part)}:"
             yield ""
             yield from part.text.rstrip("\n").split("\n")
+            if part.alone:
+                yield ""
+                yield from _alone(part.alone)
         case Replay():
             where = f" (the program is in {part.path})" if part.path else ""
             yield f"Replay it under the suite{where}{':' if part.command else '.'}"
@@ -110,6 +113,35 @@ def _measure(measure: Measure) -> Iterator[str]:
         yield "Votes:"
         for voter, vote in ballot(measure.votes):
             yield from _filled(f"  {voter + ':':20} ", vote)
+
+
+def script_title(script: Script) -> str:
+    """What a script is: it reproduces the failure, unless it was tried and did not."""
+    if script.alone is None or script.alone.failed:
+        return "A script that reproduces it with the framework alone"
+    return "The program as a script, for the framework alone"
+
+
+def standing(alone: Alone) -> str:
+    """Whether a failure shows by itself, in words."""
+    if alone.failed == alone.runs:
+        return "it reproduces alone, in a process of its own"
+    if alone.failed:
+        times = f"{alone.failed} of {counted(alone.runs, 'run')}"
+        return f"alone, in a process of its own, it fails in {times}: the framework does not always do the same"
+    if alone.after:
+        first = f"the shortest sequence that was found has {counted(alone.after, 'program')}, in the replay file"
+        return f"only after other programs: {first}"
+    return f"alone it did not fail in {counted(alone.runs, 'run')}, nor after the programs that had run before it"
+
+
+def _alone(alone: Alone) -> Iterator[str]:
+    yield from _filled("Run again: ", standing(alone))
+    if alone.printed or alone.trouble:
+        yield "The script, run alone, printed:"
+        for printed in alone.printed.rstrip("\n").split("\n") if alone.printed.strip() else ():
+            yield from _broken("    ", "        ", printable(printed))
+        yield from _filled("    ", alone.trouble) if alone.trouble else ()
 
 
 def ballot(votes: Votes) -> Iterable[tuple[str, str]]:

@@ -59,6 +59,7 @@ class Run:
 
 def command(folder: Path, *arguments: str | Path, framework: str = TINY) -> tuple[list[str], dict[str, str]]:
     options = [f"--framework={framework}", "--hypothesis-profile=quick", f"--report={folder}", "-p", "no:randomly"]
+    options += ["--confirm=0"]  # what tests look at is told without it, and sooner
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COLUMNS"))}
     environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(folder / "hypothesis")
     return [sys.executable, "-m", "pytest", *options, *map(str, arguments)], environment

@@ -1,0 +1,114 @@
+"""Whether a failure shows by itself: its program and its script are run again, each in a process of its own.
+
+What does not fail there fails, if at all, only after other programs: the shortest sequence of those that ran before it
+is looked for, and kept with the program.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from autograd_conformance.harness.failures.fresh_process import Answer, Asked, ask, finished
+from autograd_conformance.harness.session import Session
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Program
+from autograd_conformance.reports.records import Alone, Failure
+from autograd_conformance.rules.catalogue import RULES
+
+RUNS = 5
+"""How often a program is run in its process: a framework may do now this, now that."""
+
+SEARCH = 60.0
+"""Seconds, or so, that are spent on a sequence of programs after which one fails."""
+
+LONGEST = 2_000
+"""How many characters of what a script printed are kept."""
+
+
+def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) -> Failure:
+    """The failure, with what came of it alone; `past` are the programs that ran before it in the process that found it,
+    the latest last. As many failures of a process are run again as its options say.
+    """
+    if not session.confirms:
+        return failure
+    session.confirms -= 1
+    answer = ask(_asked(failure, session, (), RUNS))
+    failed = _failed(failure, answer)
+    alone = Alone(runs=RUNS if not answer.ended else len(answer.broken) + 1, failed=failed)
+    if not failed:
+        before = _shortest(failure, session, tuple(codec.to_json(each) for each in past))
+        if before is not None:
+            alone = replace(alone, after=len(before))
+            _keep(failure, before)
+    if session.target.dialect is not None:
+        printed, trouble = _script(failure, session)
+        alone = replace(alone, printed=printed, trouble=trouble)
+    return replace(failure, alone=alone)
+
+
+def _asked(failure: Failure, session: Session, before: Sequence[Mapping[str, Any]], runs: int) -> Asked:
+    counts = Capability.COUNTS_SAVED in RULES[failure.rule].needs
+    return Asked(session.name, session.device, counts, session.timeout, before, failure.program, runs)
+
+
+def _failed(failure: Failure, answer: Answer) -> int:
+    """In how many runs the same happened as when it was found."""
+    if failure.verdict in ("crash", "timeout"):
+        return int(answer.ended)
+    return sum(failure.rule in rules for rules in answer.broken)
+
+
+def _shortest(
+    failure: Failure, session: Session, past: Sequence[Mapping[str, Any]]
+) -> Sequence[Mapping[str, Any]] | None:
+    """The shortest sequence of programs found after which the failure shows: halves are left out first, then ever
+    smaller parts; None where it shows not even after all.
+    """
+    deadline = time.monotonic() + SEARCH
+
+    def fails(before: Sequence[Mapping[str, Any]]) -> bool:
+        return bool(_failed(failure, ask(_asked(failure, session, before, 1))))
+
+    if not past or not fails(past):
+        return None
+    size = len(past) // 2
+    while size and time.monotonic() < deadline:
+        at = 0
+        while at < len(past) and time.monotonic() < deadline:
+            fewer = [*past[:at], *past[at + size :]]
+            if fewer and fails(fewer):
+                past = fewer
+            else:
+                at += size
+        size //= 2
+    return past
+
+
+def _keep(failure: Failure, before: Sequence[Mapping[str, Any]]) -> None:
+    """Put the programs that have to run first into the replay file."""
+    if failure.replay:
+        path = Path(failure.replay)
+        form = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps(form | {"before": list(before)}, indent=1) + "\n", encoding="utf-8")
+
+
+def _script(failure: Failure, session: Session) -> tuple[str, str | None]:
+    """What the script printed, and how it ended where it did not end well."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "script.py"
+        path.write_text(failure.script, encoding="utf-8")
+        code, printed, complained = finished([str(path)], session.timeout + RUNS, Path(folder))
+    trouble = None
+    if code is None:
+        trouble = "it did not come back in time"
+    elif code:
+        last = complained.strip().splitlines()[-1:] or ["it printed no error"]
+        trouble = f"it ended with exit code {code}: {last[0]}" if code > 0 else f"it died of signal {-code}"
+    return printed[:LONGEST], trouble

@@ -1,0 +1,118 @@
+"""What is said of a failure that was run again alone is so: it reproduces, at times, after other programs, or not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.check import Broken
+from autograd_conformance.harness.failures import alone, record
+from autograd_conformance.harness.journal import Entry
+from autograd_conformance.harness.replay import replay
+from autograd_conformance.harness.session import Session
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reports.records import Failure
+from autograd_conformance.reports.render.text import standing
+from autograd_conformance.rules.judge.judge import judge
+from tests.frameworks.adapters.moody import AfterExp
+from tests.frameworks.adapters.wrong import WrongSine
+
+MOODY = "tests.frameworks.adapters.moody"
+SINE = "a = leaf [1, 2]; b = sin a; backward b with [1, 1]"
+SINE_OF_THREE = "a = leaf [1, 2, 3]; b = sin a"
+OTHERS = ("a = leaf 1; b = negative a", "a = leaf 1; b = exp a", "a = leaf 1; b = add a a", "a = leaf 2; b = exp a")
+
+
+def program(text: str) -> Program:
+    return parse(text, VOCABULARY)
+
+
+def session(name: str, folder: Path) -> Session:
+    made = Session(name, folder, timeout=20.0)
+    made.confirms = 1
+    return made
+
+
+def found(of: Session) -> Failure:
+    """The failure of the sine, as a framework shows it whose sine is wrong."""
+    case, wrong = program(SINE), InProcess(WrongSine())
+    seen = wrong.observe(case)
+    violation = judge(case, seen, Reference(case), wrong.capabilities).violation
+    assert violation is not None
+    return record.failure(Broken(case, seen, violation, wrong), "suites/test_gradients.py::test_op[sin]", of)
+
+
+def test_it_reproduces_alone_and_the_script_is_run(tmp_path: Path):
+    asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path)
+    told = alone.confirmed(found(asked), asked).alone
+    assert told is not None
+    assert (told.runs, told.failed, told.trouble) == (alone.RUNS, alone.RUNS, None)
+    assert told.printed.startswith("a.grad is ")
+    assert standing(told) == "it reproduces alone, in a process of its own"
+
+
+def test_what_fails_at_times_is_no_riddle(tmp_path: Path):
+    asked = session(f"{MOODY}:EveryOther", tmp_path)
+    told = alone.confirmed(found(asked), asked).alone
+    assert told is not None
+    assert 0 < told.failed < told.runs
+    assert standing(told).endswith(f"it fails in {told.failed} of 5 runs: the framework does not always do the same")
+
+
+def test_what_fails_after_other_programs_names_the_shortest_sequence(tmp_path: Path):
+    asked = session(f"{MOODY}:AfterExp", tmp_path)
+    failure = alone.confirmed(found(asked), asked, [program(text) for text in OTHERS])
+    assert failure.alone is not None
+    assert (failure.alone.failed, failure.alone.after) == (0, 1)
+    assert standing(failure.alone).startswith("only after other programs: the shortest sequence that was found has 1 ")
+    path = Path(failure.replay or "")
+    AfterExp.spoilt = False
+    assert replay(path, InProcess(AfterExp())).verdict == "still failing"
+    form = json.loads(path.read_text())
+    assert [step.get("op") for step in form.pop("before")[0]["instructions"]] == [None, "exp"]
+    path.write_text(json.dumps(form))
+    AfterExp.spoilt = False
+    assert replay(path, InProcess(AfterExp())).verdict == "fixed"
+
+
+def test_what_never_fails_again_is_said_to(tmp_path: Path):
+    asked = session("examples.tiny_adapter:Tiny", tmp_path)
+    told = alone.confirmed(found(asked), asked, [program(OTHERS[0])]).alone
+    assert told is not None
+    assert (told.failed, told.after) == (0, None)
+    assert standing(told) == "alone it did not fail in 5 runs, nor after the programs that had run before it"
+
+
+def test_a_process_that_ends_again_reproduces(tmp_path: Path):
+    asked = session(f"{MOODY}:DiesOfSine", tmp_path)
+    entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
+    told = alone.confirmed(record.died(entry, asked, 0), asked).alone
+    assert told is not None
+    assert (told.runs, told.failed) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("script", "trouble"),
+    [
+        ("1 / 0", "it ended with exit code 1: ZeroDivisionError: division by zero"),
+        ("import os; os.abort()", "it died of signal 6"),
+    ],
+)
+def test_a_script_that_does_not_run_to_its_end_is_told(script: str, trouble: str, tmp_path: Path):
+    asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path)
+    told = alone.confirmed(replace(found(asked), script=script), asked).alone
+    assert told is not None
+    assert told.trouble == trouble
+
+
+def test_as_many_as_the_options_say(tmp_path: Path):
+    asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path)
+    asked.confirms = 0
+    assert alone.confirmed(found(asked), asked).alone is None
