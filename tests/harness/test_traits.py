@@ -32,7 +32,10 @@ def broken(text: str, target: InProcess) -> str | None:
     return None if found is None else found.rule
 
 
-@pytest.mark.parametrize("text", [SECOND, UNREACHED, CONSTANT, CLEARED])
+CLEARED_CONSTANT = "a = leaf [1, 2]; z = leaf [3, 4] const; b = multiply a z; backward b with [1, 1]; zero z to zeros"
+
+
+@pytest.mark.parametrize("text", [SECOND, UNREACHED, CONSTANT, CLEARED, CLEARED_CONSTANT])
 def test_zeros_are_a_beginning(text: str):
     assert broken(text, ZEROS) is None
     assert broken(text, InProcess(zeros.Everywhere())) is None
