@@ -6,6 +6,7 @@ process ends them, and none of them looks like a program that died.
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from types import FrameType
@@ -37,8 +38,14 @@ class Termination:
             return
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        """The first signal interrupts; the second is often the same one, sent to the group, and must not disturb."""
-        if self.received is None:
+        """The first signal interrupts; the second is often the same one, sent to the group, and must not disturb.
+
+        Where the compiled code has no line of its own, as at a function's end, the signal comes again a moment later:
+        pytest cannot tell of an interruption there.
+        """
+        if frame is not None and frame.f_lineno is None:
+            os.kill(os.getpid(), number)
+        elif self.received is None:
             self.received = signal.Signals(number).name
             keyboard = signal.getsignal(signal.SIGINT)
             if callable(keyboard):

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal, get_args
+from typing import Literal, assert_never, get_args
 
-Standing = Literal["holds", "holds under a condition", "false", "not testable"]
+Standing = Literal["holds", "holds under a condition", "false as written", "false", "not testable"]
 Observed = Literal["right", "wrong", "mixed", "unknown", "not run"]
 
 STANDINGS: tuple[Standing, ...] = get_args(Standing)
@@ -20,9 +20,6 @@ STANDINGS: tuple[Standing, ...] = get_args(Standing)
 
 OBSERVED: tuple[Observed, ...] = get_args(Observed)
 """What a framework can show of a claim."""
-
-EXPECTED: dict[Standing, Observed] = {"holds": "right", "holds under a condition": "mixed", "false": "wrong"}
-"""What a framework with the official semantics shows of a claim, by its verdict."""
 
 _WORDS: dict[Observed, str] = {
     "right": "as the article says",
@@ -52,8 +49,9 @@ class ClaimProgram:
 class ClaimRecord:
     """A claim: `says` is the article's view in our words, `truth` what is so.
 
-    `condition` says when the claim holds, where it does so sometimes (else it is empty). `article` is the article's
-    title. `reason` says why no program decides a claim that is not testable (else None).
+    `condition` says when the claim holds, where it does so sometimes, or when it would, where the article's own example
+    refutes it (else it is empty). `article` is the article's title. `reason` says why no program decides a claim that
+    is not testable (else None).
     """
 
     key: str
@@ -68,10 +66,26 @@ class ClaimRecord:
     reason: str | None = None
 
     @property
+    def official(self) -> Observed:
+        """What a framework with the official semantics shows of it."""
+        match self.verdict:
+            case "holds":
+                return "right"
+            case "holds under a condition":
+                return "mixed"
+            case "false as written":
+                return "mixed" if self.condition else "wrong"
+            case "false":
+                return "wrong"
+            case "not testable":
+                return "not run"
+            case _:
+                assert_never(self.verdict)
+
+    @property
     def departs(self) -> bool:
         """Whether the framework showed something else than one with the official semantics does."""
-        told = self.observed in ("right", "wrong", "mixed")
-        return told and self.observed != EXPECTED.get(self.verdict, self.observed)
+        return self.observed in ("right", "wrong", "mixed") and self.observed != self.official
 
 
 def by_article(claims: Iterable[ClaimRecord]) -> list[tuple[str, list[ClaimRecord]]]:
@@ -88,6 +102,7 @@ def standings(claims: Iterable[ClaimRecord]) -> str:
     words: dict[Standing, tuple[str, str]] = {
         "holds": ("holds", "hold"),
         "holds under a condition": ("holds under a condition", "hold under a condition"),
+        "false as written": ("is false as written", "are false as written"),
         "false": ("is false", "are false"),
         "not testable": ("cannot be tested", "cannot be tested"),
     }

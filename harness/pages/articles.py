@@ -13,18 +13,10 @@ from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.pages.claims import ledger, observing, record
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.reports.claims import ClaimRecord, Observed
+from autograd_conformance.reports.claims import ClaimRecord
 from autograd_conformance.reports.render.articles import page
-from autograd_conformance.rules.articles.claim import Verdict
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "articles.md"
-
-_OFFICIAL: dict[Verdict, Observed] = {
-    Verdict.HOLDS: "right",
-    Verdict.CONDITION: "mixed",
-    Verdict.FALSE: "wrong",
-    Verdict.NOT_TESTABLE: "not run",
-}
 
 _MESSAGES = {
     Kind.GRAPH_FREED: "a second time",
@@ -32,6 +24,7 @@ _MESSAGES = {
     Kind.NON_SCALAR_ROOT: "only for scalar outputs",
     Kind.COTANGENT_SHAPE: "Mismatch in shape",
     Kind.MODIFIED: "modified by an inplace operation",
+    Kind.GRADIENT_FORM: "attempting to assign a gradient",
 }
 """Enough of each message to know it by."""
 
@@ -53,11 +46,14 @@ def records() -> dict[str, ClaimRecord]:
     """Every claim by its key, as PyTorch shows it, in code that is as short as a reader would write it."""
     torch = InProcess(load("torch"))
     assert torch.dialect is not None
-    dialect = replace(torch.dialect, tensor="torch.tensor({data}{flags})", empty="torch.zeros({shape}{flags})")
+    short = replace(torch.dialect, tensor="torch.tensor({data}{flags})", empty="torch.zeros({shape}{flags})")
     made = {}
     with warnings.catch_warnings(action="ignore"):  # PyTorch's advice about create_graph
         for key, (claim, article) in ledger().items():
-            long = record(claim, article, _OFFICIAL[claim.verdict], dialect, observing(torch))
+            of_types = any(" f32 " in case.program for case in (*claim.right, *claim.wrong))
+            dialect = torch.dialect if of_types else short
+            official = record(claim, article, "not run", None).official
+            long = record(claim, article, official, dialect, observing(torch))
             made[key] = replace(long, programs=tuple(replace(each, code=plain(each.code)) for each in long.programs))
     return made
 

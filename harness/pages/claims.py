@@ -9,7 +9,16 @@ from typing import cast
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.printing.dialect import Dialect, code
-from autograd_conformance.programs.language import Apply, AssignGrad, Backward, Program, ReadGrad, Ref, Step
+from autograd_conformance.programs.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    InPlace,
+    Program,
+    ReadGrad,
+    Ref,
+    Step,
+)
 from autograd_conformance.programs.observations import Gradient, Kind, Observation, Raised, Returned
 from autograd_conformance.programs.text import names, parse
 from autograd_conformance.reports.claims import OBSERVED, ClaimProgram, ClaimRecord, Observed
@@ -154,8 +163,8 @@ def _code(text: str, program: Program, own: Mapping[str, str], dialect: Dialect 
 def _lacking(program: Program, dialect: Dialect) -> bool:
     parts = {ReadGrad: dialect.held, AssignGrad: dialect.assign, Step: dialect.step}
     return any(
-        step.op not in dialect.ops
-        if isinstance(step, Apply)
+        step.op not in (dialect.ops if isinstance(step, Apply) else dialect.writes)
+        if isinstance(step, Apply | InPlace)
         else not (
             dialect.create if isinstance(step, Backward) and step.create_graph else parts.get(type(step), "there")
         )

@@ -17,6 +17,7 @@ LINES = 5
 _VERDICTS: Mapping[Standing, str] = {
     "holds": "**True.**",
     "holds under a condition": "**True under a condition:**",
+    "false as written": "**False as written.**",
     "false": "**False.**",
     "not testable": "**Not testable.**",
 }

@@ -4,20 +4,13 @@ gradients that are put back.
 
 from __future__ import annotations
 
-from autograd_conformance.rules.articles.cases import FREED, case
+from autograd_conformance.rules.articles.cases import FREED, case, written
 from autograd_conformance.rules.articles.claim import Article, Claim, Holds, Raises, Returns, Saved
 
 EXPLANATION = "1. Clear Explanation"
 ONE = "Example 1: Basic Implementation with `retain_graph=True`"
 TWO = "Example 2: Handling Multiple Losses with `retain_graph=True`"
 THREE = "Example 3: Detached Gradient Computation (Memory Efficient)"
-
-ARTICLE = Article(
-    "buffers",
-    "How can I avoid freeing model buffers before a second backward pass in PyTorch?",
-    "003_a45e0f268b009bfb.txt",
-    ("Introduction", EXPLANATION, ONE, TWO, THREE, "3. Resource Recommendations"),
-)
 
 LINEAR = """
     i = leaf [[1, 2]] const
@@ -43,6 +36,34 @@ DEEP = """
 
 SGD = "step w, b sgd lr=0.125"
 AGAIN = "h2 = linear i w; r2 = relu h2; o2 = linear r2 v; l2 = mse_loss o2 t reduction='mean'"
+
+EXAMPLE_1 = f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; backward l; {SGD}; zero w, b"
+EXAMPLE_2 = f"{DEEP}; {AGAIN}; backward l retain=True; backward l2; step w, v adam lr=0.125; zero w, v"
+WITHOUT_FLAG = EXAMPLE_2.replace(" retain=True", "")
+EXAMPLE_3 = f"""
+    {LINEAR}
+    backward l
+    g = held w
+    k = clone g
+    d = detach k
+    g2 = held b
+    k2 = clone g2
+    d2 = detach k2
+    {SGD}
+    zero w, b
+    assign w d
+    assign b d2
+    {SGD}
+    zero w, b
+"""
+
+ARTICLE = Article(
+    "buffers",
+    "How can I avoid freeing model buffers before a second backward pass in PyTorch?",
+    "003_a45e0f268b009bfb.txt",
+    ("Introduction", EXPLANATION, ONE, TWO, THREE, "3. Resource Recommendations"),
+    {ONE: (EXAMPLE_1,), TWO: (EXAMPLE_2, WITHOUT_FLAG), THREE: (EXAMPLE_3,)},
+)
 
 CLAIMS = (
     Claim(
@@ -121,7 +142,7 @@ CLAIMS = (
         condition="no stepped parameter was saved by the graph: one linear layer, on an input that requires no grad",
         rules=("writes/error-or-recorded", "writes/unsaved-works"),
         right=(
-            case(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; backward l; {SGD}; zero w, b", Returns(10)),
+            written(EXAMPLE_1, Returns(10)),
         ),
         wrong=(
             case(f"{DEEP}; backward l retain=True; step w, v sgd lr=0.125; zero w, v; backward l", Returns(12)),
@@ -139,12 +160,13 @@ CLAIMS = (
         condition="you want the old weights' gradient; the new weights' gradient needs a new forward pass",
         rules=("writes/unsaved-works", "gradients/graph"),
         right=(
-            case(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; backward l", Holds(7, "w", (4.0, 8.0)),
-                 Holds(10, "w", (4.0, 8.0))),
+            written(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; backward l", Holds(7, "w", (4.0, 8.0)),
+                    Holds(10, "w", (4.0, 8.0))),
         ),
         wrong=(
-            case(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; backward l", Holds(10, "w", (-2.0, -4.0)),
-                 note="what the stepped weights' gradient is: w = [0.5, 0], b = -0.5, output 0, target 1"),
+            case(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; o2 = linear_bias i w b; "
+                 "l2 = mse_loss o2 t reduction='mean'; backward l2", Holds(12, "w", (4.0, 8.0)),
+                 note="the stepped weights' gradient is another: w = [0.5, 0], b = -0.5, output 0, target 1"),
         ),
         situation="steps_between_calls",
     ),
@@ -156,8 +178,7 @@ CLAIMS = (
         truth="They do.",
         rules=("lifetime/independent", "accumulation/adds"),
         right=(
-            case(f"{DEEP}; {AGAIN}; backward l retain=True; backward l2; step w, v adam lr=0.125; zero w, v",
-                 Returns(14)),
+            written(EXAMPLE_2, Returns(14)),
         ),
         situation="two_forwards",
     ),
@@ -174,7 +195,8 @@ CLAIMS = (
             case(f"{DEEP}; backward l; l2 = square o; backward l2", Raises(11, FREED), note="one run, two losses"),
         ),
         wrong=(
-            case(f"{DEEP}; {AGAIN}; backward l; backward l2", Raises(14, FREED), note="the example, less the flag"),
+            written(f"{DEEP}; {AGAIN}; backward l; backward l2", Raises(14, FREED),
+                    note="the article's example without the flag"),
             case("w = leaf 3; p = square w; q = square w; backward p; backward q", Raises(5, FREED)),
         ),
         situation="two_forwards",
@@ -187,8 +209,25 @@ CLAIMS = (
         truth="Yes: the optimizer reads what the parameters hold and does not ask where it comes from.",
         rules=("accumulation/assigned", "optimizers/formula"),
         right=(
-            case(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k; {SGD}; zero w, b; assign w d; {SGD}",
-                 Holds(13, "w", (4.0, 8.0)), Returns(14)),
+            written(EXAMPLE_3, Holds(17, "w", (4.0, 8.0)), Holds(17, "b", (4.0,)), Returns(18)),
+        ),
+        situation="reassigned_gradients",
+    ),
+    Claim(
+        key="buffers-example-3-assigning",
+        article="buffers",
+        section=THREE,
+        says="After zero_grad has set it to None, p.grad can be assigned a tensor.",
+        truth="Yes, one of the parameter's shape and dtype (and on its device); another one is refused.",
+        condition="the tensor has the parameter's shape and dtype",
+        rules=("accumulation/assigned", "accumulation/assigned-form"),
+        right=(
+            written(EXAMPLE_3, Holds(15, "w", None), Returns(16), Holds(16, "w", (4.0, 8.0))),
+            case("w = leaf [1, 2]; k = leaf [3, 4] const; zero w; assign w k", Holds(4, "w", (3.0, 4.0))),
+        ),
+        wrong=(
+            case("w = leaf [1, 2]; k = leaf [[3, 4]] const; zero w; assign w k", Returns(4), note="another shape"),
+            case("w = leaf [1, 2]; k = leaf f32 [3, 4] const; zero w; assign w k", Returns(4), note="another dtype"),
         ),
         situation="reassigned_gradients",
     ),
@@ -200,7 +239,8 @@ CLAIMS = (
         truth="Yes: backward has given it back, and only the gradients, which are as large as the parameters, remain.",
         rules=("lifetime/default-frees",),
         right=(
-            case(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k", Saved(7, "none"), Saved(10, "none")),
+            written(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k", Saved(7, "none"),
+                    Saved(10, "none")),
         ),
         situation="reassigned_gradients",
     ),
@@ -215,7 +255,33 @@ CLAIMS = (
         condition="backward was called with create_graph=True",
         rules=("higher/plain-raises",),
         right=(case("x = leaf 3; y = square x; backward y create=True; g = held x; backward g", Returns(5)),),
-        wrong=(case("x = leaf 3; y = square x; backward y; g = held x; backward g", Returns(5)),),
+        wrong=(
+            case("x = leaf 3; y = square x; backward y; g = held x; backward g", Returns(5)),
+            written(f"{LINEAR}; backward l; g = held w; backward g with [[1, 1]]", Returns(9),
+                    note="the article's example, before it detaches: the gradient hangs on nothing"),
+        ),
+        situation="backward_on_gradients",
+    ),
+    Claim(
+        key="buffers-example-3-second-order",
+        article="buffers",
+        section=THREE,
+        says="Reusing the gradients of the first pass matters where second-order gradients are needed directly.",
+        truth="They are not there: a detached gradient has no history, and one of a plain backward has none to be "
+        "detached from. Second derivatives need create_graph=True and no detach.",
+        condition="the first pass was walked with create_graph=True, and its gradients are not detached",
+        rules=("higher/plain-raises", "higher/differentiable", "detach/root-raises"),
+        right=(
+            case(f"{LINEAR}; backward l create=True; g = held w; k = clone g; assign w none; assign b none; "
+                 "backward k with [[1, 1]]", Returns(12), Holds(12, "w", (6.0, 12.0)),
+                 note="2·(1 + 2) of each input"),
+        ),
+        wrong=(
+            written(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k; backward d with [[1, 1]]",
+                    Returns(11), note="the article's example, and a walk from the gradient that it set aside"),
+            case("w = leaf 3; y = square w; backward y create=True; g = held w; d = detach g; backward d", Returns(6),
+                 note="the detach alone is enough to lose them"),
+        ),
         situation="backward_on_gradients",
     ),
     Claim(

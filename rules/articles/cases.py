@@ -1,6 +1,8 @@
-"""What the articles' files share: how a case is written, and the kinds of error by short names."""
+"""What the articles' files share: how programs and cases are written, and the kinds of error by short names."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.rules.articles.claim import Case, Prediction
@@ -10,7 +12,17 @@ NO_GRAD = Kind.NO_GRAD
 MODIFIED = Kind.MODIFIED
 
 
-def case(program: str, *predicts: Prediction, note: str = "") -> Case:
-    """A case from a program whose instructions stand between semicolons or on lines of their own."""
-    statements = [part.strip() for line in program.splitlines() for part in line.split(";")]
-    return Case("\n".join(filter(None, statements)), predicts, note)
+def program(text: str) -> str:
+    """A program whose instructions stand between semicolons or on lines of their own, one a line."""
+    statements = [part.strip() for line in text.splitlines() for part in line.split(";")]
+    return "\n".join(filter(None, statements))
+
+
+def case(text: str, *predicts: Prediction, note: str = "") -> Case:
+    """A case from a program's text."""
+    return Case(program(text), predicts, note)
+
+
+def written(text: str, *predicts: Prediction, note: str = "the article's example") -> Case:
+    """A case that is an example of the article's own; a test compares it with the article's examples."""
+    return replace(case(text, *predicts, note=note), written=True)

@@ -3,12 +3,14 @@
 A claim is what a document says in our own words. A case is a program together with what the document predicts of it: an
 outcome at a line, a gradient after a line, or how many saved tensors are alive after a line. Whether the prediction
 comes true is not written down: it is what running the program shows. The cases of a claim are of two kinds, those in
-which the document is right and those in which it is wrong; which kinds there are is the verdict.
+which the document is right and those in which it is wrong. Which kinds there are, and whether the document's own
+example is among the wrong ones, is the verdict.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from autograd_conformance.programs.observations import Kind
@@ -19,6 +21,8 @@ class Verdict(Enum):
 
     HOLDS = "holds"
     CONDITION = "holds under a condition"
+    AS_WRITTEN = "false as written"
+    """The document's own example refutes it; there may be a condition under which it would hold."""
     FALSE = "false"
     NOT_TESTABLE = "not testable"
 
@@ -68,6 +72,9 @@ class Case:
     program: str
     predicts: tuple[Prediction, ...]
     note: str = ""
+    written: bool = False
+    """Whether it is an example of the article's as it stands there, up to the line that the claim is about; or up to
+    there with one more call that asks what the claim says, such as one that the example leaves in a comment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,9 @@ class Article:
     title: str
     file: str
     sections: tuple[str, ...]
+    examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The code of each section that has some, as programs: first as it is written (one round of a loop that goes over
+    data, and smaller tensors), then, where a line or a flag is said to be needed, without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +95,8 @@ class Claim:
     """One claim; `right` are the cases in which it comes true, `wrong` those in which it does not.
 
     `says` is the claim in our own words; `truth` what is really so, in a sentence or two for a reader who came with the
-    error message; `condition` when the claim holds, where it does so sometimes; `rules` the rules that it feeds;
+    error message; `condition` when the claim holds, where it does so sometimes, or what would have to be otherwise in
+    the document for it to hold; `rules` the rules that it feeds;
     `situation` the strategy (a name in `strategies.articles` or `strategies.situations`) that generalises it.
     `untestable` gives the reason where no program decides the claim.
     """
@@ -105,6 +116,8 @@ class Claim:
     @property
     def verdict(self) -> Verdict:
         """What its programs say, provided that they run as listed (a test and every run see to that)."""
+        if any(case.written for case in self.wrong):
+            return Verdict.AS_WRITTEN
         if self.right and self.wrong:
             return Verdict.CONDITION
         if self.right:

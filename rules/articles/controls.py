@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_conformance.rules.articles.cases import FREED, case
+from autograd_conformance.rules.articles.cases import FREED, case, written
 from autograd_conformance.rules.articles.claim import Article, Claim, Holds, Raises, Returns, Saved
 
 EXPLANATION = "1. Clear Explanation"
@@ -10,14 +10,47 @@ ONE = "Example 1: Single Backward Pass (Default Behavior)"
 TWO = "Example 2: Multiple Backward Passes with `retain_graph=True`"
 THREE = "Example 3: Higher-Order Gradients"
 
+MEAN = "dim=(0,) keepdim=False"
+
+EXAMPLE_1 = f"""
+    x = leaf [1, 2]
+    y = multiply_scalar x scalar=2.0
+    z = mean y {MEAN}
+    backward z
+    backward z retain=True
+    z2 = mean y {MEAN}
+    backward z2
+"""
+EXAMPLE_2 = f"""
+    x = leaf [1, 2]
+    y = multiply_scalar x scalar=2.0
+    z = mean y {MEAN}
+    backward z retain=True
+    l = sum y {MEAN}
+    backward l retain=True
+    zero x to zeros
+"""
+EXAMPLE_3 = f"""
+    x = leaf [1, 2]
+    y = square x
+    z = mean y {MEAN}
+    backward z retain=True
+    g = held x
+    backward g retain=True
+    zero x to zeros
+"""
+LOSS = f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}"
+"""The mean of x * 2, with which the first two examples start: three lines."""
+SECOND_ORDER = f"x = leaf [1, 2]; y = square x; z = mean y {MEAN}"
+"""The mean of x ** 2, with which the third one starts: three lines."""
+
 ARTICLE = Article(
     "controls",
     "What does the `retain_graph` parameter in PyTorch's `backward()` method control?",
     "000_de5599e1a2786e9e.txt",
     ("Introduction", EXPLANATION, ONE, TWO, THREE, "3. Resource Recommendations"),
+    {ONE: (EXAMPLE_1,), TWO: (EXAMPLE_2,), THREE: (EXAMPLE_3,)},
 )
-
-MEAN = "dim=(0,) keepdim=False"
 
 CLAIMS = (
     Claim(
@@ -30,10 +63,16 @@ CLAIMS = (
         "like.",
         condition="some op that the second call walks saved a value",
         rules=("lifetime/default-frees", "lifetime/same-root-raises", "lifetime/nothing-saved"),
-        right=(case("x = leaf 3; y = square x; backward y; backward y", Returns(3), Raises(4, FREED)),),
+        right=(
+            case("x = leaf 3; y = square x; backward y; backward y", Returns(3), Raises(4, FREED)),
+            written(f"{LOSS}; backward z; backward z", Returns(4), Raises(5, FREED),
+                    note="the article's example, with the call that it leaves in a comment"),
+        ),
         wrong=(
             case(f"x = leaf [1, 2]; y = negative x; z = mean y {MEAN}; backward z; backward z", Raises(5, FREED),
                  note="negation and mean save nothing"),
+            case(f"x = leaf [1, 2]; y = add x x; z = mean y {MEAN}; backward z; backward z", Raises(5, FREED),
+                 note="nor does x + x, which is what the first example computes as x * 2"),
         ),
         situation="backward_twice",
     ),
@@ -49,6 +88,7 @@ CLAIMS = (
         right=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y retain=True; backward y",
                  Returns(4), Returns(5), Holds(5, "x", (18.0,))),
+            written(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l retain=True", Returns(6)),
         ),
         wrong=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y; backward y", Returns(5),
@@ -61,14 +101,30 @@ CLAIMS = (
         article="controls",
         section=EXPLANATION,
         says="Retaining spares the forward computation that another backward call would need otherwise.",
-        truth="Yes: two calls over one retained graph give the same gradients as computing the forward pass twice. If "
-        "the calls are not far apart, adding the losses and calling backward once is cheaper still.",
+        truth="Yes: two calls over one retained graph give the same gradients as computing the forward pass twice, "
+        "and run each forward op once. (Counted: four calls over six ops in a row run 6 forward ops, where the pass is "
+        "repeated 24.) Adding the losses and calling backward once is cheaper still.",
         rules=("lifetime/retained-works", "lifetime/rebuilt"),
         right=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y", Holds(4, "x", (12.0,)),
                  note="one forward op for two calls"),
             case("x = leaf 3; y = square x; backward y; z = square x; backward z", Holds(5, "x", (12.0,)),
                  note="two forward ops for two calls, and the same gradient"),
+        ),
+        situation="retained",
+    ),
+    Claim(
+        key="controls-single-pass",
+        article="controls",
+        section=EXPLANATION,
+        says="If one backward pass is all that is needed, retain_graph=False is preferable for memory.",
+        truth="Yes, and it is what you get by leaving the flag out: the same gradient, and nothing is kept.",
+        rules=("memory/freed", "memory/retained"),
+        right=(
+            case("x = leaf 3; y = exp x; z = sin y; backward z retain=False", Saved(4, "none")),
+            case("x = leaf 3; y = exp x; z = sin y; backward z retain=True", Saved(4, "as many", 3),
+                 note="retained for nobody"),
+            case("x = leaf 3; y = square x; backward y retain=False", Holds(3, "x", (6.0,))),
         ),
         situation="retained",
     ),
@@ -156,16 +212,11 @@ CLAIMS = (
         section=ONE,
         says="The mean of x * 2 cannot be walked twice without retaining.",
         truth="So it is in PyTorch, but only just: x * 2 keeps the number 2, and that is what is freed. A framework "
-        "may keep it elsewhere. The mean of x + x can be walked again.",
-        condition="the framework keeps the scalar with the graph, as PyTorch does; x + x keeps nothing",
+        "may keep it elsewhere. Written as x + x, the same mean can be walked again.",
         rules=("lifetime/same-root-raises", "lifetime/nothing-saved"),
         right=(
-            case(f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; backward z; backward z",
-                 Holds(4, "x", (1.0, 1.0)), Raises(5, FREED)),
-        ),
-        wrong=(
-            case(f"x = leaf [1, 2]; y = add x x; z = mean y {MEAN}; backward z; backward z", Raises(5, FREED),
-                 note="the same function; its graph saves nothing"),
+            written(f"{LOSS}; backward z; backward z", Holds(4, "x", (1.0, 1.0)), Raises(5, FREED),
+                    note="the article's example, with the call that it leaves in a comment"),
         ),
         situation="nothing_saved",
     ),
@@ -173,14 +224,37 @@ CLAIMS = (
         key="controls-example-1-late-retain",
         article="controls",
         section=ONE,
-        says="When the first call did not retain, passing retain_graph=True to the second avoids the error.",
+        says="Passing retain_graph=True to the second call avoids the error.",
         truth="It comes too late: the first call has freed the graph. Retain in every call but the last.",
-        rules=("lifetime/late-retain-raises",),
+        condition="the first call retained, too, and then the second need not; or the graph saved nothing",
+        rules=("lifetime/late-retain-raises", "lifetime/retained-works", "lifetime/nothing-saved"),
+        right=(
+            case(f"{LOSS}; backward z retain=True; backward z retain=True", Returns(5), Holds(5, "x", (2.0, 2.0)),
+                 note="the flag in the first call, too"),
+            case("x = leaf 3; y = add x x; backward y; backward y retain=True", Returns(4),
+                 note="nothing was saved; no flag was needed"),
+        ),
         wrong=(
-            case(f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; backward z; "
-                 "backward z retain=True", Returns(5)),
+            written(f"{LOSS}; backward z; backward z retain=True", Returns(5)),
             case("x = leaf 3; y = square x; backward y; backward y retain=True", Returns(4), Holds(4, "x", (12.0,))),
         ),
+        situation="late_retains",
+    ),
+    Claim(
+        key="controls-example-1-text-against-code",
+        article="controls",
+        section=ONE,
+        says="The code shows how to retain in the first call (so says the text below it).",
+        truth="Text and code contradict each other: in the code, the flag stands in the second call, where it raises. "
+        "The text is right.",
+        condition="the flag is moved from the second call to the first",
+        rules=("lifetime/late-retain-raises", "lifetime/retained-works"),
+        right=(
+            case(f"{LOSS}; backward z retain=True; backward z", Returns(5), Holds(5, "x", (2.0, 2.0)),
+                 note="what the text describes"),
+        ),
+        wrong=(written(f"{LOSS}; backward z; backward z retain=True", Returns(5), Holds(5, "x", (2.0, 2.0)),
+                       note="what the code does"),),
         situation="late_retains",
     ),
     Claim(
@@ -193,12 +267,14 @@ CLAIMS = (
         condition="everything behind the new op that saves values is computed anew too",
         rules=("lifetime/freed-subgraph-raises", "lifetime/rebuilt"),
         right=(
-            case("x = leaf [1, 2]; y = square x; z = sum y dim=(0,) keepdim=False; backward z; y2 = square x; "
-                 "z2 = sum y2 dim=(0,) keepdim=False; backward z2", Returns(7), Holds(7, "x", (4.0, 8.0))),
+            case(f"{LOSS}; backward z; y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; backward z2",
+                 Returns(7), Holds(7, "x", (2.0, 2.0)), note="y is computed anew, too"),
         ),
         wrong=(
-            case(f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; backward z; "
-                 f"z2 = mean y {MEAN}; backward z2", Returns(6), Holds(6, "x", (2.0, 2.0))),
+            written(EXAMPLE_1, Returns(7), Holds(7, "x", (2.0, 2.0)),
+                    note="the article's example; Python would not come to its last line, for line 5 raises already"),
+            case(f"{LOSS}; backward z; z2 = mean y {MEAN}; backward z2", Returns(6), Holds(6, "x", (2.0, 2.0)),
+                 note="without the call that raises before it"),
         ),
         situation="rebuilt_last_op",
     ),
@@ -206,14 +282,19 @@ CLAIMS = (
         key="controls-example-1-accumulates",
         article="controls",
         section=ONE,
-        says="With a retained graph the gradients of the calls add up.",
-        truth="Gradients always add up until you clear them; retaining has nothing to do with it.",
+        says="With the retain_graph=True of the second call, the gradients of both calls add up.",
+        truth="In the example the second call raises, and x.grad stays as the first one left it. Gradients of calls "
+        "that return add up until you clear them, retained or not.",
+        condition="the first call retained, so that the second returns",
         rules=("accumulation/adds",),
         right=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y", Holds(3, "x", (6.0,)),
                  Holds(4, "x", (12.0,))),
             case("x = leaf 3; y = square x; backward y; z = square x; backward z", Holds(5, "x", (12.0,)),
                  note="they add up without retaining too"),
+        ),
+        wrong=(
+            written(f"{LOSS}; backward z; backward z retain=True", Holds(5, "x", (2.0, 2.0))),
         ),
         situation="accumulations",
     ),
@@ -225,10 +306,10 @@ CLAIMS = (
         truth="Yes. The second call need not retain: that only keeps memory that nobody uses again.",
         rules=("lifetime/retained-works", "accumulation/adds"),
         right=(
-            case(f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; backward z retain=True; "
-                 f"l = sum y {MEAN}; backward l retain=True", Holds(4, "x", (1.0, 1.0)), Holds(6, "x", (3.0, 3.0))),
-            case(f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; backward z retain=True; "
-                 f"l = sum y {MEAN}; backward l", Holds(6, "x", (3.0, 3.0))),
+            written(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l retain=True",
+                    Holds(4, "x", (1.0, 1.0)), Holds(6, "x", (3.0, 3.0))),
+            case(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l", Holds(6, "x", (3.0, 3.0)),
+                 note="the last call need not retain"),
         ),
         situation="retained",
     ),
@@ -240,6 +321,7 @@ CLAIMS = (
         truth="Yes, where the next computation has leaves in common with this one.",
         rules=("accumulation/zero-to-zeros", "accumulation/adds"),
         right=(
+            written(EXAMPLE_2, Holds(6, "x", (3.0, 3.0)), Holds(7, "x", (0.0, 0.0))),
             case("x = leaf 3; y = square x; backward y; zero x to zeros; z = square x; backward z",
                  Holds(4, "x", (0.0,)), Holds(6, "x", (6.0,))),
         ),
@@ -252,7 +334,7 @@ CLAIMS = (
         says="After a backward that retained, calling backward on the gradient gives second derivatives.",
         truth="Retaining is not enough: the gradient must itself have been recorded, and that is what "
         "create_graph=True asks for. Without it the call raises: the gradient does not require grad.",
-        condition="the first call passed create_graph=True",
+        condition="the first call passed create_graph=True, and x has one element",
         rules=("higher/plain-raises", "higher/differentiable"),
         right=(
             case("x = leaf 3; y = square x; backward y create=True; g = held x; assign x none; backward g",
@@ -260,8 +342,29 @@ CLAIMS = (
         ),
         wrong=(
             case("x = leaf 3; y = square x; backward y retain=True; g = held x; backward g retain=True", Returns(5)),
-            case(f"x = leaf [1, 2]; y = square x; z = mean y {MEAN}; backward z retain=True; g = held x; "
-                 "backward g retain=True", Returns(6)),
+            written(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g retain=True", Returns(6)),
+        ),
+        situation="backward_on_gradients",
+    ),
+    Claim(
+        key="controls-example-3-vector",
+        article="controls",
+        section=THREE,
+        says="x.grad, which has ten elements, is walked by a plain backward call.",
+        truth="Whatever is created or retained, a value of several elements needs a cotangent: 'grad can be implicitly "
+        "created only for scalar outputs'. Give one, g.backward(v), or walk g.sum().",
+        condition="the call is given a cotangent, and the first call passed create_graph=True",
+        rules=("errors/non-scalar-root", "gradients/cotangent", "higher/differentiable"),
+        right=(
+            case(f"{SECOND_ORDER}; backward z create=True; g = held x; assign x none; backward g with [1, 1]",
+                 Holds(7, "x", (1.0, 1.0)), note="with a cotangent"),
+        ),
+        wrong=(
+            written(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g retain=True", Returns(6)),
+            case(f"{SECOND_ORDER}; backward z create=True; g = held x; backward g", Returns(6),
+                 note="create_graph=True alone is not enough"),
+            case(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g with [1, 1]", Returns(6),
+                 note="nor is the cotangent alone"),
         ),
         situation="backward_on_gradients",
     ),
@@ -272,7 +375,8 @@ CLAIMS = (
         says="After that second call, x.grad is the second derivative.",
         truth="Even with create_graph=True, the second derivative is added to the first one that x.grad still holds: "
         "6 + 2 = 8 here. Clear x.grad in between, or use torch.autograd.grad, which adds to nothing.",
-        condition="the first gradient was cleared, by setting it to None, before the second call",
+        condition="the first call passed create_graph=True, x has one element, and its first gradient was set to None "
+        "before the second call",
         rules=("higher/differentiable", "accumulation/adds"),
         right=(
             case("x = leaf 3; y = square x; backward y create=True; g = held x; assign x none; backward g",
@@ -280,6 +384,8 @@ CLAIMS = (
         ),
         wrong=(
             case("x = leaf 3; y = square x; backward y create=True; g = held x; backward g", Holds(5, "x", (2.0,))),
+            written(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g retain=True",
+                    Holds(6, "x", (1.0, 1.0))),
         ),
         situation="backward_on_gradients",
     ),

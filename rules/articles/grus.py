@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from autograd_conformance.rules.articles.cases import FREED, case
+from autograd_conformance.rules.articles.cases import FREED, case, written
 from autograd_conformance.rules.articles.claim import Article, Claim, Holds, Raises, Returns, Saved
 
 EXPLANATION = "1. Explanation of the `retain_graph` Issue with GRUs"
 ONE = "Example 1: Incorrect Usage Leading to `RuntimeError`"
 TWO = "Example 2: Correct Usage with `retain_graph=True`"
 THREE = "Example 3: Optimized Usage with Detached Gradients"
-
-ARTICLE = Article(
-    "grus",
-    "How to resolve the `retain_graph` issue when using GRUs in PyTorch 1.6?",
-    "002_15efdb5e7f1cd7a4.txt",
-    ("Introduction", EXPLANATION, ONE, TWO, THREE, "3. Resource Recommendations"),
-)
 
 ALL = "dim=(0, 1, 2) keepdim=False"
 GRU = """
@@ -53,6 +46,21 @@ STEP_BOTH = f"step {BOTH} adam lr=0.125"
 RECURRENT = "w = leaf 0.5; h0 = leaf 1 const; a = multiply w h0; h1 = tanh a; b = multiply w h1; h2 = tanh b"
 """A recurrent unit written out: two steps, six lines."""
 
+EXAMPLE_1 = f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}; backward m; {STEP_BOTH}"
+EXAMPLE_2 = f"{BIDIRECTIONAL}; {LOSS_1}; backward k retain=True; {STEP_BOTH}; {LOSS_2}; backward m; {STEP_BOTH}"
+EXAMPLE_3 = (
+    f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; d = detach o; q = square d; m = mean q {ALL}; backward m; "
+    f"{STEP_BOTH}"
+)
+
+ARTICLE = Article(
+    "grus",
+    "How to resolve the `retain_graph` issue when using GRUs in PyTorch 1.6?",
+    "002_15efdb5e7f1cd7a4.txt",
+    ("Introduction", EXPLANATION, ONE, TWO, THREE, "3. Resource Recommendations"),
+    {ONE: (EXAMPLE_1,), TWO: (EXAMPLE_2,), THREE: (EXAMPLE_3,)},
+)
+
 CLAIMS = (
     Claim(
         key="grus-grows-with-length",
@@ -67,6 +75,21 @@ CLAIMS = (
             case(f"{RECURRENT}; backward h2 retain=True", Saved(7, "as many", 6)),
         ),
         situation="recurrent_two_losses",
+    ),
+    Claim(
+        key="grus-nodes-deallocated",
+        article="grus",
+        section=EXPLANATION,
+        says="The error comes of an attempt to access nodes of the graph that were deallocated.",
+        truth="The nodes stay for as long as a value leads to them; what is gone is the values that they had saved. A "
+        "node that saved nothing can be walked again.",
+        rules=("lifetime/nothing-saved", "lifetime/traversed-only"),
+        wrong=(
+            case("w = leaf 3; y = negative w; backward y; backward y", Raises(4), note="a node that saved nothing"),
+            case("w = leaf 3; h = negative w; y = square h; backward y; k = add h h; backward k", Raises(6),
+                 note="the walk from y has freed what y's node saved; h's node is still there"),
+        ),
+        situation="nothing_saved",
     ),
     Claim(
         key="grus-inevitably-fails",
@@ -98,6 +121,22 @@ CLAIMS = (
         situation="accumulating_iterations",
     ),
     Claim(
+        key="grus-grows-with-batch",
+        article="grus",
+        section=EXPLANATION,
+        says="Retaining costs more with longer sequences and with larger batches.",
+        truth="Yes. A longer sequence saves more tensors; a larger batch as many, each of them larger: weighed by the "
+        "suite's own tests, every further row of the batch adds the same number of elements.",
+        rules=("lifetime/retained-works", "memory/retained"),
+        right=(
+            case(f"{RECURRENT}; c = multiply w h2; h3 = tanh c; backward h3 retain=True", Saved(8, "more", 6),
+                 Saved(9, "as many", 8), note="a step more (programs count saved tensors, and do not weigh them)"),
+            case("w = leaf 0.5; h0 = leaf [1, 2, 3] const; a = multiply w h0; h1 = tanh a; s = sum h1 dim=(0,) "
+                 "keepdim=False; backward s retain=True", Saved(6, "as many", 5), note="a batch of three rows"),
+        ),
+        situation="recurrent_two_losses",
+    ),
+    Claim(
         key="grus-error-names-missing-node",
         article="grus",
         section=EXPLANATION,
@@ -114,13 +153,16 @@ CLAIMS = (
         says="The comment puts the error at the first loss's backward call.",
         truth="The first call returns. It is the one that frees the graph; the error comes at the next call that "
         "needs it.",
-        rules=("errors/legal-returns",),
+        condition="another call has freed the graph before it",
+        rules=("errors/legal-returns", "lifetime/same-root-raises"),
+        right=(
+            case("w = leaf 0.5; o = tanh w; backward o; backward o", Raises(4, FREED), note="not the first"),
+        ),
         wrong=(
             case("w = leaf 0.5; o = tanh w; backward o", Raises(3, FREED)),
             case(f"{GRU}; {LOSS_1}; backward k", Raises(8, FREED)),
-            case(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}; backward m; {STEP_BOTH}",
-                 Raises(12, FREED),
-                 note="the whole example; the error comes four lines later"),
+            written(EXAMPLE_1, Raises(12, FREED),
+                    note="the article's example; the error comes four lines later"),
         ),
         situation="recurrent_two_losses",
     ),
@@ -135,6 +177,7 @@ CLAIMS = (
         wrong=(
             case("w = leaf 0.5; o = tanh w; backward o; q = square o", Raises(4)),
             case(f"{GRU}; {LOSS_1}; backward k; {LOSS_2}", Raises(9)),
+            written(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}", Raises(15)),
         ),
         situation="new_root_on_freed",
     ),
@@ -149,8 +192,8 @@ CLAIMS = (
             case("w = leaf 0.5; o = tanh w; l = sin o; backward l; m = square o; backward m", Returns(4),
                  Raises(6, FREED)),
             case(f"{GRU}; {LOSS_1}; backward k; {LOSS_2}; backward m", Returns(8), Raises(11, FREED)),
-            case(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}; backward m", Raises(16),
-                 note="with the optimizer's step, as in the article"),
+            written(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}; backward m", Raises(16),
+                    note="the article's example, with the optimizer's step"),
         ),
         situation="recurrent_two_losses",
     ),
@@ -170,8 +213,7 @@ CLAIMS = (
             case("w = leaf 2; y = square w; backward y retain=True; step w sgd lr=0.5; backward y", Returns(5),
                  note="no GRU needed: the weight itself was saved"),
             case(f"{GRU}; {LOSS_1}; backward k retain=True; {STEP}; {LOSS_2}; backward m", Returns(12)),
-            case(f"{BIDIRECTIONAL}; {LOSS_1}; backward k retain=True; {STEP_BOTH}; {LOSS_2}; backward m; {STEP_BOTH}",
-                 Returns(16), note="the whole example"),
+            written(EXAMPLE_2, Returns(16)),
         ),
         situation="recurrent_two_losses",
     ),
@@ -205,9 +247,7 @@ CLAIMS = (
         ),
         wrong=(
             case("w = leaf 0.5; o = tanh w; backward o; d = detach o; p = square d; backward p", Returns(6)),
-            case(f"{GRU}; {LOSS_1}; backward k; {STEP}; d = detach o; q = square d; "
-                 f"m = mean q {ALL}; backward m; {STEP}",
-                 Returns(13), note="the whole example"),
+            written(EXAMPLE_3, Returns(17)),
         ),
         situation="detached_roots",
     ),
@@ -216,7 +256,7 @@ CLAIMS = (
         article="grus",
         section=THREE,
         says="A detached tensor has the values of its source, and is not part of its graph.",
-        truth="Yes. It even shares their memory, so that writing into one writes into the other.",
+        truth="Yes. It even shares their memory: another claim has programs that show it.",
         rules=("detach/values", "detach/blocks"),
         right=(
             case("x = leaf 3; y = square x; d = detach y; z = multiply x d; backward z", Holds(5, "x", (9.0,)),
@@ -236,6 +276,8 @@ CLAIMS = (
             case("x = leaf 3; y = square x; d = detach y", Saved(3, "fewer", 2)),
             case("x = leaf 3; y = square x; d = detach y; backward y", Raises(4, FREED),
                  note="the graph is still there to be walked"),
+            written(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; d = detach o", Saved(14, "fewer", 13),
+                    note="the article's example, where the backward call has released all that there was"),
         ),
         situation="detached_sources",
     ),
@@ -249,6 +291,8 @@ CLAIMS = (
         rules=("detach/blocks", "gradients/requires-grad"),
         right=(
             case("x = leaf 3; y = square x; d = detach y; z = square d", Saved(4, "as many", 2)),
+            written(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; d = detach o; q = square d; m = mean q {ALL}",
+                    Saved(16, "as many", 14)),
             case("x = leaf 3; y = square x; z = square y", Saved(3, "more", 2), note="not detached"),
         ),
         situation="detached_operands",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_conformance.rules.articles.cases import FREED, case
+from autograd_conformance.rules.articles.cases import FREED, MODIFIED, case, written
 from autograd_conformance.rules.articles.claim import Article, Claim, Holds, Raises, Returns, Saved
 
 SOURCE = "1. Understanding PyTorch's Autograd and the Source of the Error"
@@ -10,13 +10,6 @@ STRATEGIES = "2. Strategies for Avoiding the Error"
 RETAINING = "a. Utilizing `retain_graph=True`"
 DETACHING = "b. Detaching the Computational Graph"
 ZEROING = "c. Zeroing Gradients Before Each Backward Pass"
-
-ARTICLE = Article(
-    "second-time",
-    "How to avoid 'RuntimeError: Trying to backward through the graph a second time'?",
-    "004_e0148f0ab01e4721.txt",
-    ("Introduction", SOURCE, STRATEGIES, RETAINING, DETACHING, ZEROING, "3. Resource Recommendations"),
-)
 
 MEAN = "dim=(0,) keepdim=False"
 LOSS = f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}"
@@ -27,6 +20,28 @@ ROUND = f"y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; zero x; backward 
 
 BARE = f"y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; backward z; step x sgd lr=0.5"
 """The same without clearing: four lines."""
+
+EXAMPLE_A = f"{LOSS}; backward z retain=True; backward z; zero x to zeros; backward z"
+DETACHED = f"{LOSS}; backward z; d = detach x; w = multiply_scalar d scalar=3.0"
+EXAMPLE_B = f"""
+    {DETACHED}
+    zero x to zeros
+    d = detach x
+    w = multiply_scalar d scalar=3.0
+    y = multiply_scalar x scalar=2.0
+    z = mean y {MEAN}
+    backward z
+"""
+EXAMPLE_C = f"x = leaf [1, 2]; {ROUND}; {ROUND}; {ROUND}"
+WITHOUT_ZEROING = f"x = leaf [1, 2]; {BARE}; {BARE}; {BARE}"
+
+ARTICLE = Article(
+    "second-time",
+    "How to avoid 'RuntimeError: Trying to backward through the graph a second time'?",
+    "004_e0148f0ab01e4721.txt",
+    ("Introduction", SOURCE, STRATEGIES, RETAINING, DETACHING, ZEROING, "3. Resource Recommendations"),
+    {RETAINING: (EXAMPLE_A,), DETACHING: (EXAMPLE_B,), ZEROING: (EXAMPLE_C, WITHOUT_ZEROING)},
+)
 
 CLAIMS = (
     Claim(
@@ -55,6 +70,7 @@ CLAIMS = (
         rules=("lifetime/rebuilt", "lifetime/freed-subgraph-raises"),
         right=(
             case("w = leaf 3; y = square w; backward y; z = square w; backward z", Holds(5, "w", (12.0,))),
+            written(EXAMPLE_C, Returns(10), Returns(15)),
             case("w = leaf 0.5; h = tanh w; backward h; d = detach h; k = multiply w d; backward k", Returns(6),
                  note="a hidden state, detached"),
         ),
@@ -63,6 +79,26 @@ CLAIMS = (
                  note="a hidden state, carried over"),
         ),
         situation="carried_state",
+    ),
+    Claim(
+        key="second-time-each-operation",
+        article="second-time",
+        section=SOURCE,
+        says="Each operation on tensors makes a node of the graph.",
+        truth="Only one with an operand that requires grad. The article's own second example has an operation that "
+        "makes none: it works on a detached tensor.",
+        condition="some operand requires grad",
+        rules=("gradients/requires-grad", "errors/no-grad-root"),
+        right=(
+            case("x = leaf 3; y = square x; backward y", Returns(3)),
+            case("x = leaf 3 const; w = leaf 2; y = multiply x w; backward y", Returns(4), note="one is enough"),
+        ),
+        wrong=(
+            case("x = leaf 3 const; y = square x; backward y", Returns(3), note="no node, nothing to walk"),
+            written(f"{DETACHED}; backward w", Returns(7),
+                    note="the article's example, with the call that it leaves in a comment"),
+        ),
+        situation="constant_leaves",
     ),
     Claim(
         key="second-time-state-deleted",
@@ -106,10 +142,12 @@ CLAIMS = (
         section=RETAINING,
         says="With retain_graph=True in the first call, a second call over the same root works and adds to the "
         "gradient.",
-        truth="Yes.",
+        truth="Yes; and without the flag, as the comment says, the second call raises.",
         rules=("lifetime/retained-works", "accumulation/adds"),
         right=(
-            case(f"{LOSS}; backward z retain=True; backward z", Holds(4, "x", (1.0, 1.0)), Holds(5, "x", (2.0, 2.0))),
+            written(f"{LOSS}; backward z retain=True; backward z", Holds(4, "x", (1.0, 1.0)),
+                    Holds(5, "x", (2.0, 2.0))),
+            case(f"{LOSS}; backward z; backward z", Raises(5, FREED), note="without the flag"),
         ),
         situation="retained",
     ),
@@ -120,10 +158,16 @@ CLAIMS = (
         says="Without retaining, zero the gradient and call backward again.",
         truth="Zeroing empties x.grad and brings no graph back: the call raises. The forward pass has to be run "
         "again.",
-        rules=("lifetime/same-root-raises",),
+        condition="the forward pass is run again, or every call before this one retained",
+        rules=("lifetime/same-root-raises", "lifetime/rebuilt", "lifetime/retained-works"),
+        right=(
+            case(f"{LOSS}; backward z; zero x to zeros; y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; "
+                 "backward z2", Holds(8, "x", (1.0, 1.0)), note="the forward pass is run again"),
+            case(f"{LOSS}; backward z retain=True; backward z retain=True; zero x to zeros; backward z",
+                 Holds(7, "x", (1.0, 1.0)), note="the flag in the second call, too"),
+        ),
         wrong=(
-            case(f"{LOSS}; backward z retain=True; backward z; zero x to zeros; backward z", Returns(7),
-                 note="the whole example; its second call has freed the graph"),
+            written(EXAMPLE_A, Returns(7), note="the article's example; its second call has freed the graph"),
             case("x = leaf 3; y = square x; backward y; zero x to zeros; backward y", Returns(5),
                  Holds(5, "x", (6.0,))),
         ),
@@ -165,6 +209,7 @@ CLAIMS = (
         right=(
             case("x = leaf 3; d = detach x; w = multiply x d; backward w", Holds(4, "x", (3.0,)),
                  note="not 6, as for x * x"),
+            written(EXAMPLE_B, Holds(12, "x", (1.0, 1.0))),
         ),
         situation="detached_operands",
     ),
@@ -180,6 +225,7 @@ CLAIMS = (
         right=(
             case("x = leaf 3; y = square x; backward y; d = detach y; v = leaf 2; z = multiply d v; backward z",
                  Returns(7)),
+            written(EXAMPLE_B, Returns(12), note="the article's example, which would return without the detach, too"),
         ),
         wrong=(
             case(f"{LOSS}; backward z; d = detach x; w = multiply_scalar d scalar=3.0; backward z", Returns(7),
@@ -194,11 +240,15 @@ CLAIMS = (
         says="Calling backward on what was computed from a detached tensor raises no error; it merely does nothing.",
         truth="It raises 'element 0 of tensors does not require grad and does not have a grad_fn': there is nothing "
         "to walk.",
-        rules=("detach/root-raises", "errors/no-grad-root"),
+        condition="after the detach, something that requires grad takes part; then x still receives nothing",
+        rules=("detach/root-raises", "errors/no-grad-root", "detach/blocks"),
+        right=(
+            case("x = leaf 3; d = detach x; v = leaf 2; w = multiply d v; backward w", Returns(5), Holds(5, "x", None)),
+        ),
         wrong=(
             case("x = leaf 3; d = detach x; w = multiply_scalar d scalar=3.0; backward w", Returns(4)),
-            case(f"{LOSS}; backward z; d = detach x; w = multiply_scalar d scalar=3.0; backward w", Returns(7),
-                 note="the line that the example leaves in a comment"),
+            written(f"{DETACHED}; backward w", Returns(7),
+                    note="the article's example, with the call that it leaves in a comment"),
         ),
         situation="detached_roots",
     ),
@@ -211,12 +261,29 @@ CLAIMS = (
         "has a part in it.",
         rules=("lifetime/rebuilt",),
         right=(
-            case(f"{LOSS}; backward z; zero x to zeros; d = detach x; w = multiply_scalar d scalar=3.0; "
-                 f"y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; backward z2", Holds(10, "x", (1.0, 1.0))),
+            written(EXAMPLE_B, Holds(12, "x", (1.0, 1.0))),
             case(f"{LOSS}; backward z; y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; backward z2", Returns(7),
                  note="neither zeroed nor detached"),
         ),
         situation="rebuilt",
+    ),
+    Claim(
+        key="second-time-b-shares-data",
+        article="second-time",
+        section=DETACHING,
+        says="The detached tensor shares its data with the source.",
+        truth="Yes, one memory: what is written into one stands in the other, and a graph that had saved the source "
+        "notices. Clone it before you write.",
+        rules=("views/shares", "detach/values", "writes/error-or-recorded"),
+        right=(
+            case("x = leaf 3; d = detach x; write d mul_scalar_ scalar=2.0; y = square x; backward y",
+                 Holds(5, "x", (12.0,)), note="x is 6 now: 2·6"),
+            case("x = leaf 3; y = square x; d = detach x; write d mul_scalar_ scalar=2.0; backward y",
+                 Raises(5, MODIFIED), note="the graph had saved x"),
+            case("x = leaf 3; d = detach x; k = clone d; write k mul_scalar_ scalar=2.0; y = square x; backward y",
+                 Holds(6, "x", (6.0,)), note="a clone shares nothing"),
+        ),
+        situation="detached_sources",
     ),
     Claim(
         key="second-time-b-nested-loops",
@@ -235,7 +302,8 @@ CLAIMS = (
         truth="It never causes it. Without zero_grad gradients add up and the training goes wrong, silently.",
         rules=("accumulation/adds", "lifetime/rebuilt"),
         wrong=(
-            case(f"x = leaf [1, 2]; {BARE}; {BARE}", Raises(8, FREED), note="two rounds of the loop, nothing cleared"),
+            written(f"x = leaf [1, 2]; {BARE}; {BARE}", Raises(8, FREED),
+                    note="two rounds of the article's example, without zero_grad"),
             case("x = leaf 3; y = square x; backward y; z = square x; backward z", Raises(5, FREED)),
         ),
         situation="accumulating_iterations",
@@ -248,7 +316,27 @@ CLAIMS = (
         truth="Gradients and graphs are two things. Clear as often as you like, the second call over a freed graph "
         "raises.",
         rules=("lifetime/same-root-raises", "accumulation/zero-to-none"),
-        wrong=(case("x = leaf 3; y = square x; zero x; backward y; zero x; backward y", Returns(6)),),
+        wrong=(
+            case("x = leaf 3; y = square x; zero x; backward y; zero x; backward y", Returns(6)),
+            case(f"{LOSS}; zero x; backward z; step x sgd lr=0.5; zero x; backward z; step x sgd lr=0.5", Returns(8),
+                 note="the article's loop, with its forward pass before it"),
+        ),
+        situation="zeroed_then_backward",
+    ),
+    Claim(
+        key="second-time-c-once-per-forward",
+        article="second-time",
+        section=ZEROING,
+        says="Clearing makes sure that backward is called only once for each forward pass.",
+        truth="It has no say in that. In the loop there is one call for each pass because both stand in the loop, with "
+        "or without zero_grad.",
+        rules=("lifetime/rebuilt", "accumulation/adds", "lifetime/same-root-raises"),
+        wrong=(
+            written(f"x = leaf [1, 2]; {BARE}; {BARE}; {BARE}", Raises(8), Raises(12),
+                    note="the article's example without zero_grad: still one call for each forward pass"),
+            case("x = leaf 3; y = square x; zero x; backward y; zero x; backward y", Returns(6),
+                 note="cleared, and two calls for one forward pass"),
+        ),
         situation="zeroed_then_backward",
     ),
     Claim(
@@ -262,7 +350,8 @@ CLAIMS = (
         right=(
             case("x = leaf 3; y = square x; backward y; z = square x; backward z", Holds(3, "x", (6.0,)),
                  Holds(5, "x", (12.0,))),
-            case(f"x = leaf [1, 2]; {BARE}; {BARE}", Holds(4, "x", (1.0, 1.0)), Holds(8, "x", (2.0, 2.0))),
+            written(f"x = leaf [1, 2]; {BARE}; {BARE}", Holds(4, "x", (1.0, 1.0)), Holds(8, "x", (2.0, 2.0)),
+                    note="two rounds of the article's example, without zero_grad"),
         ),
         situation="accumulating_iterations",
     ),
@@ -274,8 +363,8 @@ CLAIMS = (
         truth="It does. What keeps it from the error is that the forward pass stands inside the loop.",
         rules=("lifetime/rebuilt", "accumulation/zero-to-none"),
         right=(
-            case(f"x = leaf [1, 2]; {ROUND}; {ROUND}; {ROUND}", Holds(5, "x", (1.0, 1.0)), Holds(10, "x", (1.0, 1.0)),
-                 Holds(15, "x", (1.0, 1.0)), Returns(16)),
+            written(EXAMPLE_C, Holds(5, "x", (1.0, 1.0)), Holds(10, "x", (1.0, 1.0)), Holds(15, "x", (1.0, 1.0)),
+                    Returns(16)),
         ),
         situation="accumulating_iterations",
     ),

@@ -4,20 +4,13 @@ it does not.
 
 from __future__ import annotations
 
-from autograd_conformance.rules.articles.cases import FREED, case
+from autograd_conformance.rules.articles.cases import FREED, case, written
 from autograd_conformance.rules.articles.claim import Article, Claim, Holds, Raises, Returns, Saved
 
 EXPLANATION = "Explanation"
 ONE = "Example 1: Error Scenario"
 TWO = "Example 2: Correct Usage with `retain_graph=True`"
 THREE = "Example 3: Optimized Approach with Separate Graphs and Detachment"
-
-ARTICLE = Article(
-    "two-networks",
-    "Why does calling .backward() on two different networks trigger a `retain_graph=True` error?",
-    "001_00c30a1f6ea32b68.txt",
-    ("Introduction", EXPLANATION, ONE, TWO, THREE, "Resource Recommendations"),
-)
 
 ALL = "dim=(0, 1) keepdim=False"
 FIRST = f"""
@@ -42,6 +35,14 @@ EXAMPLE_3 = f"{FIRST}; backward l; {SECOND.replace('p = linear_bias j', 'd = det
 SMALL = "i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o"
 """One network of one weight, walked."""
 
+ARTICLE = Article(
+    "two-networks",
+    "Why does calling .backward() on two different networks trigger a `retain_graph=True` error?",
+    "001_00c30a1f6ea32b68.txt",
+    ("Introduction", EXPLANATION, ONE, TWO, THREE, "Resource Recommendations"),
+    {ONE: (EXAMPLE_1,), TWO: (EXAMPLE_2, EXAMPLE_1), THREE: (EXAMPLE_3, EXAMPLE_1)},
+)
+
 CLAIMS = (
     Claim(
         key="two-networks-other-network-raises",
@@ -56,6 +57,7 @@ CLAIMS = (
             case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED), note="chained"),
         ),
         wrong=(
+            written(EXAMPLE_1, Raises(12, FREED)),
             case(f"{SMALL}; v = leaf [[3]]; p = linear i v; backward p", Raises(7, FREED), note="independent"),
             case(f"{SMALL}; j = leaf [[5]] const; p = linear j w; backward p", Raises(7, FREED),
                  note="they share their parameters, and still nothing is freed twice"),
@@ -84,6 +86,7 @@ CLAIMS = (
         truth="True, and needed only where the later loss leads back into the first graph.",
         rules=("lifetime/retained-works",),
         right=(
+            written(EXAMPLE_2, Returns(12)),
             case("i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o retain=True; v = leaf [[3]]; "
                  "p = linear o v; backward p", Holds(7, "w", (8.0,)), Holds(7, "v", (2.0,)), note="chained networks"),
             case("i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o retain=True; v = leaf [[3]]; "
@@ -122,9 +125,15 @@ CLAIMS = (
         article="two-networks",
         section=EXPLANATION,
         says="The error says outright that the graph for the second network's gradients is missing.",
-        truth="The message speaks of a graph walked a second time. If you meet it with two networks, look for the "
-        "value that leads from the second loss back into the first graph.",
-        untestable="with independent networks there is no error whose message could be read",
+        truth="With two networks as in the examples there is no error whose message could be read. Where there is one, "
+        "it speaks of a graph walked a second time: look for the value that leads from the second loss back into the "
+        "first graph.",
+        rules=("lifetime/independent",),
+        wrong=(
+            written(EXAMPLE_1, Raises(12)),
+            case(f"{SMALL}; v = leaf [[3]]; p = linear i v; backward p", Raises(7)),
+        ),
+        situation="two_networks",
     ),
     Claim(
         key="two-networks-example-1-raises",
@@ -132,9 +141,13 @@ CLAIMS = (
         section=ONE,
         says="Two unconnected linear networks, walked one after the other: the second call raises.",
         truth="It returns, with the right gradients. The two graphs have nothing in common.",
-        rules=("lifetime/independent",),
+        condition="the second network is fed the first one's output, as it is",
+        rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
+        right=(
+            case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED), note="connected"),
+        ),
         wrong=(
-            case(EXAMPLE_1, Raises(12, FREED)),
+            written(EXAMPLE_1, Raises(12, FREED)),
             case("i = leaf 2; o = square i; backward o; j = leaf 3; p = square j; backward p", Raises(6, FREED)),
         ),
         situation="two_networks",
@@ -146,7 +159,7 @@ CLAIMS = (
         says="With retain_graph=True in the first call, the second network's backward works.",
         truth="It works, as it would have without.",
         rules=("lifetime/independent", "lifetime/retained-works"),
-        right=(case(EXAMPLE_2, Returns(12), Holds(12, "c", (0.5, 0.5))),),
+        right=(written(EXAMPLE_2, Returns(12), Holds(12, "c", (0.5, 0.5))),),
         situation="two_networks",
     ),
     Claim(
@@ -155,8 +168,14 @@ CLAIMS = (
         section=TWO,
         says="It works because the first network's graph is still there.",
         truth="Take the first graph away and it works all the same: the second call never looks at it.",
-        rules=("lifetime/independent",),
+        condition="the second network is fed the first one's output",
+        rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
+        right=(
+            case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED),
+                 note="connected, and the first graph is gone"),
+        ),
         wrong=(
+            written(EXAMPLE_1, Raises(12, FREED), note="the article's example without the flag"),
             case(f"{SMALL}; v = leaf [[3]]; p = linear i v; backward p", Raises(7, FREED),
                  note="the first graph is gone, as the count of saved tensors shows"),
         ),
@@ -173,6 +192,7 @@ CLAIMS = (
             case("i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o retain=True",
                  Saved(4, "as many", 3)),
             case(SMALL, Saved(4, "none")),
+            written(EXAMPLE_2, Saved(6, "as many", 5), Saved(11, "more", 6)),
         ),
         situation="two_networks",
     ),
@@ -184,7 +204,7 @@ CLAIMS = (
         truth="It returns. Where the input comes out of the first network, detaching is indeed what makes it return.",
         rules=("detach/blocks", "lifetime/independent"),
         right=(
-            case(EXAMPLE_3, Returns(13), Holds(13, "c", (0.5, 0.5))),
+            written(EXAMPLE_3, Returns(13), Holds(13, "c", (0.5, 0.5))),
             case(f"{SMALL}; d = detach o; v = leaf [[3]]; p = linear d v; backward p", Returns(8),
                  Holds(8, "v", (2.0,)),
                  note="chained, and cut"),
@@ -203,7 +223,10 @@ CLAIMS = (
         right=(
             case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED), note="chained, not cut"),
         ),
-        wrong=(case(EXAMPLE_1, Raises(12, FREED), note="not cut, and none the worse for it"),),
+        wrong=(
+            written(EXAMPLE_1, Raises(12, FREED), note="the article's example without the detach"),
+            case(f"{SMALL}; v = leaf [[3]]; p = linear i v; backward p", Raises(7, FREED), note="not cut, either"),
+        ),
         situation="chained_networks",
     ),
     Claim(
@@ -216,6 +239,7 @@ CLAIMS = (
         condition="the second loss is not meant to reach the first network",
         rules=("detach/blocks",),
         right=(
+            written(EXAMPLE_3, Holds(13, "w", (0.5, 1.0, 0.5, 1.0)), Holds(13, "v", (1.5, 1.5))),
             case(f"{SMALL}; j = leaf [[5]] const; d = detach j; v = leaf [[3]]; p = linear d v; backward p",
                  Holds(9, "w", (2.0,)), Holds(9, "v", (5.0,)), note="separate networks: both gradients are complete"),
         ),

@@ -152,7 +152,7 @@ def _gradient_due(due: GradientDue) -> str:
         case AddedInPlace():
             return "the gradient that it held is added to in place"
         case OwnObject():
-            return "each leaf holds an object of its own"
+            return "each leaf holds a gradient of its own"
         case Strides(strides):
             return f"strides {strides}"
         case _:

@@ -141,7 +141,7 @@ def _gradient_difference(observed: GradientDifference) -> str:
         case Strides(strides):
             return f"the gradient has strides {strides}"
         case SharedGradient(one, other):
-            return f"{one} and {other} hold the same gradient object"
+            return f"the gradients of {one} and {other} share memory"
         case HoldsGradient(value):
             return f"the leaf holds {'none' if value is None else value.tolist()}"
         case _:

@@ -61,7 +61,11 @@ CALLING = (
     fact(
         "R7",
         "A leaf that is itself the root holds a copy of the cotangent, not the cotangent.",
-        open="A cotangent is written out and has no name by which a program could look at it again.",
+        "gradients/cotangent-kept",
+        ("a = leaf [1, 2]; backward a with [3, 4]", RETURNS),
+        ("a = leaf [1, 2]; backward a with [3, 4]; backward a with [3, 4]", RETURNS),
+        open="A copy or not shows only where a call writes into the cotangent: it has no name by which a later line "
+        "could write to it.",
     ),
     fact(
         "R8",

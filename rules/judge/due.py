@@ -148,7 +148,7 @@ class AddedInPlace:
 
 @dataclass(frozen=True, slots=True)
 class OwnObject:
-    """Each leaf holds a gradient object of its own."""
+    """Each leaf holds a gradient of its own, in memory of its own."""
 
 
 # -- hooks and memory -------------------------------------------------------------------------------------------------

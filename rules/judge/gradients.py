@@ -202,7 +202,7 @@ def _unreached(
 
 
 def _shared(judging: Judging, at: int, seen: StepObservation, traversal: Traversal) -> Violation | None:
-    """Two leaves that hold the same gradient object, although the program did not assign it to both."""
+    """Two leaves whose gradients are one, or share memory, although the program did not assign it to both."""
     rule = "accumulation/own-object"
     holders: dict[int, Ref] = {}
     for leaf, gradient in seen.gradients.items():

@@ -203,7 +203,7 @@ class Strides:
 
 @dataclass(frozen=True, slots=True)
 class SharedGradient:
-    """Two leaves, given by their names in the program's text, hold the same gradient object."""
+    """Two leaves, given by their names in the program's text, hold one gradient, or two in the same memory."""
 
     one: str
     other: str

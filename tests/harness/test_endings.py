@@ -11,6 +11,7 @@ import pytest
 
 from autograd_conformance.harness.options import REMEMBERING
 from autograd_conformance.reports.stream import load
+from tests.harness.kills import STOPS, WHO, Who, killed
 from tests.harness.test_cli import ONE, ROOT, WRONG, command, run, wait_for
 
 pytestmark = pytest.mark.slow
@@ -109,3 +110,10 @@ def test_a_value_that_makes_no_sense_is_one_sentence(option, said, tmp_path: Pat
     assert said in seen.output
     assert "INTERNALERROR" not in seen.output
     assert "Traceback" not in seen.output
+
+
+@pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.name)
+@pytest.mark.parametrize("who", WHO)
+def test_a_kill_loses_no_record_and_the_next_run_starts_clean(who: Who, stop: signal.Signals, tmp_path: Path):
+    """Of `python -m tests.harness.kills`, which does it at fifty moments."""
+    assert killed(who, stop, 9.0, tmp_path).problem is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,33 @@ def test_the_tape_of_the_page_runs() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "how_it_decides.md").read_text(), re.M | re.S)
     assert sum(block.count("assert judge(") for block in blocks) >= 5
     exec("\n".join(blocks), {})
+
+
+FINDINGS = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "findings.md").read_text(), re.M | re.S)
+
+
+@pytest.mark.parametrize("script", FINDINGS, ids=range(1, len(FINDINGS) + 1))
+def test_a_script_of_a_finding_shows_it_alone(script: str) -> None:
+    """It prints what its comments say, or ends in the error that one tells of; what kills the process is compiled."""
+    assert script.startswith("import torch\n")
+    code = compile(script, "finding", "exec")
+    if "# SIGSEGV" in script:
+        return
+    error = re.search(r"# (\w+Error): (?:\.\.\. )?(.*?)(?:, please report|$| FAILED at)", script, re.M)
+    said: list[str] = []
+    with pytest.raises(Exception) if error else nullcontext() as raised:
+        exec(code, {"print": lambda *values: said.append(" ".join(map(str, values)))})
+    if error:
+        assert (type(raised.value).__name__, error[2] in str(raised.value)) == (error[1], True)
+    told = re.findall(r"^print\(.*?\) +# ((?:[^:,;\n]|, (?!has )|:(?! ))*)", script, re.M)
+    assert error or said
+    for comment, output in zip(told, said):
+        due, got = numbers(comment), numbers(output)
+        assert got[: len(due)] == pytest.approx(due, rel=1e-4, abs=1e-4, nan_ok=True), (comment, output)
+
+
+def numbers(text: str) -> list[float]:
+    return [float(each) for each in re.findall(r"(?<![\w.])(?:-?\d+(?:\.\d*)?(?:e-?\d+)?|nan)(?!\w)", text)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

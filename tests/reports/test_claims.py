@@ -67,6 +67,8 @@ def test_articles_keep_together_in_the_order_in_which_they_come() -> None:
         ("holds", "mixed", True),
         ("holds under a condition", "mixed", False),
         ("holds under a condition", "right", True),
+        ("false as written", "mixed", False),
+        ("false as written", "wrong", True),
         ("false", "wrong", False),
         ("false", "right", True),
         ("false", "unknown", False),
@@ -78,6 +80,23 @@ def test_a_framework_departs_where_it_shows_what_the_official_semantics_do_not(
     verdict: str, observed: str, departs: bool
 ) -> None:
     assert replace(CLAIM, verdict=verdict, observed=observed).departs is departs  # type: ignore[arg-type]
+
+
+def test_a_claim_that_nothing_bears_out_is_shown_wrong() -> None:
+    refuted = replace(CLAIM, verdict="false as written", condition="", observed="wrong")
+    assert refuted.official == "wrong"
+    assert not refuted.departs
+    assert replace(refuted, observed="mixed").departs
+
+
+def test_what_would_have_to_be_otherwise_stands_below_the_verdict() -> None:
+    as_written = replace(CLAIM, verdict="false as written")
+    cell = "| **false as written**<br>would hold if: the op saved a tensor |"
+    assert cell in unescaped(markdown.render(replace(SOUND, claims=(as_written,))))
+    assert "| **false as written** |" in markdown.render(replace(SOUND, claims=(replace(as_written, condition=""),)))
+    page = articles.table([as_written])
+    assert page.index("**False as written.**") < page.index("*It would hold if:* the op saved a tensor.")
+    assert standings((as_written, as_written)) == "2 are false as written"
 
 
 def test_the_terminal_says_how_the_claims_stand_and_what_was_shown() -> None:

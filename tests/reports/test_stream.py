@@ -63,7 +63,8 @@ INVALID = {
     "a claim after the end": (lines(HEADER, FOOTER, CLAIM), "f, line 3: there is a record after the footer"),
     "a claim judged in other words": (
         lines(HEADER) + spoilt(CLAIM, verdict="true"),
-        "f, line 2: $.verdict: 'true' is not one of ['holds', 'holds under a condition', 'false', 'not testable']",
+        "f, line 2: $.verdict: 'true' is not one of ['holds', 'holds under a condition', 'false as written', 'false', "
+        "'not testable']",
     ),
     "a claim seen in other words": (
         lines(HEADER) + spoilt(CLAIM, observed="yes"),

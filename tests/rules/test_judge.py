@@ -123,7 +123,13 @@ FORMS = [
         "detach/blocks",
         "received",
     ),
-    (PAIR, "b", lambda s, r: holds(s.gradients[Ref(0)])(s, r), "accumulation/own-object", "a and b hold the same"),
+    (
+        PAIR,
+        "b",
+        lambda s, r: holds(s.gradients[Ref(0)])(s, r),
+        "accumulation/own-object",
+        "the gradients of a and b share memory",
+    ),
     (PAIR, "b", holds(Gradient(np.array(1.0), "float64", None)), None, ""),
 ]
 
