@@ -14,6 +14,7 @@ from autograd_conformance.harness.folder import UnusableFolder
 from autograd_conformance.harness.limits import Limits
 from autograd_conformance.harness.options import PROFILE, add_options, check_options, load_profiles
 from autograd_conformance.harness.plugin.state import AUDITED, LIMITS, SESSION, audited, open_session, runs_suites
+from autograd_conformance.harness.plugin.workers import Workers
 from autograd_conformance.harness.progress import Progress
 from autograd_conformance.harness.recorder import Recorder
 from autograd_conformance.harness.termination import Termination
@@ -78,6 +79,7 @@ def _as_controller(config: pytest.Config) -> None:
     except UnusableFolder as error:
         raise pytest.UsageError(str(error)) from None
     config.pluginmanager.register(Progress(config.stash[LIMITS]), "progress")
+    config.pluginmanager.register(Workers(), "workers")
 
 
 def _check_paths(config: pytest.Config) -> None:

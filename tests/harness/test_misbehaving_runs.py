@@ -89,6 +89,14 @@ def test_a_process_that_ends_while_it_loads_the_framework_is_an_adapter_error(na
     assert "adapter error: the process ended itself with exit code 0 while the framework was loaded" in seen.output
 
 
+@pytest.mark.parametrize("name", ["LeavesInWorkers", "UnlikeInWorkers"])
+def test_what_loads_once_and_not_again_is_an_adapter_error(name, tmp_path):
+    seen = run(tmp_path, ONE, framework=f"{MISBEHAVING}:{name}")
+    assert seen.code == 10
+    assert "adapter error: it was loaded once, but worker gw0 could not load it" in seen.output
+    assert seen.output.count("replacing crashed worker") == 0
+
+
 @pytest.mark.parametrize("name", ENDED)
 def test_a_replay_of_a_program_that_ends_its_process_is_still_failing(name, tmp_path):
     path = written(

@@ -13,10 +13,14 @@ from autograd_conformance.harness.termination import Termination
 
 def test_a_signal_between_two_lines_interrupts_at_the_next() -> None:
     termination: Any = Termination(controls=True)
+
+    def interrupt() -> None:
+        termination._interrupt(signal.SIGTERM, SimpleNamespace(f_lineno=None))
+        list(range(2))  # the signal comes again here
+
     try:
         with pytest.raises(KeyboardInterrupt):
-            for _ in range(2):  # the first time nothing is raised, the signal comes again
-                termination._interrupt(signal.SIGTERM, SimpleNamespace(f_lineno=None))
+            interrupt()
     finally:
         termination.restore()
     assert termination.received == "SIGTERM"

@@ -162,6 +162,22 @@ class LeavesAtOnce(Tiny):
         os._exit(0)
 
 
+class LeavesInWorkers(Tiny):
+    """It ends the process while it is loaded for a second time."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            os._exit(0)
+
+
+class UnlikeInWorkers(Tiny):
+    """It cannot be used where it is loaded for a second time."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            raise OSError("the device is taken")
+
+
 class LeavesInSmoke(Tiny):
     """It ends the process at the first leaf."""
 
