@@ -10,7 +10,7 @@ from autograd_conformance.frameworks.answers import shown
 from autograd_conformance.frameworks.base import Adapter
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.printing.dialect import Dialect
-from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 
 LONGEST = 80
 """How many characters a name or a version may have."""
@@ -29,6 +29,8 @@ def check(adapter: Adapter) -> None:
     _all(adapter, "dtypes", adapter.dtypes, str, "the names of dtypes, each a str")
     if not isinstance(adapter.dialect, Dialect | None):
         _refuse(adapter, "dialect", "a printing.dialect.Dialect or None", adapter.dialect)
+    if not isinstance(traits := getattr(adapter, "traits", PYTORCH), Traits):
+        _refuse(adapter, "traits", "a programs.capabilities.Traits", traits)
     for name in ("optimizers", "modules"):
         value = getattr(adapter, name, ())
         _all(adapter, name, value, str, "names, each a str")

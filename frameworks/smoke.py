@@ -20,7 +20,7 @@ from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.ops.row import choices_of, rest_of
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.capabilities import PYTORCH
+from autograd_conformance.programs.capabilities import PYTORCH, Traits
 from autograd_conformance.programs.language import DTYPES, Apply, Attrs, Ref, Shape
 from autograd_conformance.programs.observations import Kind
 
@@ -31,25 +31,59 @@ def smoke(adapter: Adapter) -> None:
     """Raise `BrokenAdapter` with the reason where the adapter does not do what an adapter has to."""
     declarations.check(adapter)
     _declarations(adapter)
-    shape: Shape = () if getattr(adapter, "traits", PYTORCH).scalars else VECTOR
+    traits: Traits = getattr(adapter, "traits", PYTORCH)
+    shape: Shape = () if traits.scalars else VECTOR
     for dtype in adapter.dtypes:
         data = np.array([1.0, 2.0], dtype=dtype).reshape(2)[: size(shape)].reshape(shape)
         _try(adapter, "reset()", adapter.reset)
-        leaf = _try(adapter, "leaf()", adapter.leaf, data, True)
+        leaf = _leaf(adapter, data)
         back = _try(adapter, "read()", adapter.read, leaf)
         if not isinstance(back, np.ndarray) or back.shape != shape or not np.array_equal(back, data):
             answers.refuse(adapter, "read(leaf([1, 2]))", back, f"{data!r}, which went in")
         _try(adapter, "read()", answers.check_copy, adapter, leaf, "a leaf")
         if adapter.dtype(leaf) != dtype:
             answers.refuse(adapter, f"dtype() of a {dtype} leaf", adapter.dtype(leaf), repr(dtype))
-        if adapter.gradient(leaf) is not None:
-            raise BrokenAdapter(f"{adapter.name}: gradient() of a fresh leaf is not None")
+        _fresh(adapter, leaf, shape, traits)
         for name, operands, attrs in _simplest(adapter, shape):
             out = _try(adapter, f"apply({name!r})", adapter.apply, name, [leaf] * operands, attrs)
             answers.results(adapter, Apply(name, (Ref(0),) * operands, attrs), out, 1)
     kind = _try(adapter, "classify()", adapter.classify, RuntimeError("no such thing"))
     if kind is not Kind.UNKNOWN:
         answers.refuse(adapter, "classify() of an exception that it cannot know", kind, "Kind.UNKNOWN")
+
+
+def _leaf(adapter: Adapter, data: np.ndarray) -> Any:
+    """A leaf; where only single numbers can be made one, the error says how to say so."""
+    try:
+        return _try(adapter, "leaf()", adapter.leaf, data, True)
+    except BrokenAdapter as error:
+        if not data.shape:
+            raise
+        try:
+            adapter.leaf(data[0].reshape(()), True)
+        except BaseException as other:
+            if is_users(other):
+                raise
+            raise error from None
+        remedy = "an adapter whose values are single numbers says so: traits = Traits(scalars=True)"
+        raise BrokenAdapter(f"{error}; of a single number it makes one: {remedy}") from None
+
+
+def _fresh(adapter: Adapter, leaf: Any, shape: Shape, traits: Traits) -> None:
+    """Hold a leaf to what it holds before any backward call: none, or zeros where the framework begins with them."""
+    gradient = _try(adapter, "gradient()", adapter.gradient, leaf)
+    if gradient is None:
+        if traits.begins_with_zeros:
+            raise BrokenAdapter(
+                f"{adapter.name}: gradient() of a fresh leaf is None, though traits say begins_with_zeros"
+            )
+        return
+    held = answers.array(adapter, _try(adapter, "read()", adapter.read, gradient))
+    if held.shape != shape or held.any():
+        answers.refuse(adapter, "gradient() of a fresh leaf", held, "None, or zeros of the leaf's shape")
+    if not traits.begins_with_zeros:
+        remedy = "an adapter whose framework begins with them says so: traits = Traits(begins_with_zeros=True)"
+        raise BrokenAdapter(f"{adapter.name}: gradient() of a fresh leaf is not None, but zeros; {remedy}")
 
 
 def _declarations(adapter: Adapter) -> None:

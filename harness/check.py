@@ -5,7 +5,7 @@ if a rule is broken.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import assert_never
@@ -15,7 +15,6 @@ from autograd_conformance.harness.coverage import Pair, pairs
 from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.harness.known.update import About, Finding
 from autograd_conformance.harness.tally import Tally
-from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Leaf, Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.reference.reference import Reference
@@ -24,7 +23,7 @@ from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Excuses, Violation, nothing
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Misfit
 from autograd_conformance.strategies.building.drawn import Drawn
 
 AGAIN = 3
@@ -116,7 +115,8 @@ class Check:
         observation = self.target.observe(program)
         shown: set[Known | About] = set()
         excuses = partial(self._excuses, program, observation, shown)
-        judgement = judge(program, observation, _reference(program, reference), self.target.capabilities, excuses)
+        reference = _reference(program, self.target, reference)
+        judgement = judge(program, observation, reference, self.target.capabilities, excuses)
         self.exercised.update(judgement.exercised)
         self.left_open += judgement.unspecified
         self.differences.update(each for each in shown if isinstance(each, Known))
@@ -146,7 +146,7 @@ class Check:
 
     def _count(self, program: Program) -> None:
         if self.target.traits.scalars and any(isinstance(step, Leaf) and step.value.shape for step in program):
-            raise Undrawable("the framework has no tensors of several elements")
+            raise Misfit("the framework has no tensors of several elements")
         self.programs += 1
         self.pairs.update(pairs(program))
 
@@ -170,8 +170,7 @@ class Check:
         if entry is not None:
             shown.add(entry)
             return True
-        advises = not self.strict and is_advice(violation.rule)
-        if self.leaves_out is None and not advises:
+        if self.leaves_out is None and (self.strict or not advises(violation)):
             return False
         broken = _broken(violation.rule, violation.op)(program, observation, violation, self.target)
         if self.leaves_out is None:
@@ -209,14 +208,17 @@ def passes(program: Program, target: Target) -> bool:
 
 def violation_of(program: Program, target: Target) -> Violation | None:
     """The first violation of a program, run on its own."""
-    return judged(program, target.observe(program), target.capabilities)
+    return judged(program, target.observe(program), target)
 
 
-def judged(
-    program: Program, observation: Observation, capabilities: Collection[Capability], excuses: Excuses = nothing
-) -> Violation | None:
-    """The first violation in what was observed of a program, but for those that are excused."""
-    return judge(program, observation, _reference(program), capabilities, excuses).violation
+def judged(program: Program, observation: Observation, target: Target, excuses: Excuses = nothing) -> Violation | None:
+    """The first violation in what was observed of a program on a target, but for those that are excused."""
+    return judge(program, observation, _reference(program, target), target.capabilities, excuses).violation
+
+
+def advises(violation: Violation) -> bool:
+    """Whether what is broken is a SHOULD."""
+    return is_advice(violation.rule)
 
 
 def is_advice(rule: str) -> bool:
@@ -224,11 +226,12 @@ def is_advice(rule: str) -> bool:
     return RULES[rule].level is Level.SHOULD
 
 
-def _reference(program: Program, drawn: Reference | None = None) -> Reference:
+def _reference(program: Program, target: Target, drawn: Reference | None = None) -> Reference:
     """What a program is judged with: what it was `drawn` with, if anything; where it depends on what is seen, the judge
     computes its own.
     """
-    return Reference() if program.stateful else drawn or Reference(program)
+    zeros = target.traits.begins_with_zeros
+    return Reference(None, zeros) if program.stateful else drawn or Reference(program, zeros)
 
 
 def broken_in(error: BaseException) -> Broken | None:

@@ -151,7 +151,8 @@ def _alone(program: Program, target: Target, known: Sequence[Known], done: Calla
             listed.extend([violation] if fine else [])
             return fine
 
-        violation = judge(program, observation, Reference(program), each.capabilities, excuses).violation
+        reference = Reference(program, each.traits.begins_with_zeros)
+        violation = judge(program, observation, reference, each.capabilities, excuses).violation
         violation = violation or next(iter(listed), None)
         if violation is not None:
             return Replayed("still failing", violation.rule, Broken(program, observation, violation, each))

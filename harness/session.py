@@ -192,7 +192,7 @@ class Session:
         def excuses(violation: Violation) -> bool:
             return any(is_known(entry, program, violation) for entry in self.known)
 
-        return judged(program, self.target.observe(program), self.target.capabilities, excuses) is None
+        return judged(program, self.target.observe(program), self.target, excuses) is None
 
     def witnessed(self, entry: Known) -> bool:
         """Whether an entry's witness still shows the difference."""
@@ -203,7 +203,7 @@ class Session:
             return any(is_known(each, entry.witness, violation) for each in self.known)
 
         target = self.target_of(entry.rule)
-        judged(entry.witness, target.observe(entry.witness), target.capabilities, excuses)
+        judged(entry.witness, target.observe(entry.witness), target, excuses)
         return any(is_known(entry, entry.witness, violation) for violation in found)
 
     def missing(self, rule: str) -> list[str]:

@@ -79,6 +79,8 @@ class Traits:
 
     scalars: bool = False
     """Whether its values are single numbers: every shape is ``()``."""
+    begins_with_zeros: bool = False
+    """Whether a leaf holds a gradient of zeros from the beginning, where others hold none."""
 
 
 PYTORCH = Traits()
@@ -115,8 +117,10 @@ def _needs(step: Instruction) -> set[Capability]:
             return {Capability.ACCUMULATED_HOOKS if accumulated else Capability.HOOKS}
         case ZeroGrad(_, set_to_none):
             return {Capability.ZERO_TO_NONE if set_to_none else Capability.ZERO_TO_ZEROS}
-        case ReadGrad() | AssignGrad():
+        case ReadGrad():
             return {Capability.ASSIGNS}
+        case AssignGrad():
+            return {Capability.ASSIGNS, *({Capability.ZERO_TO_NONE} if step.value is None else ())}
         case Step(groups=groups):
             return {Capability.OPTIMIZERS, *({Capability.GROUPS} if groups else ())}
         case Optimizer(groups=groups):

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from autograd_conformance.programs.language import AssignGrad, Backward, BackwardCall, Grad, Instruction, Ref, ZeroGrad
+from autograd_conformance.programs.language import (
+    AssignGrad,
+    Backward,
+    BackwardCall,
+    Grad,
+    Instruction,
+    Leaf,
+    Ref,
+    ZeroGrad,
+)
 from autograd_conformance.programs.observations import Gradient, Returned, StepObservation
 from autograd_conformance.reference.pullback import Pullback
 from autograd_conformance.reference.recorded_backward import RecordedBackward
@@ -21,6 +30,8 @@ class HeldGradients(Pullback):
 
     def __init__(self) -> None:
         super().__init__()
+        self.begins_with_zeros = False
+        """Whether leaves that require grad hold zeros before any call."""
         self.observing = False
         """Whether observations are handed in: then `grads` follows them, else what is held follows from the calls."""
         self.grads: dict[Ref, Ref | None] = {}
@@ -45,12 +56,24 @@ class HeldGradients(Pullback):
         if self.observing:
             held = self.grads.get(leaf)
             return None if held is None else self.values[held]
-        since, total = self._totals.get(leaf, (0, None))
+        since, total = self._totals.get(leaf) or (0, self._first(leaf))
         for at in range(since, len(self.steps)):
             if at not in self.skipped:
                 total = self._after(at, self.steps[at], leaf, total)
         self._totals[leaf] = len(self.steps), total
         return total
+
+    def _first(self, leaf: Ref) -> Array | None:
+        """What a leaf holds before any call."""
+        step = self.steps[leaf.at]
+        begins = self.begins_with_zeros and isinstance(step, Leaf) and step.requires_grad
+        return np.zeros_like(self.values[leaf]) if begins else None
+
+    def _begin(self, leaf: Ref) -> None:
+        """A leaf was made: it holds zeros where leaves do."""
+        zeros = self._first(leaf) if self.observing else None
+        if zeros is not None:
+            self.grads[leaf] = self.held_gradient(zeros)
 
     def _after(self, at: int, step: Instruction, leaf: Ref, total: Array | None) -> Array | None:
         """What a leaf holds after an instruction, if it held `total` before."""

@@ -56,10 +56,15 @@ class Reference(Writes):
     rules leave open: which results are views, whether a gradient was replaced or changed in place.
     """
 
-    def __init__(self, program: Program | None = None) -> None:
+    def __init__(self, program: Program | None = None, begins_with_zeros: bool = False) -> None:
         super().__init__()
+        self.begins_with_zeros = begins_with_zeros
         for at, step in enumerate(program or ()):
             self.add(step, program.mode(at) if program else ())
+
+    def anew(self) -> Reference:
+        """A reference for the same framework that no instruction was handed to."""
+        return Reference(begins_with_zeros=self.begins_with_zeros)
 
     def add(self, step: Instruction, modes: Modes = (), seen: StepObservation | None = None) -> tuple[Array, ...]:
         """Take an instruction that returned; the values that it makes."""
@@ -67,7 +72,10 @@ class Reference(Writes):
         self.steps.append(step)
         match step:
             case Leaf(literal, requires_grad):
-                return self._make(at, (array(literal),), requires_grad)
+                made = self._make(at, (array(literal),), requires_grad)
+                if self.begins_with_zeros:
+                    self._begin(Ref(at))
+                return made
             case Detach(source):
                 self.storages.shares(Ref(at), Derived(source))
                 return self._make(at, (self.values[source],), False)

@@ -156,7 +156,7 @@ def zeroed_then_backward(b: OpBuilder) -> None:
 @situation
 def carried_state(b: OpBuilder) -> None:
     """Two to four iterations, each computing a state from the last one's, perhaps detached, and a call on it."""
-    shape = b.pick(((3,), (), (2, 3)))
+    shape = b.pick(b.shapes(((3,), (), (2, 3))))
     weight, state = b.leaf(shape), b.leaf(shape, requires_grad=False)
     (product,) = b.available("multiply")
     cut = b.can(Capability.DETACH) and bool(b.below(2))
@@ -190,7 +190,7 @@ def recurrent_two_losses(b: OpBuilder) -> None:
 @situation
 def backward_on_gradients(b: OpBuilder) -> None:
     """A backward call that records itself, or only retains, or neither, and a backward call on the gradient it left."""
-    leaf = b.leaf(b.pick(((3,), (), (2, 3), (1,))))
+    leaf = b.leaf(b.pick(b.shapes(((3,), (), (2, 3), (1,)))))
     root = b.nonlinear(leaf)
     for _ in range(b.below(3)):
         root = b.nonlinear(root)

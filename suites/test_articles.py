@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.pages.claims import observing
 from autograd_conformance.programs.capabilities import needs
-from autograd_conformance.programs.language import Apply, InPlace, Program
+from autograd_conformance.programs.language import Apply, InPlace, Leaf, Program
 from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.articles import CLAIMS
 from autograd_conformance.rules.articles.claim import Claim
@@ -63,4 +63,6 @@ def _missing(program: Program, target: Target) -> set[str]:
     asked = needs(program)
     had = {Apply: set(target.ops), InPlace: set(writes_of(tuple(target.ops))[1])}
     ops = {step.op for step in program if isinstance(step, Apply | InPlace) and step.op not in had[type(step)]}
-    return {need.value for need in asked - target.capabilities} | {f"the op {op}" for op in ops}
+    missing = {need.value for need in asked - target.capabilities} | {f"the op {op}" for op in ops}
+    shaped = any(isinstance(step, Leaf) and step.value.shape for step in program)
+    return missing | ({"tensors of several elements"} if target.traits.scalars and shaped else set())

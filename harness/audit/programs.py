@@ -17,7 +17,7 @@ import numpy as np
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.outcome import Audited, Fault, Outcome
-from autograd_conformance.harness.check import violation_of
+from autograd_conformance.harness.check import advises, judged
 from autograd_conformance.harness.failures.deviation import deviation_of
 from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
@@ -27,9 +27,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.codec import to_json
 from autograd_conformance.programs.language import Attrs, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Kind, Observation, Raised
-from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
-from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.op_builder import OpBuilder
@@ -248,7 +246,7 @@ def outcomes(op: str, target: Target, dtypes: Sequence[str], thrice: bool) -> It
 def fault_of(op: str, target: Target, dtypes: Sequence[str]) -> Fault | None:
     """How the first of an op's programs breaks a rule by the op's own fault, if one does."""
     for program in programs(op, dtypes):
-        violation = violation_of(program, target)
+        violation = judged(program, target.observe(program), target, advises)
         if violation is not None and violation.op == op:
             allowed = tuple(allowed_texts(violation))
             observed, deviation = observed_text(violation), deviation_of(violation)
@@ -271,7 +269,7 @@ def _fails(op: str, target: Target, dtypes: Sequence[str], times: int) -> bool:
         return False
     for program in curvatures(op, dtypes[:1], times=times):
         observation = target.observe(program)
-        if unsupported(observation) or judge(program, observation, Reference(), target.capabilities).violation:
+        if unsupported(observation) or judged(program, observation, target, advises):
             return True
     return False
 

@@ -64,6 +64,5 @@ class Case:
     @cached_property
     def context(self) -> Context:
         """The tape and its reference before the failing line, and what may happen there."""
-        return context_of(
-            self.program, self.observation, Reference(self.program), self.target.capabilities, self.violation
-        )
+        reference = Reference(self.program, self.target.traits.begins_with_zeros)
+        return context_of(self.program, self.observation, reference, self.target.capabilities, self.violation)

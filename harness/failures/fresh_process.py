@@ -105,7 +105,7 @@ def _broken(form: Mapping[str, Any], target: Target) -> frozenset[str]:
         found.add(violation.rule)
         return True
 
-    judged(program, target.observe(program), target.capabilities, excuses)
+    judged(program, target.observe(program), target, excuses)
     return frozenset(found)
 
 

@@ -71,7 +71,7 @@ def _again(broken: Broken, program: Program, known: Sequence[Known]) -> Broken |
         return None
     try:
         observation = target.observe(program)
-        found = judged(program, observation, target.capabilities, excuses)
+        found = judged(program, observation, target, excuses)
     except Exception:  # operands of shapes that an op does not take: nothing that the reference could compute
         return None
     if found is None or (found.rule, found.op) != (was.rule, was.op):

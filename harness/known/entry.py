@@ -52,7 +52,7 @@ class Known:
     absolute: float | None = None
     """Values may be off by this much more."""
     any_value: bool = False
-    """Values may be anything: memory is read, or written, that nobody knows the contents of."""
+    """Values may be anything: memory is read, or written, that nobody knows the contents of, or nothing bounds them."""
     nan: bool = False
     """Values that are no numbers were seen; the others are off by no more than the limits, or than rounding."""
     elements: int | None = None
@@ -67,6 +67,8 @@ class Known:
     """The message of the exception that was raised has that in it."""
     after: str | None = None
     """That op, or such a step, stands before."""
+    again: bool = False
+    """The failing call goes through a value, its root included, through which an earlier call of the program went."""
     step: str | None = None
     """The failing instruction is the step of an optimizer with these settings, as the text form writes them."""
     version: SpecifierSet | None = None

@@ -135,6 +135,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "raised": (_kind, f"a kind of error: {', '.join(kind.value for kind in Kind)}"),
     "message": (_text, "a text"),
     "after": (_before, "an op, or an optimizer with settings, such as 'sgd fused=True'"),
+    "again": (_flag, "true or false"),
     "step": (_step, "an optimizer with settings, such as 'sgd fused=True'"),
     "version": (_versions, "versions of the framework, such as '>=2.12,<2.14'"),
     "device": (_text, "a device, such as 'cpu'"),

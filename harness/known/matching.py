@@ -8,13 +8,25 @@ import numpy as np
 
 from autograd_conformance.harness.known.entry import Known
 from autograd_conformance.ops.tables import VIEWS
-from autograd_conformance.programs.language import Apply, Instruction, Leaf, Program, Step
+from autograd_conformance.programs.language import (
+    Apply,
+    Backward,
+    BackwardCall,
+    Grad,
+    Instruction,
+    Leaf,
+    Program,
+    Ref,
+    Step,
+)
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import grouped
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.rules.judge.due import DueReturn
 from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError
 from autograd_conformance.rules.judge.violation import Allowed, Violation
+
+CALLS = (Backward, Grad)
 
 MOVING = (
     "optimizers/formula", "optimizers/groups", "optimizers/skips", "optimizers/remembers", "optimizers/variants",
@@ -41,6 +53,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.message is not None and (raised is None or entry.message not in raised.message):
         return False
     if entry.after is not None and not _stands_before(program, violation.at, entry.after):
+        return False
+    if entry.again and not _goes_again(program, violation.at):
         return False
     if entry.views and not _views(program, violation.at):
         return False
@@ -70,8 +84,8 @@ def _is_excused(entry: Known, violation: Violation) -> bool:
 
 def _general(entry: Known, violation: Violation) -> str | None:
     """The general rule of which the broken one is a special case: that a legal call returns, where the entry says which
-    error it raises instead; that gradients are right, where it says which op's are not; where a step moves leaves to,
-    where it says which step's.
+    error it raises instead; that gradients are right, where it says which op's, or in which calls, they are not; where
+    a step moves leaves to, where it says which step's.
     """
     if entry.step and violation.rule in MOVING:
         return entry.rule if entry.rule in MOVING else None
@@ -79,7 +93,7 @@ def _general(entry: Known, violation: Violation) -> str | None:
     unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
     if unheard or (Allowed(DueReturn(), violation.rule) in violation.allowed and (entry.message or entry.raised)):
         return "errors/legal-returns"
-    return "gradients/graph" if entry.op and isinstance(observed, OtherGradient) else None
+    return "gradients/graph" if (entry.op or entry.again) and isinstance(observed, OtherGradient) else None
 
 
 def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:
@@ -93,6 +107,30 @@ def _stands_before(program: Program, at: int, what: str) -> bool:
     """Whether an op, or a step as `_is_step` describes it, stands before an instruction."""
     before = program.instructions[:at]
     return any((isinstance(step, Apply) and step.op == what) or _is_step(step, what) for step in before)
+
+
+def _goes_again(program: Program, at: int) -> bool:
+    """Whether instruction `at` is a backward call through a value, its root included, that an earlier one went
+    through; the leaves that calls end at are not meant.
+    """
+    call = program[at]
+    earlier = {ref for step in program.instructions[:at] if isinstance(step, CALLS) for ref in _behind(program, step)}
+    return isinstance(call, CALLS) and any(
+        ref in earlier and (ref in call.roots or not isinstance(program[ref.at], Leaf))
+        for ref in _behind(program, call)
+    )
+
+
+def _behind(program: Program, call: BackwardCall) -> set[Ref]:
+    """The roots of a call and all that ops made them from."""
+    found: set[Ref] = set()
+    waiting = list(call.roots)
+    while waiting:
+        ref = waiting.pop()
+        step = program[ref.at]
+        waiting += step.args if isinstance(step, Apply) and ref not in found else ()
+        found.add(ref)
+    return found
 
 
 def _is_step(step: Instruction, described: str) -> bool:

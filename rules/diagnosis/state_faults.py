@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from autograd_conformance.programs.language import (
     Backward,
     BackwardCall,
     DetachInPlace,
+    Grad,
     Hook,
     InPlace,
     Ref,
@@ -68,6 +70,7 @@ def state_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     yield from _writes(reference, traverse)
     yield from _constants(reference, traverse)
     yield from _hooks(reference, call, traverse)
+    yield from _left_over(reference, call)
 
 
 Traverse = Callable[..., Contributions]
@@ -236,3 +239,22 @@ def _hook(
             yield Fault("hooks/result", text, raw)
     twice = {**changes, edge: of_edge[: k + 1] + of_edge[k:]}
     yield Fault("hooks/called", f"The hook of line {line} was applied twice.", traverse(hooked=twice))
+
+
+# -- earlier calls ----------------------------------------------------------------------------------------------------
+
+
+def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
+    """Values that are no leaves keep the gradients of earlier calls, and pass them on again."""
+    before = takewhile(lambda step: step is not call, reference.steps)
+    calls = [s for at, s in enumerate(before) if isinstance(s, Backward) and at not in reference.skipped]
+    if not calls or isinstance(call, Grad):
+        return
+    kept: Contributions = {}
+    for each in (*calls, call):
+        roots, reached = dict(reference.roots(each)), reference.pullback(each)
+        passed = {edge: ct for edge, ct in kept.items() if edge in reached and edge not in roots}
+        made = pull(reference.entries, reference.values, (*roots.items(), *passed.items()), hooked=reference.hooked())
+        kept.update({edge: ct for edge, ct in made.items() if edge in reference.producer})
+    text = "Values that are no leaves kept what earlier calls had left in them, and it was passed on again."
+    yield Fault("gradients/graph", text, made)

@@ -151,7 +151,7 @@ def retraced(
     that.
     """
     if program.stateful:
-        reference = Reference()
+        reference = reference.anew()
         reference.observing = True
     tape = Tape(reference, Capability.FREES in capabilities)
     for moment in trace(program, observation, reference, tape, program.stateful):

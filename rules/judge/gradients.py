@@ -103,7 +103,7 @@ def _rule_of(judging: Judging, leaf: Ref, traversal: Traversal) -> str:
     """The rule by which a call adds to a value's gradient."""
     if leaf not in traversal.leaves:
         return "hooks/retained" if leaf in judging.reference.retained else "functional/inputs-only"
-    return "accumulation/first" if judging.tape.grads.get(leaf) is None else "accumulation/adds"
+    return "accumulation/first" if judging.tape.begins(leaf) else "accumulation/adds"
 
 
 def _value(

@@ -85,7 +85,8 @@ def check_cleared(judging: Judging, at: int, step: ZeroGrad, seen: StepObservati
             fine = is_unchanged(old, got) or _is_cleared_too(judging, old, step)
             due = Unchanged(Kept.OTHER_GRADIENTS)
         elif step.set_to_none or old is None:
-            fine, due = got is None, NoGradient()
+            begins = judging.reference.begins_with_zeros and not step.set_to_none  # so may one that requires no grad
+            fine, due = got is None or (begins and not got.value.any()), NoGradient()
         else:
             fine = got is not None and not got.value.any() and got.value.shape == old.value.shape
             due = ZeroGradient()

@@ -107,7 +107,9 @@ def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str
     if traversal.leaves:
         rules += ["gradients/op" if traversal.alone else "gradients/graph", "gradients/form"]
         held = [tape.grads.get(leaf) for leaf in traversal.leaves]
-        rules += dict.fromkeys("accumulation/first" if h is None else "accumulation/adds" for h in held)
+        rules += dict.fromkeys(
+            "accumulation/first" if tape.begins(leaf) else "accumulation/adds" for leaf in traversal.leaves
+        )
         if any(h is None for h in held):
             rules.append("accumulation/layout")
         if any(h is not None for h in held):

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
+import numpy as np
+
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import (
     Apply,
@@ -37,7 +39,7 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
     is_recorded,
 )
-from autograd_conformance.programs.observations import Outcome, Raised, Returned, Skipped, StepObservation
+from autograd_conformance.programs.observations import Gradient, Outcome, Raised, Returned, Skipped, StepObservation
 from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY
 from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.outcomes import expected
@@ -57,8 +59,10 @@ class Tape(TapeState):
         """Take the outcome that was observed and go on from there."""
         returned = isinstance(seen.outcome, Returned)
         match step:
-            case Leaf():
+            case Leaf(value, requires_grad):
                 self.leaves[Ref(at)] = step
+                if self.reference.begins_with_zeros and requires_grad:
+                    self.grads[Ref(at)] = Gradient(np.zeros(value.shape), value.dtype)
             case Detach(source):
                 self.detached[Ref(at)] = source
             case Apply():
@@ -86,6 +90,14 @@ class Tape(TapeState):
         if seen.gradients:
             self.actions += 1
             self.grads = dict(seen.gradients)
+
+    def begin(self, seen: StepObservation) -> None:
+        """Take the gradients of zeros that are seen for the first time, on values of which nothing says that they hold
+        any: nobody says either that they hold none, where leaves begin with zeros.
+        """
+        for ref, gradient in seen.gradients.items():
+            if ref not in self.grads and gradient is not None and not gradient.value.any():
+                self.grads[ref] = gradient
 
     def _hold_as_others(self, made: Ref) -> None:
         """A gradient that was read is one object with others: it holds the gradient that they hold."""

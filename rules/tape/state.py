@@ -45,6 +45,11 @@ class TapeState(RecordedGraph):
         self.actions = 0
         """How many instructions were followed by a look at the gradients."""
 
+    def begins(self, leaf: Ref) -> bool:
+        """Whether what a value holds is what it begins with: none, or zeros where the framework begins with them."""
+        held = self.grads.get(leaf)
+        return held is None or (self.reference.begins_with_zeros and not held.value.any())
+
     def holds_any(self, leaves: Iterable[Ref]) -> bool:
         """Whether one of some leaves holds a gradient."""
         return any(self.grads.get(leaf) is not None for leaf in leaves)

@@ -175,8 +175,11 @@ class ActionBuilder(OpBuilder):
         return Ref(self.add(ReadGrad(leaf)))
 
     def assign_grad(self, leaf: Ref, value: Ref | None) -> None:
-        """Replace the gradient that a leaf holds."""
-        self.add(AssignGrad(leaf, value))
+        """Replace the gradient that a leaf holds; where none can be held, zeros are for none."""
+        if value is None and not self.can(Capability.ZERO_TO_NONE):
+            self.zero_grad(leaf)
+        else:
+            self.add(AssignGrad(leaf, value))
 
     def retain_grad(self, target: Ref) -> None:
         """Let a value that is no leaf hold its gradient."""

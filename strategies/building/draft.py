@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import assert_never
 
 import numpy as np
+from hypothesis.errors import UnsatisfiedAssumption
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.domains import ANY, Domain
@@ -62,6 +63,12 @@ class Undrawable(Exception):
     """No program of a kind can be drawn for this framework; the message says what it lacks."""
 
 
+class Misfit(Undrawable, UnsatisfiedAssumption):
+    """This program cannot be drawn, for the shape of something in it; another draw may give one that can: Hypothesis
+    goes on to that.
+    """
+
+
 class Draft(Choices):
     """A program under construction, together with its values.
 
@@ -79,7 +86,7 @@ class Draft(Choices):
         )
         """Whether some backward calls have to be brought within the claims."""
 
-        self.reference = Reference()
+        self.reference = Reference(begins_with_zeros=self.alphabet.traits.begins_with_zeros)
         """The instructions so far, and the exact values that they make."""
 
         self.dtype = dtype or self.pick(tuple(self.alphabet.dtypes))
@@ -130,6 +137,11 @@ class Draft(Choices):
             raise Undrawable(f"it needs {' or '.join(lacking)}")
         return found
 
+    def require_none(self) -> None:
+        """Give up where leaves always hold a gradient."""
+        if self.alphabet.traits.begins_with_zeros and not self.can(Capability.ZERO_TO_NONE):
+            raise Undrawable("every leaf holds a gradient, of zeros in the beginning")
+
     # -- drawing ------------------------------------------------------------------------------------------------------
 
     def shapes(self, options: Sequence[Shape]) -> Sequence[Shape]:
@@ -138,7 +150,7 @@ class Draft(Choices):
             return options
         found = tuple(filter(self.alphabet.admits, options))
         if not found:
-            raise Undrawable("it needs tensors of several elements, and a call that can begin at one")
+            raise Misfit("it needs tensors of several elements, and a call that can begin at one")
         return found
 
     def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
@@ -250,7 +262,7 @@ class Draft(Choices):
         if value is None:
             value = self.tensor(self.pick(self.shapes(POOL)) if shape is None else shape, domain=domain)
         if self.alphabet.traits.scalars and value.shape != ():
-            raise Undrawable("the framework has no tensors of several elements")
+            raise Misfit("the framework has no tensors of several elements")
         ref = Ref(self.add(Leaf(value, requires_grad or not self.can(Capability.CONSTANTS))))
         self.leaves.append(ref)
         return ref
@@ -290,6 +302,8 @@ class Draft(Choices):
         if size(self.shape(root)) == 1:
             return root
         if root not in self.totals:
+            if "sum" not in self.alphabet.ops:
+                raise Misfit("no call can begin at several elements: it needs explicit cotangents, or a working sum")
             (name,) = self.available("sum")
             self.totals[root] = self.apply(name, (root,), choices_of(OPS[name], (self.shape(root),))[0])[0]
         return self.totals[root]

@@ -100,7 +100,7 @@ def forests(draw: Draw) -> Drawn:
     b = OpBuilder(draw)
     ends: list[Ref] = []
     for _ in range(2 + b.below(3)):
-        value = b.nonlinear(b.leaf(b.pick(((3,), (2, 3), (), (2, 2)))))
+        value = b.nonlinear(b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2))))))
         for _ in range(b.below(3)):
             value = next((r for r in b.op(fresh=False, on=value) if b.requires(r)), value)
         ends.append(value)

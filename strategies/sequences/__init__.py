@@ -32,7 +32,7 @@ def sequences(draw: Draw, most: int = 30) -> Drawn:
     b = ActionBuilder(draw)
     sequence = Sequence(b)
     actions = _action(sequence)
-    b.leaf(b.pick(SHAPES))
+    b.leaf(b.pick(b.shapes(SHAPES)))
     for _ in range(3 + b.below(most - 2)):
         if len(b.reference.steps) >= MOST:
             break

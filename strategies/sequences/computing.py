@@ -46,7 +46,7 @@ def join(s: Sequence) -> None:
 @action(1)
 def leaf(s: Sequence) -> None:
     """A fresh leaf, which may need no gradient."""
-    s.b.leaf(s.b.pick(SHAPES), requires_grad=bool(s.b.below(3)))
+    s.b.leaf(s.b.pick(s.b.shapes(SHAPES)), requires_grad=bool(s.b.below(3)))
 
 
 @action(1)

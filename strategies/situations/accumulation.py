@@ -83,7 +83,7 @@ def _again(b: ActionBuilder, leaf: Ref, root: Ref) -> Ref:
 def added_in_place(b: ActionBuilder) -> None:
     """References to the gradient that a leaf holds, and calls that add to it: the references see the sum."""
     b.require(Capability.ASSIGNS)
-    leaf = b.leaf(b.pick(SHAPES))
+    leaf = b.leaf(b.pick(b.shapes(SHAPES)))
     root = chain(b, leaf)
     keep = True if b.can(Capability.RETAIN) else None
     b.call(root, retain=keep)
@@ -101,7 +101,7 @@ def added_in_place(b: ActionBuilder) -> None:
 def replaced_gradients(b: ActionBuilder) -> None:
     """A leaf that holds a gradient, and a call with create_graph: a new object, and the old one as it was."""
     b.require(Capability.CREATE_GRAPH, Capability.ASSIGNS)
-    leaf = b.leaf(b.pick(SHAPES))
+    leaf = b.leaf(b.pick(b.shapes(SHAPES)))
     root = chain(b, leaf)
     keep = True if b.can(Capability.RETAIN) else None
     b.call(root, retain=keep, create=bool(b.below(2)))
@@ -115,7 +115,8 @@ def replaced_gradients(b: ActionBuilder) -> None:
 @history
 def layouts(b: ActionBuilder) -> None:
     """Leaves of every layout: as they were made, or detached from a view that is transposed, spread or one of many."""
-    leaf = b.leaf(b.pick(((3,), (2, 3), (2, 2, 3), (3, 2))))
+    b.require_none()
+    leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2, 3), (3, 2)))))
     if b.can(Capability.SWITCHES, Capability.DETACH, Capability.VIEWS) and b.below(4):
         names = ("matrix_transpose", "permute_dims", "slice", "broadcast_to", "select", "diagonal", "expand_dims")
         fitting = [n for n in b.available(*names) if takes(OPS[n], b.shape(leaf))]
@@ -135,13 +136,13 @@ def layouts(b: ActionBuilder) -> None:
 def misfit_gradients(b: ActionBuilder) -> None:
     """A gradient of another shape, also one that would broadcast, assigned: refused; a fitting one after it."""
     b.require(Capability.ASSIGNS, Capability.CONSTANTS)
-    leaf = b.leaf(b.pick(((3,), (2, 3), (), (2,))))
+    leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2,)))))
     root = chain(b, leaf)
     if b.below(2):
         b.call(root, retain=True if b.can(Capability.RETAIN) else None)
     shape = b.shape(leaf)
     others = [s for s in ((2,), (3,), (1,), (), (3, 2), (1, *shape), shape[::-1], shape[1:]) if s != shape]
-    b.assign_grad(leaf, b.leaf(b.pick(others), requires_grad=False))
+    b.assign_grad(leaf, b.leaf(b.pick(b.shapes(others)), requires_grad=False))
     if b.below(2):
         b.assign_grad(leaf, b.leaf(shape, requires_grad=False))
     b.call(_again(b, leaf, root))
@@ -153,7 +154,7 @@ def assigned_objects(b: ActionBuilder) -> None:
     afterwards.
     """
     b.require(Capability.ASSIGNS, Capability.CONSTANTS)
-    leaf, other = (b.leaf(b.pick(SHAPES)) for _ in range(2))
+    leaf, other = (b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(2))
     root = joined(b, [chain(b, leaf), chain(b, other)])
     keep = True if b.can(Capability.RETAIN) else None
     if b.below(2):
@@ -176,7 +177,7 @@ def assigned_objects(b: ActionBuilder) -> None:
 def clipped_gradients(b: ActionBuilder) -> None:
     """Gradients scaled or clipped in place, then used by a step, as in a training loop."""
     b.require(Capability.ASSIGNS, Capability.WRITES, Capability.MODES)
-    leaf = b.leaf(b.pick(SHAPES))
+    leaf = b.leaf(b.pick(b.shapes(SHAPES)))
     optimizer = plain_optimizer(b) if b.can(Capability.OPTIMIZERS) else None
     for _ in range(1 + b.below(3)):
         b.call(chain(b, leaf, 2))
@@ -193,7 +194,7 @@ def clipped_gradients(b: ActionBuilder) -> None:
 def assigned_gradients(b: ActionBuilder) -> None:
     """A gradient replaced, by another value or by none, and added to."""
     b.require(Capability.ASSIGNS)
-    leaf = b.leaf(b.pick(LEAF_SHAPES))
+    leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     root = chain(b, leaf)
     b.call(root, retain=True if b.can(Capability.RETAIN) else None)
     given = b.leaf(b.shape(leaf), requires_grad=False)

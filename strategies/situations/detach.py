@@ -62,7 +62,7 @@ def values_detached_in_place(b: ActionBuilder) -> None:
 def views_detached_in_place(b: ActionBuilder) -> None:
     """A view that is detached in place: refused, and a call on the graph stays legal."""
     b.require(Capability.DETACH, Capability.WRITES, Capability.VIEWS)
-    source = b.leaf(b.pick(((3,), (2, 3), (2, 2)))) if b.below(2) else computed(b, (3,), (2, 3), (2, 2))
+    source = b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2))))) if b.below(2) else computed(b, (3,), (2, 3), (2, 2))
     target = view(b, source)
     b.detach_in_place(target)
     b.call(b.nonlinear(target) if b.below(2) else target)

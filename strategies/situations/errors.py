@@ -25,7 +25,7 @@ def no_grad_roots(b: OpBuilder) -> None:
 def implicit_cotangents(b: OpBuilder) -> None:
     """A root that has not exactly one element, and a backward call on it without a cotangent."""
     b.grow(0, 3)
-    root = b.nonlinear(b.leaf(b.pick(((3,), (2,), (2, 3), (0,), (2, 1)))))
+    root = b.nonlinear(b.leaf(b.pick(b.shapes(((3,), (2,), (2, 3), (0,), (2, 1))))))
     b.backward(root, cotangents=[None])
     if b.below(2):
         b.backward(root)
@@ -36,7 +36,7 @@ def wrong_cotangents(b: OpBuilder) -> None:
     """A cotangent of another shape, also one that would broadcast; then perhaps the right one."""
     if not b.can(Capability.COTANGENTS):
         raise Undrawable("the framework claims to take no cotangents")
-    root = b.nonlinear(b.leaf(b.pick(((3,), (2,), (), (2, 3), (1,), (3, 2)))))
+    root = b.nonlinear(b.leaf(b.pick(b.shapes(((3,), (2,), (), (2, 3), (1,), (3, 2))))))
     shape = b.shape(root)
     others = [s for s in ((2,), (3,), (1,), (), (3, 2), (2, 3), (1, *shape), shape[::-1], shape[1:]) if s != shape]
     wrong = b.tensor(b.pick(others))
@@ -71,7 +71,7 @@ def _refused(b: OpBuilder, called: bool) -> None:
     refusals = [n for n, needs in enumerate(REFUSALS) if b.can(*needs)]
     if not refusals:
         raise Undrawable("the framework claims to refuse no call")
-    root = b.nonlinear(b.leaf(b.pick(((3,), (2, 3), (2,)))))
+    root = b.nonlinear(b.leaf(b.pick(b.shapes(((3,), (2, 3), (2,))))))
     if called:
         b.backward(root, retain=True)
     match b.pick(refusals):
@@ -124,7 +124,7 @@ def _raising(b: ActionBuilder, root: Ref, part: Ref) -> None:
 
 def _unused(b: ActionBuilder, root: Ref, part: Ref) -> None:
     """A functional call for an input that is not used."""
-    b.grad([root], [b.leaf(b.pick(SHAPES)), *b.leaves[:1]], True if b.can(Capability.RETAIN) else None)
+    b.grad([root], [b.leaf(b.pick(b.shapes(SHAPES))), *b.leaves[:1]], True if b.can(Capability.RETAIN) else None)
 
 
 def _implicit(b: ActionBuilder, root: Ref, part: Ref) -> None:
@@ -172,10 +172,10 @@ def resumed(b: ActionBuilder) -> None:
     ways = [fail for fail, needs in FAILURES if b.can(*needs)]
     if not ways:
         raise Undrawable("the framework claims to refuse nothing")
-    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(2)]
+    leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(2)]
     parts = [b.nonlinear(leaf) for leaf in leaves]
     root = b.nonlinear(joined(b, parts))
-    other = b.nonlinear(b.pick(leaves)) if b.below(2) else b.nonlinear(b.leaf(b.pick(SHAPES)))
+    other = b.nonlinear(b.pick(leaves)) if b.below(2) else b.nonlinear(b.leaf(b.pick(b.shapes(SHAPES))))
     if b.below(2):
         b.call(b.nonlinear(b.pick(leaves)))
     for _ in range(1 + b.below(2)):

@@ -12,7 +12,7 @@ SHAPES = ((3,), (2, 3), (), (2,))
 
 def _graph(b: ActionBuilder) -> tuple[Ref, list[Ref], list[Ref]]:
     """A root, the leaves that it certainly depends on, and a value between each of these and the root."""
-    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(3))]
+    leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(3))]
     inner = [b.nonlinear(b.beyond(leaf)) if b.below(2) else b.nonlinear(leaf) for leaf in leaves]
     root = joined(b, inner)
     return b.nonlinear(root) if b.below(2) else root, leaves, inner
@@ -90,7 +90,7 @@ def duplicate_inputs(b: ActionBuilder) -> None:
 
 def _unused(b: ActionBuilder) -> Ref:
     """A value that requires grad and has nothing to do with what there is: a leaf, or a result."""
-    return b.leaf(b.pick(SHAPES)) if b.below(2) else computed(b, *SHAPES)
+    return b.leaf(b.pick(b.shapes(SHAPES))) if b.below(2) else computed(b, *SHAPES)
 
 
 @history
@@ -138,7 +138,7 @@ def constant_inputs(b: ActionBuilder) -> None:
     """An input that requires no grad: a constant, a detached value; in the functional form, or of a backward call."""
     b.require(Capability.CONSTANTS)
     root, leaves, _ = _graph(b)
-    constant = b.leaf(b.pick(SHAPES), requires_grad=False)
+    constant = b.leaf(b.pick(b.shapes(SHAPES)), requires_grad=False)
     if b.can(Capability.DETACH) and b.below(2):
         constant = b.detach(b.pick([root, *leaves]))
     inputs = b.pick(([constant], [constant, leaves[0]], [leaves[0], constant]))
@@ -158,7 +158,7 @@ def restricted_calls(b: ActionBuilder) -> None:
     if b.can(Capability.RETAIN) and b.below(3) == 2:
         b.call(root, retain=True)
     inputs = list(dict.fromkeys(b.pick([*leaves, *inner]) for _ in range(1 + b.below(2))))
-    inputs += [b.leaf(b.pick(SHAPES))] if b.below(4) == 3 else []
+    inputs += [b.leaf(b.pick(b.shapes(SHAPES)))] if b.below(4) == 3 else []
     inputs += inputs[:1] if b.below(4) == 3 else []
     b.call(root, inputs=inputs, retain=_keeping(b))
     if b.below(2):

@@ -38,7 +38,7 @@ def whole_graphs(b: OpBuilder) -> None:
 @situation
 def chains(b: OpBuilder) -> None:
     """A long chain: four to sixteen ops, each on the result of the one before, and a backward call from its end."""
-    value = b.leaf(b.pick(((3,), (2, 3), (), (2, 2))))
+    value = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2)))))
     for _ in range(4 + b.below(13)):
         value = b.beyond(value)
     b.backward(value)
@@ -104,7 +104,7 @@ def weighted_roots(b: OpBuilder) -> None:
 @situation
 def equal_leaves(b: OpBuilder) -> None:
     """Two leaves of equal values that go different ways into one root."""
-    first = b.leaf(b.pick(((3,), (2,), (), (2, 3))))
+    first = b.leaf(b.pick(b.shapes(((3,), (2,), (), (2, 3)))))
     step = b.reference.steps[first.at]
     assert isinstance(step, Leaf)
     second = b.leaf(value=step.value)
@@ -118,7 +118,7 @@ def shared_contributions(b: OpBuilder) -> None:
     """Two or three leaves that receive the same contribution: an implementation may be tempted to hand out one
     object.
     """
-    shape = b.pick(((3,), (), (2, 3), (1,)))
+    shape = b.pick(b.shapes(((3,), (), (2, 3), (1,))))
     leaves = [b.leaf(shape) for _ in range(2 + b.below(2))]
     made = joined(b, leaves) if b.below(3) < 2 else joined(b, [b.beyond(leaf) for leaf in leaves])
     b.backward(b.beyond(made) if b.below(2) else made, retain=True)
@@ -130,6 +130,6 @@ def shared_contributions(b: OpBuilder) -> None:
 def forms(b: OpBuilder) -> None:
     """Leaves of every rank, with dimensions of zero and one, that reach a root through few ops."""
     shapes = ((), (1,), (0,), (2, 1), (0, 3), (2, 2, 3), (1, 2, 1, 2), (2, 3))
-    value = b.leaf(b.pick(shapes))
+    value = b.leaf(b.pick(b.shapes(shapes)))
     made = b.nonlinear(value) if b.below(2) else b.beyond(value)
     b.backward(b.beyond(made) if b.below(2) else made)

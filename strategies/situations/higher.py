@@ -55,7 +55,7 @@ def _function(b: ActionBuilder, leaves: list[Ref], most: int = 3) -> Ref:
 def derivatives_of_grads(b: ActionBuilder) -> None:
     """A leaf's `.grad` after a call with create_graph, used and differentiated, up to the third order."""
     b.require(Capability.CREATE_GRAPH, Capability.ASSIGNS, Capability.ZERO_TO_NONE)
-    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
+    leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
     root = _function(b, leaves)
     for _ in range(1 + b.below(2)):
         b.call(root, create=True)
@@ -71,7 +71,7 @@ def derivatives_of_grads(b: ActionBuilder) -> None:
 def functional_derivatives(b: ActionBuilder) -> None:
     """Gradients by the functional form with create_graph, differentiated again, up to the third order."""
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
-    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
+    leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
     root = _function(b, leaves)
     for _ in range(1 + b.below(2)):
         inputs = leaves if b.below(2) else leaves[:1]
@@ -90,7 +90,7 @@ def functional_derivatives(b: ActionBuilder) -> None:
 def penalised_gradients(b: ActionBuilder) -> None:
     """A gradient penalty: the gradient's square is added to the loss, and backward is called on the sum."""
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
-    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
+    leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
     loss = _function(b, leaves)
     if b.below(3) == 2 and b.can(Capability.HOOKS):
         b.hook(b.pick(leaves), "scale", 2.0)
@@ -103,7 +103,7 @@ def penalised_gradients(b: ActionBuilder) -> None:
 def created_graphs(b: ActionBuilder) -> None:
     """A graph is retained by create_graph, unless it is said to be freed; the gradient's own graph is freed."""
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL, Capability.RETAIN)
-    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
+    leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
     root = _function(b, leaves)
     made = [r for r in b.grad([root], leaves[:1], b.pick((None, True, False)), True) if b.requires(r)]
     for again in [*made, root, *made][: 1 + b.below(3)]:
@@ -114,7 +114,7 @@ def created_graphs(b: ActionBuilder) -> None:
 def plain_results(b: ActionBuilder) -> None:
     """A gradient computed without create_graph, by either form, taken for a root: it has no history."""
     b.require(Capability.FUNCTIONAL)
-    leaves = [b.leaf(b.pick(SHAPES)) for _ in range(1 + b.below(2))]
+    leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
     root = _function(b, leaves)
     made = b.grad([root], leaves[:1], b.pick((None, True)) if b.can(Capability.RETAIN) else None)
     if made:
@@ -126,7 +126,7 @@ def plain_results(b: ActionBuilder) -> None:
 def second_derivatives(b: ActionBuilder) -> None:
     """A gradient computed with create_graph, used in a computation, and differentiated; up to the third order."""
     b.require(Capability.CREATE_GRAPH, Capability.ASSIGNS)
-    leaf = b.leaf(b.pick(LEAF_SHAPES))
+    leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     root = chain(b, leaf)
     for _ in range(1 + b.below(2)):
         b.call(root, create=True)
@@ -140,7 +140,7 @@ def second_derivatives(b: ActionBuilder) -> None:
 def plain_gradients(b: ActionBuilder) -> None:
     """A gradient computed without create_graph, retained or not, taken for a root."""
     b.require(Capability.ASSIGNS)
-    leaf = b.leaf(b.pick(LEAF_SHAPES))
+    leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     keep = b.pick((None, True)) if b.can(Capability.RETAIN) else None
     b.call(chain(b, leaf), retain=keep)
     b.call(b.read_grad(leaf), retain=keep)

@@ -13,7 +13,7 @@ CHANGING = (("scale", 2.0), ("replace", 0.5), ("scale", -0.5), ("replace", 0.0),
 
 def _hooked(b: ActionBuilder) -> tuple[Ref, Ref]:
     """A value that a hook may be put on (a leaf, a result, a view), and a root that depends on it."""
-    leaf = b.leaf(b.pick(SHAPES))
+    leaf = b.leaf(b.pick(b.shapes(SHAPES)))
     match b.below(4):
         case 0:
             value = leaf
@@ -116,7 +116,7 @@ def removed_hooks(b: ActionBuilder) -> None:
 def accumulated_hooks(b: ActionBuilder) -> None:
     """Hooks after accumulation, on leaves that hold a gradient already, or none; other hooks beside them."""
     b.require(Capability.ACCUMULATED_HOOKS)
-    leaf = b.leaf(b.pick(SHAPES))
+    leaf = b.leaf(b.pick(b.shapes(SHAPES)))
     root = _root(b, leaf)
     handle = b.hook(leaf, accumulated=True)
     if b.can(Capability.HOOKS) and b.below(3) == 2:
@@ -146,7 +146,7 @@ def refused_hooks(b: ActionBuilder) -> None:
     else:
         b.require(Capability.CONSTANTS)
         b.hook(
-            b.leaf(b.pick(SHAPES), requires_grad=False),
+            b.leaf(b.pick(b.shapes(SHAPES)), requires_grad=False),
             accumulated=b.can(Capability.ACCUMULATED_HOOKS) and not b.below(4),
         )
     b.call(value)
@@ -154,7 +154,7 @@ def refused_hooks(b: ActionBuilder) -> None:
 
 def _broken(b: ActionBuilder, effect: str) -> None:
     value, leaf = _hooked(b)
-    other = b.leaf(b.pick(SHAPES))
+    other = b.leaf(b.pick(b.shapes(SHAPES)))
     root = joined(b, [_root(b, value), b.nonlinear(other)] if b.below(2) else [b.nonlinear(other), _root(b, value)])
     if b.below(3) == 2:
         b.hook(value)
@@ -220,7 +220,7 @@ def refused_retains(b: ActionBuilder) -> None:
         target = b.detach(value)
     else:
         b.require(Capability.CONSTANTS)
-        target = b.leaf(b.pick(SHAPES), requires_grad=False)
+        target = b.leaf(b.pick(b.shapes(SHAPES)), requires_grad=False)
         target = b.nonlinear(target) if b.below(2) else target
     b.retain_grad(target)
     b.call(value)

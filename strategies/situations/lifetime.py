@@ -83,7 +83,7 @@ def branches(b: OpBuilder) -> None:
 @situation
 def independent_graphs(b: OpBuilder) -> None:
     """Two graphs that share leaves and nothing else; one is freed, the other traversed."""
-    shared = b.leaf(b.pick(((3,), (2, 3), ())))
+    shared = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
     first = b.nonlinear(shared)
     second = b.nonlinear(b.beyond(shared)) if b.below(2) else b.nonlinear(shared, negative(b))
     b.backward(first, retain=b.pick(FREEING))
@@ -93,7 +93,7 @@ def independent_graphs(b: OpBuilder) -> None:
 @situation
 def rebuilt(b: OpBuilder) -> None:
     """A graph freed, computed anew by the same ops from the same leaves, and traversed again; several times perhaps."""
-    leaf = b.leaf(b.pick(((3,), (2, 3), (), (1,))))
+    leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (1,)))))
     names = [b.pick(b._products()) for _ in range(1 + b.below(4))]
     for _ in range(2 + b.below(3)):
         value = leaf
@@ -105,7 +105,7 @@ def rebuilt(b: OpBuilder) -> None:
 @situation
 def nothing_saved(b: OpBuilder) -> None:
     """A graph of ops that save nothing, traversed two or three times without retaining it."""
-    value = b.leaf(b.pick(((3,), (2, 3), ())))
+    value = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
     linear = b.available("negative", "sum", "reshape", "expand_dims", "add")
     for _ in range(1 + b.below(4)):
         name = b.pick(linear)

@@ -84,7 +84,7 @@ def freed(a: ActionBuilder) -> None:
             joined(a, [root, other])
     _backward(a, root, a.pick(FREEING))
     if a.below(2):
-        other = a.nonlinear(a.leaf(a.pick(LEAF_SHAPES)))
+        other = a.nonlinear(a.leaf(a.pick(a.shapes(LEAF_SHAPES))))
         _backward(a, other, a.pick(FREEING))
 
 
@@ -127,7 +127,7 @@ def failed(a: ActionBuilder) -> None:
     """A call that meets a freed part on its way, or a hook that raises, beside parts that it has yet to reach; then all
     values are deleted.
     """
-    first = a.nonlinear(a.leaf(a.pick(LEAF_SHAPES)))
+    first = a.nonlinear(a.leaf(a.pick(a.shapes(LEAF_SHAPES))))
     parts = [a.nonlinear(a.required()) for _ in range(1 + a.below(2))]
     root = joined(a, [*parts, first] if a.below(2) else [first, *parts])
     if a.can(Capability.HOOKS) and a.below(2):
@@ -143,7 +143,7 @@ def failed(a: ActionBuilder) -> None:
 def cycles(a: ActionBuilder) -> None:
     """Gradients that are differentiable, perhaps differentiated, then cleared; all values deleted before or after."""
     a.require(Capability.CREATE_GRAPH)
-    leaf = a.leaf(a.pick(LEAF_SHAPES))
+    leaf = a.leaf(a.pick(a.shapes(LEAF_SHAPES)))
     other = a.leaf(a.shape(leaf)) if a.below(2) else leaf
     root = _smooth(a, joined(a, [_smooth(a, leaf), other]))
     for _ in range(1 + a.below(2)):
@@ -220,7 +220,7 @@ BODIES: tuple[Callable[[ActionBuilder, Ref], None], ...] = (
 def repeated(draw: Draw) -> Program:
     """Two to a hundred times the same: build, call (or fail to, or not), clear, delete."""
     a = ActionBuilder(draw)
-    leaf = a.leaf(a.pick(LEAF_SHAPES))
+    leaf = a.leaf(a.pick(a.shapes(LEAF_SHAPES)))
     start = len(a.reference.steps)
     for _ in range(1 + a.below(2)):
         a.pick(BODIES)(a, leaf)

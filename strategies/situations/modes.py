@@ -14,7 +14,7 @@ ON = (("no_grad", "enable_grad"), ("enable_grad",), ("no_grad", "no_grad", "enab
 
 def _source(b: ActionBuilder) -> Ref:
     """A leaf or a result that requires grad."""
-    return computed(b) if b.below(2) else b.leaf(b.pick(((3,), (2, 3), (), (2, 2))))
+    return computed(b) if b.below(2) else b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2)))))
 
 
 def _uses(b: ActionBuilder, *values: Ref) -> Ref:
@@ -157,7 +157,7 @@ def unrecorded_writes(b: ActionBuilder) -> None:
 def frozen_leaves(b: ActionBuilder) -> None:
     """A leaf that is frozen between the forward pass and the call, and perhaps set free again."""
     b.require(Capability.SWITCHES)
-    leaf, other = b.leaf(b.pick(((3,), (2, 3), ()))), b.leaf((3,))
+    leaf, other = b.leaf(b.pick(b.shapes(((3,), (2, 3), ())))), b.leaf((3,))
     root = _uses(b, b.nonlinear(leaf), other) if b.below(2) else b.nonlinear(leaf)
     if b.below(2) and b.can(Capability.RETAIN):
         b.call(root, retain=True)
@@ -188,7 +188,7 @@ def unfrozen_constants(b: ActionBuilder) -> None:
         leaf = b.detach(view(b, source) if b.can(Capability.VIEWS) and b.below(2) else source)
     else:
         b.require(Capability.CONSTANTS)
-        leaf = b.leaf(b.pick(((3,), (2, 3), ())), requires_grad=False)
+        leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))), requires_grad=False)
     b.set_requires_grad(leaf, True)
     b.call(b.nonlinear(leaf))
     if b.below(2):

@@ -108,7 +108,7 @@ def _attributes(b: ActionBuilder, name: str, value: Ref) -> Attrs:
 def dropouts(b: ActionBuilder) -> None:
     """Dropout once or several times, with a seed of its own or with the same one, and calls through it."""
     _claims(b)
-    leaf = b.leaf(b.pick(LEAF_SHAPES))
+    leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     value = chain(b, leaf, 2) if b.below(2) else leaf
     for _ in range(1 + b.below(3)):
         attrs = _attributes(b, "dropout_mask", value)
@@ -126,7 +126,7 @@ def dropouts(b: ActionBuilder) -> None:
 def noisy(b: ActionBuilder) -> None:
     """A location and a scale with noise between them: the noise is a constant, whatever it was drawn for."""
     _claims(b)
-    location = b.leaf(b.pick(LEAF_SHAPES))
+    location = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     scale = b.leaf(b.shape(location))
     for _ in range(1 + b.below(2)):
         name = b.pick(NOISES)

@@ -14,12 +14,12 @@ BOUNDS = (1.0, 0.25, 4.0, 0.0625, 64.0)
 
 
 def _leaves(b: ActionBuilder, least: int = 1) -> list[Ref]:
-    return [b.leaf(b.pick(LEAF_SHAPES)) for _ in range(least + b.below(3))]
+    return [b.leaf(b.pick(b.shapes(LEAF_SHAPES))) for _ in range(least + b.below(3))]
 
 
 def _others(b: ActionBuilder) -> list[Ref]:
     """Perhaps a leaf that is none of an optimizer's."""
-    return [b.leaf(b.pick(LEAF_SHAPES))] if b.below(2) else []
+    return [b.leaf(b.pick(b.shapes(LEAF_SHAPES)))] if b.below(2) else []
 
 
 def _differentiate(b: ActionBuilder, leaves: list[Ref]) -> None:
@@ -62,6 +62,7 @@ def remembered(b: ActionBuilder, name: str | None = None) -> None:
 @history
 def skipped(b: ActionBuilder) -> None:
     """A leaf that some steps find without a gradient, between steps that move it."""
+    b.require_none()
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves))
     skipping = leaves[0]
@@ -120,7 +121,7 @@ def layouts(b: ActionBuilder) -> None:
 def _spread(b: ActionBuilder) -> Ref:
     """A leaf that is a part of another value, or its transpose, or neither."""
     (transpose,) = b.available("matrix_transpose")
-    base = b.leaf(b.pick(((2, 3), (3, 2), (2, 2))), requires_grad=False)
+    base = b.leaf(b.pick(b.shapes(((2, 3), (3, 2), (2, 2)))), requires_grad=False)
     if b.requires(base):
         return base
     match b.below(3):

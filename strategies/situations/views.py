@@ -24,7 +24,7 @@ def _touch(b: ActionBuilder, target: Ref) -> None:
 def views(b: ActionBuilder) -> None:
     """Views of leaves and of results, views of views, detached values; a write shows who shares."""
     b.require(Capability.WRITES, Capability.VIEWS)
-    source = b.leaf(b.pick(((3,), (2, 3), (2, 2, 3)))) if b.below(2) else computed(b)
+    source = b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2, 3))))) if b.below(2) else computed(b)
     values = [source]
     for _ in range(1 + b.below(3)):
         values.append(alias(b, b.recent(values)))
@@ -39,7 +39,7 @@ def views(b: ActionBuilder) -> None:
 def copies(b: ActionBuilder) -> None:
     """Results that have memory of their own, also those that are equal to their operand; a write shows it."""
     b.require(Capability.WRITES)
-    source = b.leaf(b.pick(((3,), (2, 3), (2, 2)))) if b.below(2) else computed(b)
+    source = b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2))))) if b.below(2) else computed(b)
     same = [
         n
         for n in ("clone", "repeat", "abs", "clip", "relu", "tril", "maximum", "flip", "concat", "take", "pad")
@@ -80,7 +80,7 @@ def view_histories(b: ActionBuilder) -> None:
 def buffered_histories(b: ActionBuilder) -> None:
     """A plain buffer that is filled, part by part, with what requires grad; then the whole is used."""
     b.require(Capability.WRITES, Capability.VIEWS)
-    buffer = b.leaf(b.pick(((2, 3), (3, 2), (2, 2), (3,))), requires_grad=False)
+    buffer = b.leaf(b.pick(b.shapes(((2, 3), (3, 2), (2, 2), (3,)))), requires_grad=False)
     if "select" not in b.alphabet.ops:
         raise Undrawable("the framework has no select")
     for row in range(b.shape(buffer)[0]):
@@ -95,7 +95,7 @@ def restricted_views(b: ActionBuilder) -> None:
     """A view made under no_grad, or one of several made by one op: written to, or used after its base was written."""
     b.require(Capability.WRITES, Capability.VIEWS)
     if b.can(Capability.MODES, Capability.CONSTANTS) and b.below(2):
-        base = b.leaf(b.pick(((2, 3), (3,), (2, 2))), requires_grad=False)
+        base = b.leaf(b.pick(b.shapes(((2, 3), (3,), (2, 2)))), requires_grad=False)
         with b.under("no_grad"):
             target = view(b, base)
     else:

@@ -41,7 +41,7 @@ def single_writes(b: ActionBuilder, name: str) -> None:
     (copy,) = b.available("clone")
     row = WRITES[name]
     for _ in range(3):
-        leaf = b.leaf(b.pick(row.fresh), domain=row.domain(0), requires_grad=bool(b.below(4)))
+        leaf = b.leaf(b.pick(b.shapes(row.fresh)), domain=row.domain(0), requires_grad=bool(b.below(4)))
         (target,) = b.apply(copy, (leaf,))
         if b.write(target, name):
             break
@@ -77,7 +77,7 @@ def written_aliases(b: ActionBuilder) -> None:
     """Values that share memory (views, views of views, detached ones), and writes to one or two of them."""
     b.require(Capability.WRITES, Capability.VIEWS)
     buffer = not b.below(4)
-    values = [b.leaf(b.pick(((3,), (2, 3), (2, 2))), requires_grad=False) if buffer else computed(b)]
+    values = [b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2)))), requires_grad=False) if buffer else computed(b)]
     for _ in range(1 + b.below(3)):
         values.append(alias(b, b.recent(values)))
     constant = buffer or not all(b.requires(r) for r in values)
@@ -94,7 +94,7 @@ def recorded_writes(b: ActionBuilder) -> None:
     if b.below(3):
         target = computed(b)
     else:  # a plain buffer, into which something that requires grad is copied
-        target = plain(b, b.leaf(b.pick(((3,), (2, 3), (2, 2))), requires_grad=False))
+        target = plain(b, b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2)))), requires_grad=False))
     for _ in range(1 + b.below(3)):
         if b.requires(target) and b.below(6) == 5:
             b.add(InPlace(b.pick(("mul_", "add_", "sub_")), target, (target,)))
@@ -124,7 +124,7 @@ def requiring_writes(b: ActionBuilder) -> None:
     """Something that requires grad, written into a value that may require none: the target has to require it then."""
     b.require(Capability.WRITES)
     if b.below(2):
-        target = b.leaf(b.pick(((3,), (2, 3), ())), requires_grad=False)
+        target = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))), requires_grad=False)
     else:
         target = computed(b, (3,), (2, 3), ())
     source = computed(b, b.shape(target), most=1)
@@ -138,7 +138,7 @@ def requiring_writes(b: ActionBuilder) -> None:
 def written_leaves(b: ActionBuilder) -> None:
     """A recorded write to a leaf that requires grad, or to a view of one: refused; other calls stay legal."""
     b.require(Capability.WRITES, Capability.WRITE_CHECKS)
-    leaf = b.leaf(b.pick(((3,), (2, 3), (), (2, 2))))
+    leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2)))))
     root = plain(b, leaf)
     target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(2) else leaf
     modes = ("no_grad", "enable_grad") if b.can(Capability.MODES) and b.below(4) == 3 else ()
@@ -183,7 +183,7 @@ def _reach(b: ActionBuilder, target: Ref) -> None:
 def written_parameters(b: ActionBuilder) -> None:
     """A leaf that was saved, written to under no_grad, as an optimizer of one's own would; then the old graph."""
     b.require(Capability.WRITES, Capability.MODES, Capability.RETAIN)
-    leaf = b.leaf(b.pick(((3,), (2, 3), ())))
+    leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
     target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(3) == 2 else leaf
     root = b.beyond(b.nonlinear(leaf))
     b.call(root, retain=True)
@@ -199,7 +199,9 @@ def written_parameters(b: ActionBuilder) -> None:
 def written_unneeded(b: ActionBuilder) -> None:
     """A value that no derivative needs, written to; then a call on what was computed from it."""
     b.require(Capability.WRITES)
-    start = computed(b, (3,), (2, 3), (2, 2), most=1) if b.below(2) else b.leaf(b.pick(((3,), (2, 3), (2, 2))))
+    start = (
+        computed(b, (3,), (2, 3), (2, 2), most=1) if b.below(2) else b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2)))))
+    )
     value = made = b.apply(b.pick(b.available("negative", "clone")), (start,))[0]
     for _ in range(1 + b.below(3)):
         made = b.op(b.pick(b.available(*LINEAR)), on=made)[0]
@@ -242,7 +244,7 @@ def overlapping_writes(b: ActionBuilder) -> None:
 @situation
 def written_between(b: OpBuilder) -> None:
     """A retained graph, a step on what it saved, and another call: an error, or the gradient of what was recorded."""
-    leaf = b.leaf(b.pick(LEAF_SHAPES))
+    leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     root = chain(b, leaf)
     b.backward(root, retain=True)
     b.add(Step((leaf,), *plain_optimizer(b)))
@@ -252,7 +254,7 @@ def written_between(b: OpBuilder) -> None:
 @situation
 def written_unsaved(b: OpBuilder) -> None:
     """A retained graph that needs nothing of the leaf that is stepped, and another call."""
-    leaf = b.leaf(b.pick(LEAF_SHAPES))
+    leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     value = leaf
     for _ in range(1 + b.below(3)):
         name = b.pick(b.available("negative", "add", "subtract"))

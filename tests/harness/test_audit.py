@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.audit.programs import audit
 from autograd_conformance.programs import codec
 from autograd_conformance.reports.summary import summarize
+from tests.frameworks.adapters import few
 from tests.harness.test_cli import ONE, run
 
 WRONG = "tests.frameworks.adapters.wrong"
@@ -43,3 +46,20 @@ def test_neither_a_sum_nor_cotangents_are_needed(name: str, tmp_path: Path):
     assert seen.code == 0, seen.output
     verdicts = {each.rule.rule: each.verdict for each in summarize(seen.report).rules}
     assert verdicts["accumulation/adds"] == verdicts["lifetime/same-root-raises"] == "pass"
+
+
+@pytest.mark.parametrize("framework", [few.FewCreatedInPlace(), few.FewColumnMajor()])
+def test_advice_makes_no_op_wrong(framework: few.Few):
+    found = audit(InProcess(framework), ("float64",), thrice=False)
+    assert not found.wrong
+    assert not found.once
+    assert not found.faults
+
+
+@pytest.mark.parametrize("name", ["Summless", "Scalars"])
+def test_a_shape_that_does_not_fit_ends_no_test(name: str, tmp_path: Path):
+    seen = run(tmp_path, "suites/test_relations.py::test_orders", framework=f"{WRONG}:{name}")
+    assert seen.code == 0, seen.output
+    (result,) = seen.report.results
+    assert (result.verdict, result.reason) == ("pass", None)
+    assert result.exercised["relations/order"] > 20

@@ -41,7 +41,7 @@ CORE = "a = leaf [1, 2]\nbackward a with [1, 1]\nbackward a with [1, 1]"
 def broken(text: str) -> Broken:
     program = parse(text, VOCABULARY)
     observation = run(program, FRAMEWORK)
-    violation = judged(program, observation, FRAMEWORK.capabilities)
+    violation = judged(program, observation, InProcess(FRAMEWORK))
     assert violation is not None
     return Broken(program, observation, violation, InProcess(FRAMEWORK))
 

@@ -96,6 +96,12 @@ DIAGNOSES: list[tuple[str, Tamper, str, str]] = [
     ),
     (f"{H}; k = hook b scale 2.0; unhook k; backward c", holding(-12), "hooks/removed", "although it had been removed"),
     (f"{H}; k = hook b scale 2.0; g = grad c wrt a", halved, "hooks/result", "the hook of line 4 returned was ignored"),
+    (
+        "a = leaf 3; b = multiply a a; c = multiply b b; backward c retain=True; backward c",
+        holding(108 + 216),
+        "gradients/graph",
+        "kept what earlier calls had left in them",
+    ),
     (f"{A}; b = square a; g = grad b wrt a with [2, 2]", halved, "functional/value", "for a cotangent of ones"),
 ]  # fmt: skip
 

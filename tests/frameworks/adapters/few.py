@@ -6,7 +6,7 @@ from typing import Any
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from tests.mutants.accumulation import Overwrites
-from tests.mutants.gradient_objects import AddsToCopies
+from tests.mutants.gradient_objects import AddsToCopies, ColumnMajor, CreatesInPlace
 from tests.mutants.mutant import Given, Roots
 
 OPS = ("add", "expand_dims", "multiply", "sin", "sum")
@@ -40,3 +40,15 @@ class FewCopiedOverwritten(Overwrites):
             if leaf.grad is not None and not options.get("create_graph"):
                 leaf.grad = leaf.grad.clone()
         super().backward(roots, cotangents, retain_graph, **options)
+
+
+class FewCreatedInPlace(CreatesInPlace):
+    """One that breaks no more than a SHOULD where second derivatives are computed."""
+
+    ops = OPS
+
+
+class FewColumnMajor(ColumnMajor):
+    """One that breaks no more than a SHOULD in every first call."""
+
+    ops = OPS

@@ -78,3 +78,16 @@ class Halved(Tiny):
     """It computes in a dtype that no program uses."""
 
     dtypes = ("float16",)
+
+
+class Scalar(Tiny):
+    """Its values are single numbers, and it does not say so."""
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
+        return super().leaf(np.array(float(data)), requires_grad)
+
+
+class Traitless(Tiny):
+    """Its traits are no `Traits`."""
+
+    traits = {"scalars": True}

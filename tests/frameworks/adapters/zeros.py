@@ -1,0 +1,114 @@
+"""Frameworks whose leaves hold a gradient of zeros from the beginning, and what goes wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.programs.capabilities import Capability, Traits
+from examples.tiny import Tensor
+from examples.tiny_adapter import Tiny
+from tests.frameworks.adapters.few import OPS as FEW
+
+
+class Zeros(Tiny):
+    """Every leaf that requires grad begins with zeros, and is cleared to zeros."""
+
+    name = "zeros"
+    capabilities = Tiny.capabilities - {Capability.ZERO_TO_NONE} | {Capability.ZERO_TO_ZEROS}
+    traits = Traits(begins_with_zeros=True)
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
+        made = super().leaf(data, requires_grad)
+        made.grad = np.zeros_like(data) if requires_grad else None
+        return made
+
+    def zero_grad(self, leaves: Sequence[Tensor], set_to_none: bool) -> None:
+        for leaf in leaves:
+            leaf.grad = np.zeros_like(leaf.data)
+
+
+class Everywhere(Zeros):
+    """Leaves that require no grad hold zeros, too."""
+
+    name = "everywhere"
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
+        made = super().leaf(data, requires_grad)
+        made.grad = np.zeros_like(data)
+        return made
+
+
+class Unsaid(Zeros):
+    """It does not say so."""
+
+    traits = Traits()
+
+
+class Untrue(Tiny):
+    """It says so, and leaves hold none."""
+
+    traits = Traits(begins_with_zeros=True)
+
+
+class Ones(Zeros):
+    """Leaves begin with ones."""
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
+        made = super().leaf(data, requires_grad)
+        made.grad = np.ones_like(data)
+        return made
+
+
+class Loses(Zeros):
+    """A call takes the gradients of all leaves that it does not reach away."""
+
+    name = "loses"
+
+    def reset(self) -> None:
+        self.made: list[Tensor] = []
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
+        self.made.append(super().leaf(data, requires_grad))
+        return self.made[-1]
+
+    def backward(
+        self, roots: Sequence[Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
+    ) -> None:
+        before = [leaf.grad for leaf in self.made]
+        super().backward(roots, cotangents, retain_graph)
+        for leaf, old in zip(self.made, before, strict=True):
+            leaf.grad = None if leaf.grad is old else leaf.grad
+
+
+class Overwrites(Zeros):
+    """A call replaces what a leaf holds."""
+
+    name = "overwrites"
+
+    def backward(
+        self, roots: Sequence[Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
+    ) -> None:
+        for leaf in self.reached(roots[0]):
+            leaf.grad = None
+        super().backward(roots, cotangents, retain_graph)
+
+    def reached(self, value: Tensor) -> set[Tensor]:
+        return {value} if value.pull is None else set().union(*map(self.reached, value.inputs))
+
+
+class TorchZeros(Torch):
+    """PyTorch, were its leaves made with zeros; a few of its ops."""
+
+    name = "torch with zeros"
+    capabilities = Torch.capabilities - {Capability.ZERO_TO_NONE}
+    ops = FEW
+    traits = Traits(begins_with_zeros=True)
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
+        made = super().leaf(data, requires_grad)
+        made.grad = torch.zeros_like(made) if requires_grad else None
+        return made

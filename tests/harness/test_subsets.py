@@ -1,0 +1,41 @@
+"""Whatever part of the example is left, it comes to a verdict; `python -m tests.harness.subsets` tries hundreds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from autograd_conformance.frameworks.registry import BrokenAdapter, load
+from autograd_conformance.frameworks.smoke import smoke
+from tests.frameworks.adapters.subsets import Subset
+from tests.harness.test_cli import ROOT
+
+ADAPTERS = "tests.frameworks.adapters.subsets"
+
+
+@pytest.mark.parametrize("number", range(100))
+def test_the_smoke_test_refuses_what_it_has_to_in_one_sentence(number: int):
+    subset = Subset.drawn(2, number)
+    adapter = load(f"{ADAPTERS}:Subset_2_{number}")
+    assert (frozenset(subset.ops), subset.capabilities) == (adapter.ops, adapter.capabilities)
+    if subset.usable:
+        smoke(adapter)
+        return
+    with pytest.raises(BrokenAdapter) as raised:
+        smoke(adapter)
+    assert "\n" not in str(raised.value)
+
+
+def test_some_of_them_are_refused():
+    usable = [Subset.drawn(2, number).usable for number in range(100)]
+    assert 0.8 < sum(usable) / len(usable) < 1
+
+
+@pytest.mark.slow
+def test_every_part_comes_to_a_verdict():
+    words = [sys.executable, "-m", "tests.harness.subsets", "--count", "10", "--seed", "3"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("10 parts in ")

@@ -1,0 +1,103 @@
+"""What a framework's traits change: which programs it gets, and which of the legal answers it has to give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.smoke import smoke
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.check import violation_of
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.capabilities import Capability, needs
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reports.summary import summarize
+from tests.frameworks.adapters import unusable, zeros
+from tests.harness.test_cli import run
+
+ADAPTERS = "tests.frameworks.adapters.zeros"
+ZEROS = InProcess(zeros.Zeros())
+SECOND = "a = leaf [1, 2]; b = sin a; backward b with [1, 1] retain=True; backward b with [1, 1]"
+UNREACHED = "a = leaf [1, 2]; z = leaf [3, 4]; b = sin a; backward b with [1, 1]"
+CONSTANT = "a = leaf [1, 2]; z = leaf [3, 4] const; b = multiply a z; backward b with [1, 1]"
+CLEARED = "a = leaf [1, 2]; z = leaf [3]; zero z to zeros; b = sin a; backward b with [1, 1]; zero a to zeros"
+
+
+def broken(text: str, target: InProcess) -> str | None:
+    found = violation_of(parse(text, VOCABULARY), target)
+    return None if found is None else found.rule
+
+
+CLEARED_CONSTANT = "a = leaf [1, 2]; z = leaf [3, 4] const; b = multiply a z; backward b with [1, 1]; zero z to zeros"
+
+
+@pytest.mark.parametrize("text", [SECOND, UNREACHED, CONSTANT, CLEARED, CLEARED_CONSTANT])
+def test_zeros_are_a_beginning(text: str):
+    assert broken(text, ZEROS) is None
+    assert broken(text, InProcess(zeros.Everywhere())) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "framework", "rule"),
+    [
+        (UNREACHED, zeros.Loses(), "accumulation/unreached"),
+        (UNREACHED, zeros.Ones(), "gradients/op"),
+        (SECOND, zeros.Overwrites(), "accumulation/adds"),
+        (UNREACHED, zeros.Unsaid(), "accumulation/unreached"),
+    ],
+)
+def test_everything_else_is_judged(text: str, framework: zeros.Zeros, rule: str):
+    assert broken(text, InProcess(framework)) == rule
+
+
+def test_what_is_expected_where_nothing_was_observed():
+    program = parse("a = leaf [1, 2]; c = leaf [1, 2] const; b = sin a", VOCABULARY)
+    reference = Reference(program, begins_with_zeros=True)
+    assert [None if g is None else g.tolist() for g in map(reference.grad, map(Ref, range(3)))] == [[0, 0], None, None]
+    assert reference.anew().begins_with_zeros
+    assert Reference(program).grad(Ref(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("framework", "said"),
+    [
+        (zeros.Unsaid(), "so: traits = Traits(begins_with_zeros=True)"),
+        (zeros.Untrue(), "gradient() of a fresh leaf is None, though traits say begins_with_zeros"),
+        (zeros.Ones(), "gradient() of a fresh leaf gave array([1., 1.]), not None, or zeros of the leaf's shape"),
+        (unusable.Scalar(), "so: traits = Traits(scalars=True)"),
+        (unusable.Traitless(), "traits has to be a programs.capabilities.Traits, not {'scalars': True}"),
+    ],
+)
+def test_the_smoke_test_names_the_trait(framework: zeros.Zeros, said: str):
+    with pytest.raises(BrokenAdapter) as raised:
+        smoke(framework)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_no_gradient_is_assigned_where_none_can_be_held():
+    assert Capability.ZERO_TO_NONE in needs(parse("a = leaf [1]; assign a none", VOCABULARY))
+
+
+def test_a_framework_that_begins_with_zeros_can_be_conformant(tmp_path: Path):
+    suites = ("suites/test_accumulation.py", "suites/test_lifetime.py")
+    seen = run(tmp_path, *suites, "--hypothesis-seed=1", framework=f"{ADAPTERS}:Zeros")
+    assert seen.code == 0, seen.output
+    verdicts = {each.rule.rule: each.verdict for each in summarize(seen.report).rules}
+    for rule in ("first", "adds", "unreached", "zero-to-zeros", "constant"):
+        assert verdicts[f"accumulation/{rule}"] == "pass"
+    assert verdicts["accumulation/zero-to-none"] == "not applicable"
+
+
+@pytest.mark.slow
+def test_so_can_one_that_does_everything_else_as_pytorch(tmp_path: Path):
+    suites = [f"suites/test_{name}.py" for name in ("accumulation", "optimizers", "hooks", "functional", "training")]
+    seen = run(tmp_path, *suites, "--hypothesis-seed=1", framework=f"{ADAPTERS}:TorchZeros")
+    assert seen.code == 0, seen.output
+    verdicts = {each.rule.rule: each.verdict for each in summarize(seen.report).rules}
+    assert verdicts["optimizers/formula"] == verdicts["accumulation/assigned"] == "pass"
+    assert verdicts["optimizers/skips"] == verdicts["accumulation/layout"] == "not applicable"
