@@ -259,7 +259,7 @@ LEAST = {
     "test_zero_to_none": 0.6,
     "test_zero_to_zeros": 0.6,
     "hooks/retained": 0.7,
-    "test_cycles": 0.7,
+    "test_cycles": 0.6,
     "test_root_raises": 0.6,
     "test_several_results": 0.6,
     "test_called_beside_writes": 0.35,
@@ -267,7 +267,7 @@ LEAST = {
 }
 """What part of a test's programs has to bring its rule's situation about, where that is not most of them.
 
-Of 600 programs each, 0.76 clear a gradient that is there, and 0.80 to 0.92 walk to a value that retains its gradient.
+Of 600 programs each, 0.80 draw a cycle that counts, 0.76 clear a gradient that is there, and 0.80 to 0.92 walk to a value that retains its gradient.
 """
 
 LEAST_PROGRAMS = {"test_rounds": 40}
