@@ -267,8 +267,8 @@ LEAST = {
 }
 """What part of a test's programs has to bring its rule's situation about, where that is not most of them.
 
-Of 600 programs each, 0.80 draw a cycle that counts, 0.76 clear a gradient that is there, and 0.80 to 0.92 walk to a value
-that retains its gradient.
+Of 600 programs each, 0.80 draw a cycle that counts, 0.76 clear a gradient that is there, and 0.80 to 0.92 walk to a
+value that retains its gradient.
 """
 
 LEAST_PROGRAMS = {"test_rounds": 40}
