@@ -18,7 +18,7 @@ from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.outcome import Audited, Fault, Outcome
 from autograd_conformance.harness.check import advises, judged
-from autograd_conformance.harness.failures.deviation import deviation_of
+from autograd_conformance.harness.deviation import deviation_of
 from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
 from autograd_conformance.ops.shapes import size

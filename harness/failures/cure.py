@@ -6,8 +6,8 @@ An op that is wrong by itself shows in the programs of many rules; that it is to
 from __future__ import annotations
 
 from autograd_conformance.harness.check import violation_of
+from autograd_conformance.harness.deviation import deviation_of
 from autograd_conformance.harness.failures.case import Case
-from autograd_conformance.harness.failures.deviation import deviation_of
 from autograd_conformance.programs.editing import bypassed, replaced, sound, without
 from autograd_conformance.programs.language import Apply, Leaf, Literal, Program, Ref
 from autograd_conformance.reference.reference import Reference

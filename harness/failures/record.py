@@ -12,10 +12,10 @@ import numpy as np
 
 from autograd_conformance.harness.audit.outcome import Fault
 from autograd_conformance.harness.check import Broken
+from autograd_conformance.harness.deviation import deviation_of
 from autograd_conformance.harness.failures import related as relations
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.cure import cures
-from autograd_conformance.harness.failures.deviation import deviation_of
 from autograd_conformance.harness.failures.reduce import reduced
 from autograd_conformance.harness.failures.script import replaying, script
 from autograd_conformance.harness.failures.variations import nearest

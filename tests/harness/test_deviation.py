@@ -9,9 +9,9 @@ import pytest
 
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import judged
+from autograd_conformance.harness.deviation import deviation_of
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.cure import cures
-from autograd_conformance.harness.failures.deviation import deviation_of
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reports.records import Deviation
