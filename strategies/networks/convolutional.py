@@ -110,7 +110,7 @@ def convolutional(
     norm = norm or a.pick(NORMS)
     drawn, channels = Parameters(a, frozen), a.pick((2, 1))
     bias = a.below(4) == 3 if norm == "nn_batch_norm" else bool(a.below(2))  # which the batch's mean takes away again
-    stride, padding = a.pick(((1, 0), (1, 1), (2, 1)))
+    stride, padding = a.pick(((2, 1), (1, 0), (2, 1), (1, 1)))  # steps have code of their own, which is rarer elsewhere
     convolution: Attrs = (("stride", stride), ("padding", padding), ("bias", bias))
     taps = drawn.of(f"nn_conv{rank}d", convolution, "conv.", inputs=shape[1], outputs=channels, kernel=2)
     affine = bool(a.below(3))

@@ -34,7 +34,11 @@ def opened(mutant: type[TorchEager]) -> type[TorchEager]:
     def cotangents(self: TorchEager, given: Sequence[Any]) -> list[torch.Tensor | None]:
         return [c if c is None or isinstance(c, torch.Tensor) else torch.tensor(c) for c in given]
 
-    return type(mutant.__name__, (mutant,), {"_cotangents": cotangents, "__module__": mutant.__module__})
+    def give_back(self: TorchEager, arrays: Sequence[Any], given: Sequence[torch.Tensor | None]) -> None:
+        """A tool's own tensors are no copies."""
+
+    own = {"_cotangents": cotangents, "_give_back": give_back, "__module__": mutant.__module__}
+    return type(mutant.__name__, (mutant,), own)
 
 
 @contextmanager

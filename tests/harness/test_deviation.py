@@ -31,7 +31,7 @@ def case(text: str) -> Case:
     """A program that breaks a rule, with what was observed of it."""
     program, target = parse(text), InProcess(Faulty())
     observation = target.observe(program)
-    violation = judged(program, observation, target.capabilities)
+    violation = judged(program, observation, target)
     assert violation is not None
     return Case(program, observation, violation, target)
 
