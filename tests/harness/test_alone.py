@@ -58,6 +58,7 @@ def test_it_reproduces_alone_and_the_script_is_run(tmp_path: Path):
     assert standing(told) == "it reproduces alone, in a process of its own"
 
 
+@pytest.mark.slow
 def test_what_fails_at_times_is_no_riddle(tmp_path: Path):
     asked = session(f"{MOODY}:EveryOther", tmp_path)
     told = alone.confirmed(found(asked), asked).alone
@@ -66,6 +67,7 @@ def test_what_fails_at_times_is_no_riddle(tmp_path: Path):
     assert standing(told).endswith(f"it fails in {told.failed} of 5 runs: the framework does not always do the same")
 
 
+@pytest.mark.slow
 def test_what_fails_after_other_programs_names_the_shortest_sequence(tmp_path: Path):
     asked = session(f"{MOODY}:AfterExp", tmp_path)
     failure = alone.confirmed(found(asked), asked, [program(text) for text in OTHERS])
@@ -82,6 +84,7 @@ def test_what_fails_after_other_programs_names_the_shortest_sequence(tmp_path: P
     assert replay(path, InProcess(AfterExp())).verdict == "fixed"
 
 
+@pytest.mark.slow
 def test_what_never_fails_again_is_said_to(tmp_path: Path):
     asked = session("examples.tiny_adapter:Tiny", tmp_path)
     told = alone.confirmed(found(asked), asked, [program(OTHERS[0])]).alone
@@ -90,6 +93,7 @@ def test_what_never_fails_again_is_said_to(tmp_path: Path):
     assert standing(told) == "alone it did not fail in 5 runs, nor after the programs that had run before it"
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_again_reproduces(tmp_path: Path):
     asked = session(f"{MOODY}:DiesOfSine", tmp_path)
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
@@ -105,6 +109,7 @@ def test_a_process_that_ends_again_reproduces(tmp_path: Path):
         ("import os; os.abort()", "it died of signal 6"),
     ],
 )
+@pytest.mark.slow
 def test_a_script_that_does_not_run_to_its_end_is_told(script: str, trouble: str, tmp_path: Path):
     asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path)
     told = alone.confirmed(replace(found(asked), script=script), asked).alone

@@ -39,6 +39,7 @@ def test_killed(name: str) -> None:
     assert mutant.flaky or not found.flaky
 
 
+@pytest.mark.slow
 def test_no_false_alarm() -> None:
     found = kill(Honest, QUICK // 3)
     assert found is None, f"{found.rule}, {observed_text(found.violation)}\n{found.text}"
