@@ -103,7 +103,8 @@ def replay(path: Path, target: Target, known: Sequence[Known] = (), done: Callab
     `done` is called each time that the framework has run a program.
     """
     try:
-        found, before = read(path), preceding(path)
+        form = _form(path)
+        found, before = _program(form), _preceding(form)
     except RecursionError:
         return Replayed("cannot run", f"{path}: it is nested too deeply to be a program")
     except (MalformedProgram, OSError, UnicodeDecodeError, ValueError) as error:
@@ -169,9 +170,8 @@ def _related(related: Related, target: Target, done: Callable[[], object]) -> Re
     return Replayed("still failing", violation.rule, broken)
 
 
-def read(path: Path) -> Program | Related:
+def _program(form: Any) -> Program | Related:
     """The program in a file, or two that are related: the JSON form, or a failure record that holds it."""
-    form = _form(path)
     if isinstance(form, dict) and form.get("record") == "failure":
         form = form.get("program")
     if relations_codec.is_relation(form):
@@ -179,9 +179,8 @@ def read(path: Path) -> Program | Related:
     return codec.from_json(form, VOCABULARY)
 
 
-def preceding(path: Path) -> tuple[Program, ...]:
+def _preceding(form: Any) -> tuple[Program, ...]:
     """The programs that have to run before the one in a file, where that one fails only after others."""
-    form = _form(path)
     before = form.get("before", ()) if isinstance(form, dict) else ()
     if not isinstance(before, (list, tuple)):
         raise MalformedProgram("'before' has to be a list of programs")

@@ -32,8 +32,6 @@ class Fault:
     """The number of the instruction that went wrong; None where the process ended."""
     allowed: tuple[tuple[str, str], ...] = ()
     """What it may do there, in words, each with its rule."""
-    timed_out: bool = False
-    """Whether the process was ended because the program took too long."""
     deviation: Deviation | None = None
     """What the framework did, as data; None where the process ended."""
 

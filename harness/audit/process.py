@@ -26,6 +26,7 @@ from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.outcome import Audited, Fault, Outcome
 from autograd_conformance.harness.audit.programs import outcomes
+from autograd_conformance.harness.child import LOADING, environment
 from autograd_conformance.harness.limits import UNLIMITED, Limits
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
@@ -39,10 +40,6 @@ LOST = "the process died, or did not come back in time"
 
 FAILED = "failed"
 """The file, beside the notes, that says why the audit itself failed, which says nothing about the op."""
-
-START = 120.0
-"""Seconds that a process may take, besides those of an op, before it has noted anything."""
-
 
 SPENT = 94
 """The exit code where the run's budget of programs ended."""
@@ -73,7 +70,7 @@ def audit(
         begun = -1
         while len(found := _read(notes)) > begun:
             begun = len(found)
-            code = _wait(command, notes, errors, timeout + START, limits)
+            code = _wait(command, notes, errors, timeout + LOADING, limits)
             if code == SPENT:
                 raise AuditCutShort("the budget of programs ended during the audit of the ops")
             found = _read(notes)
@@ -92,7 +89,7 @@ def _wait(command: Sequence[str], notes: Path, errors: Path, limit: float, limit
     What it writes goes into a file: processes that a framework leaves would hold a pipe open, and this one with it.
     """
     with errors.open("wb") as file:
-        process = subprocess.Popen(command, env=_environment(), stdout=subprocess.DEVNULL, stderr=file)
+        process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=file)
         noted, since = -1, time.monotonic()
         try:
             while True:
@@ -133,11 +130,6 @@ def _ran(notes: Path) -> int:
     """How many programs the processes of an audit ran, but for those of ops that were lost."""
     path = notes.with_suffix(".programs")
     return int(path.read_text()) if path.exists() else 0
-
-
-def _environment() -> dict[str, str]:
-    """This process's environment, in which another finds what this one finds."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 class Note(NamedTuple):

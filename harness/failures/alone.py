@@ -14,7 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from autograd_conformance.harness.failures.fresh_process import Answer, Asked, ask, finished
+from autograd_conformance.harness.child import finished
+from autograd_conformance.harness.failures.fresh_process import Answer, Asked, ask
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.capabilities import Capability
@@ -34,12 +35,15 @@ LONGEST = 2_000
 
 def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) -> Failure:
     """The failure, with what came of it alone; `past` are the programs that ran before it in the process that found it,
-    the latest last. As many failures of a process are run again as its options say.
+    the latest last. As many failures of a process are run again as its options say; of one whose process could not be
+    held nothing is said.
     """
     if not session.confirms:
         return failure
     session.confirms -= 1
     answer = ask(_asked(failure, session, (), RUNS))
+    if answer.failed:
+        return failure
     failed = _failed(failure, answer)
     alone = Alone(runs=RUNS if not answer.ended else len(answer.broken) + 1, failed=failed)
     if not failed:

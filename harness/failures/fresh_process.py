@@ -9,8 +9,8 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
-import subprocess
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,13 +22,11 @@ import hypothesis
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.harness.check import judged, related_as
+from autograd_conformance.harness.child import LOADING, finished
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec
-
-START = 120.0
-"""Seconds that a process may take besides those of its programs: to load the framework and the reference."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,9 @@ class Answer:
     broken: tuple[frozenset[str], ...]
     """The rules that each run broke; fewer than were asked for where the process ended before."""
     ended: bool
-    """Whether the process ended, or did not come back, before all had run."""
+    """Whether a program ended the process, or did not come back."""
+    failed: str | None = None
+    """Why nothing can be said: the framework could not be loaded, or the process itself went wrong."""
 
 
 def ask(asked: Asked) -> Answer:
@@ -66,31 +66,26 @@ def ask(asked: Asked) -> Answer:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "asked.json"
         path.write_text(json.dumps(asdict(asked)), encoding="utf-8")
-        finished(["-m", __name__, str(path)], asked.patience * (len(asked.before) + asked.runs) + START, Path(folder))
-        answers = path.with_suffix(".answers")
-        lines = answers.read_text(encoding="utf-8").split("\n")[:-1] if answers.exists() else []
-    return Answer(tuple(frozenset(json.loads(line)) for line in lines), len(lines) < asked.runs)
+        finished(["-m", __name__, str(path)], asked.patience * (len(asked.before) + asked.runs) + LOADING, Path(folder))
+        notes = _notes(path)
+        lines = notes.read_text(encoding="utf-8").split("\n")[:-1] if notes.exists() else []
+        failed = _failed(path)
+        if failed.exists():
+            return Answer((), False, failed.read_text(encoding="utf-8"))
+    if not lines:
+        return Answer((), False, "the process ended while the framework was loaded")
+    broken = tuple(frozenset(json.loads(line)) for line in lines[1:])
+    return Answer(broken, len(broken) < asked.runs)
 
 
-def finished(arguments: Sequence[str], seconds: float, folder: Path) -> tuple[int | None, str, str]:
-    """Run Python with some arguments: the exit code, None where it took longer; what it printed; what it complained.
+def _notes(path: Path) -> Path:
+    """Where a process that was asked something writes: a line when the framework is loaded, and one for each run."""
+    return path.with_suffix(".notes")
 
-    Output goes into files: processes that a framework leaves would hold a pipe open, and this one with it.
-    """
-    out, err = folder / "stdout", folder / "stderr"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    with out.open("wb") as printed, err.open("wb") as complained:
-        process = subprocess.Popen(
-            [sys.executable, *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=printed, stderr=complained
-        )
-        try:
-            code = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
-            process.kill()
-            process.wait()
-    return code, *(file.read_text(encoding="utf-8", errors="replace") for file in (out, err))  # type: ignore[return-value]
+
+def _failed(path: Path) -> Path:
+    """Where it writes what went wrong in itself."""
+    return path.with_suffix(".failed")
 
 
 def _broken(form: Mapping[str, Any], target: Target) -> frozenset[str]:
@@ -111,20 +106,28 @@ def _broken(form: Mapping[str, Any], target: Target) -> frozenset[str]:
 
 def main(path: Path) -> None:
     """Run what a file asks for."""
+    try:
+        _run(path)
+    except Exception:  # ours, or the adapter's: what the framework raises is observed
+        _failed(path).write_text(traceback.format_exc(), encoding="utf-8")
+
+
+def _run(path: Path) -> None:
     asked = Asked(**json.loads(path.read_text(encoding="utf-8")))
     target: Target = InProcess(loaded(asked.framework, asked.device))
     if asked.counts:
         target = target.saved_tensor_counter or target
     if target.random is not None:
         hypothesis.register_random(target.random)
-    with path.with_suffix(".answers").open("w", encoding="utf-8") as answers:
+    with _notes(path).open("w", encoding="utf-8") as notes:
+        print(json.dumps("loaded"), file=notes, flush=True)
         for form in asked.before:
             faulthandler.dump_traceback_later(asked.patience, exit=True)
             target.observe(codec.from_json(form, VOCABULARY))
         for _ in range(asked.runs):
             faulthandler.dump_traceback_later(asked.patience, exit=True)
             rules = _broken(asked.program, target)
-            print(json.dumps(sorted(rules)), file=answers, flush=True)
+            print(json.dumps(sorted(rules)), file=notes, flush=True)
 
 
 if __name__ == "__main__":

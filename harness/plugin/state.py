@@ -15,6 +15,7 @@ from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.audit.process import AuditCutShort, AuditFailed, audit
 from autograd_conformance.harness.budget import Budget
 from autograd_conformance.harness.check import Check
+from autograd_conformance.harness.child import LOADING
 from autograd_conformance.harness.known import MalformedExpectations
 from autograd_conformance.harness.limits import Limits
 from autograd_conformance.harness.options import PROFILE
@@ -31,9 +32,6 @@ BUDGET = pytest.StashKey[Budget]()
 PLANNED = pytest.StashKey[Plan]()
 NUMBER = pytest.StashKey[int]()
 LEFT_OUT = pytest.StashKey[int]()
-
-LOADING = 120.0
-"""Seconds that a framework may take to be loaded, at least."""
 
 
 def runs_suites(config: pytest.Config) -> bool:

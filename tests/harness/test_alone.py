@@ -102,6 +102,15 @@ def test_a_process_that_ends_again_reproduces(tmp_path: Path):
     assert (told.runs, told.failed) == (1, 1)
 
 
+@pytest.mark.parametrize("gone", ["tests.frameworks.adapters.nowhere:Nothing", f"{MOODY}:EndsWhileLoaded"])
+def test_of_a_process_that_could_not_be_held_nothing_is_said(gone: str, tmp_path: Path):
+    asked = session("examples.tiny_adapter:Tiny", tmp_path)
+    entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
+    failure = record.died(entry, asked, 0)
+    asked.name = gone
+    assert alone.confirmed(failure, asked) == failure
+
+
 @pytest.mark.parametrize(
     ("script", "trouble"),
     [

@@ -52,3 +52,13 @@ class DiesOfSine(Tiny):
         if op == "sin" and operands[0].data.size == 3:
             os._exit(0)
         return super().apply(op, operands, attrs)
+
+
+class EndsWhileLoaded(Tiny):
+    """The process ends before there is an adapter."""
+
+    name = "ends while loaded"
+
+    def __init__(self) -> None:
+        super().__init__()
+        os._exit(0)

@@ -1,0 +1,53 @@
+"""Processes of Python that this one starts, beside those that it forks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+LOADING = 120.0
+"""Seconds that a process may take before its first program: to load the framework and the reference."""
+
+
+class Finished(NamedTuple):
+    """How a process ended."""
+
+    code: int | None
+    """Its exit code, that of a signal below zero; None where it took longer than it may."""
+    printed: str
+    """What it wrote to its standard output."""
+    complained: str
+    """What it wrote to its standard error."""
+
+
+def finished(arguments: Sequence[str], seconds: float, folder: Path) -> Finished:
+    """Run Python with some arguments, and keep what it writes in a folder.
+
+    In files: processes that a framework leaves would hold a pipe open, and this one with it.
+    """
+    out, err = folder / "stdout", folder / "stderr"
+    with out.open("wb") as printed, err.open("wb") as complained:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=complained,
+        )
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            process.kill()
+            process.wait()
+    return Finished(code, *(file.read_text(encoding="utf-8", errors="replace") for file in (out, err)))
+
+
+def environment() -> dict[str, str]:
+    """This process's environment, in which another finds what this one finds."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
