@@ -77,11 +77,7 @@ def run(program: Program, adapter: Adapter) -> Observation:
     """What a framework does with a program. Whatever it raises becomes an outcome, and so does what reading its values
     raises; `BrokenAdapter` says what an adapter does that it may not. A signal that stops the run is not caught.
     """
-    running = _Run(program, adapter)
-    try:
-        return tuple([running.seen(at, step) for at, step in enumerate(program)])
-    finally:
-        running.modes.leave()
+    return Run(program, adapter).observed()
 
 
 def literal(value: Literal) -> np.ndarray:
@@ -89,7 +85,7 @@ def literal(value: Literal) -> np.ndarray:
     return np.array(value.data, dtype=value.dtype).reshape(value.shape)
 
 
-class _Run:
+class Run:
     """One run of one program: the values that it has made so far, by the references that the program has to them."""
 
     def __init__(self, program: Program, adapter: Adapter) -> None:
@@ -111,15 +107,21 @@ class _Run:
                 f"{adapter.name}: reset() raised {type(error).__name__}: {answers.message(error)}"
             ) from error
 
-    def seen(self, at: int, step: Instruction) -> StepObservation:
+    def observed(self) -> Observation:
+        """What the whole program does."""
+        try:
+            return tuple([self._seen(at, step) for at, step in enumerate(self.program)])
+        finally:
+            self.modes.leave()
+
+    def _seen(self, at: int, step: Instruction) -> StepObservation:
         values = self.values
         for ref in operands(step):
             if ref not in values and ref not in self.handles:
                 return StepObservation(Skipped())
         outcome: Outcome
         try:
-            self.modes.enter(self.program.mode(at))
-            made = self._do(at, step)
+            made = self.do(at, step)
             written = [values[leaf] for leaf in step.leaves] if isinstance(step, Step) else made
             outcome = Returned(tuple([None if value is None else self.reader.tensor(value) for value in written]))
         except BrokenAdapter:
@@ -170,9 +172,10 @@ class _Run:
         self.given = [(k, array, array.tobytes()) for k, array in enumerate(arrays) if array is not None]
         return arrays
 
-    def _do(self, at: int, step: Instruction) -> Sequence[Value | None]:
-        """The values that an instruction makes."""
+    def do(self, at: int, step: Instruction) -> Sequence[Value | None]:
+        """Do what an instruction does, and give the values that it makes."""
         adapter, values = self.adapter, self.values
+        self.modes.enter(self.program.mode(at))
         match step:
             case Leaf(value, requires_grad):
                 return (self._made("leaf()", adapter.leaf(literal(value), requires_grad)),)
@@ -184,7 +187,7 @@ class _Run:
             case Detach(source):
                 return (self._made("detach()", adapter.detach(values[source])),)
             case ReadGrad(leaf):
-                return (_some(adapter.gradient(values[leaf])),)
+                return (some(adapter.gradient(values[leaf])),)
             case Grad(roots, inputs, cotangents, retain_graph, create_graph, allow_unused, materialize_grads):
                 made = adapter.grad(
                     [values[r] for r in roots],
@@ -271,7 +274,8 @@ def _groups(step: Step | Optimizer) -> dict[str, Any]:
     return {"groups": step.groups} if step.groups else {}
 
 
-def _some(gradient: Value | None) -> Value:
+def some(gradient: Value | None) -> Value:
+    """A gradient that is read as a value, which has to be there."""
     if gradient is None:
         raise LookupError("the leaf holds no gradient")
     return gradient

@@ -15,7 +15,6 @@ from autograd_conformance.frameworks.base import (
     HasRandom,
     HasSavedTensorCounter,
     HasTraits,
-    Target,
 )
 from autograd_conformance.frameworks.interrupts import watch
 from autograd_conformance.frameworks.registry import load
@@ -104,7 +103,7 @@ class InProcess:
         return self.adapter.random if isinstance(self.adapter, HasRandom) else None
 
     @cached_property
-    def saved_tensor_counter(self) -> Target | None:
+    def saved_tensor_counter(self) -> InProcess | None:
         """This target where it counts saved tensors itself, else the one of the adapter that does, if there is one."""
         if Capability.COUNTS_SAVED in self.capabilities:
             return self

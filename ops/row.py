@@ -99,6 +99,8 @@ class Op:
     """Whether results share the first operand's memory."""
     multi: bool = False
     """Whether it returns several views at once, to which PyTorch refuses recorded writes."""
+    sequence: bool = False
+    """Whether it returns a sequence, even of one result."""
     overlaps: bool = False
     """Whether several elements of a result may lie in one place of memory, so that writing to it is undefined."""
     also_saves: tuple[int, ...] = ()

@@ -76,6 +76,8 @@ class Dialect:
     """{leaf}"""
     gradient: str
     """Reads the gradient that {leaf} holds."""
+    sequences: frozenset[str] = frozenset()
+    """The ops whose code gives a sequence, even of one result."""
     error: str = "Exception"
     """The exception to catch where an error is expected."""
     saved: str = ""
@@ -170,6 +172,7 @@ def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -
             text = tensor(value, dialect, requires_grad)
         case Apply(op, args, attrs):
             text = fill(dialect.ops[op], (name[r] for r in args), attrs)
+            made = _unpacked(made) if op in dialect.sequences else made
         case Detach(source):
             text = dialect.detach.format(source=name[source])
         case ReadGrad(leaf):
@@ -179,7 +182,7 @@ def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -
             text = dialect.grad.format(
                 roots=_bracketed(roots, name), inputs=_bracketed(inputs, name), arguments=arguments
             )
-            made = [f"({made[0]},)"] if len(made) == 1 else made
+            made = _unpacked(made)
         case Hook():
             text = _hook(step, name, dialect)
         case InPlace(op, target, args, attrs):
@@ -207,6 +210,11 @@ def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -
         case _:
             assert_never(step)
     return f"{', '.join(made)} = {text}" if made else text
+
+
+def _unpacked(made: list[str]) -> list[str]:
+    """The names that a sequence is assigned to, which unpack it even where it holds one result."""
+    return [f"({made[0]},)"] if len(made) == 1 else made
 
 
 def _hook(step: Hook, name: Mapping[Ref, str], dialect: Dialect) -> str:

@@ -178,7 +178,8 @@ class Alone:
     Its program was run `runs` times in one, and failed as it had before in `failed` of them. Where that is none,
     `after` is how many of the programs that had run before have to run first, in the shortest sequence that was found;
     None where it failed after none. `printed` is what the script printed in another process, and `trouble` how that
-    ended, where it did not end well.
+    ended, where it did not end well. `code` says whether the program's printed code fails as it does, run line by line
+    in place of the adapter's calls and judged by the same rules; None where that was not tried or cannot be seen.
     """
 
     runs: int
@@ -186,6 +187,7 @@ class Alone:
     after: int | None = None
     printed: str = ""
     trouble: str | None = None
+    code: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

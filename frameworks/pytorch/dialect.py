@@ -19,6 +19,7 @@ def dialect(device: torch.device) -> Dialect:
         empty=f"torch.zeros({{shape}}, dtype=torch.{{dtype}}{where}{{flags}})",
         differentiable=", requires_grad=True",
         ops={name: op.template for name, op in ROWS.items() if name in APPLIED},
+        sequences=frozenset(name for name, op in ROWS.items() if op.sequence),
         detach="{source}.detach()",
         backward="{root}.backward({arguments})",
         backward_many="torch.autograd.backward([{roots}], [{cotangents}]{arguments})",

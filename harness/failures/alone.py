@@ -1,7 +1,8 @@
-"""Whether a failure shows by itself: its program and its script are run again, each in a process of its own.
+"""Whether a failure shows by itself: its program, its printed code and its script are run again, each in a process of
+its own.
 
-What does not fail there fails, if at all, only after other programs: the shortest sequence of those that ran before it
-is looked for, and kept with the program.
+What the code does not show may be the adapter's fault. What does not fail there at all fails, if ever, only after other
+programs: the shortest sequence of those that ran before it is looked for, and kept with the program.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from autograd_conformance.frameworks.printed import seen_in_code
 from autograd_conformance.harness.child import finished
 from autograd_conformance.harness.failures.fresh_process import Answer, Asked, ask
 from autograd_conformance.harness.session import Session
@@ -22,6 +24,8 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reports.records import Alone, Failure
 from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.judge.judge import COTANGENT_KEPT
+from autograd_conformance.rules.relations import codec as relations_codec
 
 RUNS = 5
 """How often a program is run in its process: a framework may do now this, now that."""
@@ -53,13 +57,16 @@ def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) 
             _keep(failure, before)
     if session.target.dialect is not None:
         printed, trouble = _script(failure, session)
-        alone = replace(alone, printed=printed, trouble=trouble)
+        code = _code(failure, session) if failed else None
+        alone = replace(alone, printed=printed, trouble=trouble, code=code)
     return replace(failure, alone=alone)
 
 
-def _asked(failure: Failure, session: Session, before: Sequence[Mapping[str, Any]], runs: int) -> Asked:
+def _asked(
+    failure: Failure, session: Session, before: Sequence[Mapping[str, Any]], runs: int, printed: bool = False
+) -> Asked:
     counts = Capability.COUNTS_SAVED in RULES[failure.rule].needs
-    return Asked(session.name, session.device, counts, session.timeout, before, failure.program, runs)
+    return Asked(session.name, session.device, counts, session.timeout, before, failure.program, runs, printed)
 
 
 def _failed(failure: Failure, answer: Answer) -> int:
@@ -67,6 +74,21 @@ def _failed(failure: Failure, answer: Answer) -> int:
     if failure.verdict in ("crash", "timeout"):
         return int(answer.ended)
     return sum(failure.rule in rules for rules in answer.broken)
+
+
+def _code(failure: Failure, session: Session) -> bool | None:
+    """Whether the program's printed code fails as the program does; None where that cannot be seen."""
+    if failure.rule == COTANGENT_KEPT or not all(map(seen_in_code, _programs(failure.program))):
+        return None
+    answer = ask(_asked(failure, session, (), RUNS, printed=True))
+    return None if answer.failed else bool(_failed(failure, answer))
+
+
+def _programs(form: Mapping[str, Any]) -> tuple[Program, ...]:
+    if relations_codec.is_relation(form):
+        related = relations_codec.from_json(form)
+        return related.first, related.second
+    return (codec.from_json(form),)
 
 
 def _shortest(

@@ -11,8 +11,9 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,11 +21,14 @@ from typing import Any
 import hypothesis
 
 from autograd_conformance.frameworks.base import Target
+from autograd_conformance.frameworks.printed import run_printed
 from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.harness.check import judged, related_as
 from autograd_conformance.harness.child import LOADING, finished
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.observations import Observation
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec
 
@@ -47,6 +51,8 @@ class Asked:
     """The program, or two that are related, in JSON form."""
     runs: int
     """How often it runs."""
+    printed: bool = False
+    """Whether its printed code is to run, in place of the adapter's calls."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +94,11 @@ def _failed(path: Path) -> Path:
     return path.with_suffix(".failed")
 
 
-def _broken(form: Mapping[str, Any], target: Target) -> frozenset[str]:
+def _broken(form: Mapping[str, Any], target: Target, observe: Callable[[Program], Observation]) -> frozenset[str]:
     """The rules that a program breaks, those that are known, too; or the one that two related programs break."""
     if relations_codec.is_relation(form):
         related = relations_codec.from_json(form, VOCABULARY)
-        violation = related_as(related, target.observe(related.first), target.observe(related.second), target).violation
+        violation = related_as(related, observe(related.first), observe(related.second), target).violation
         return frozenset() if violation is None else frozenset([violation.rule])
     program, found = codec.from_json(form, VOCABULARY), set()
 
@@ -100,7 +106,7 @@ def _broken(form: Mapping[str, Any], target: Target) -> frozenset[str]:
         found.add(violation.rule)
         return True
 
-    judged(program, target.observe(program), target, excuses)
+    judged(program, observe(program), target, excuses)
     return frozenset(found)
 
 
@@ -114,9 +120,10 @@ def main(path: Path) -> None:
 
 def _run(path: Path) -> None:
     asked = Asked(**json.loads(path.read_text(encoding="utf-8")))
-    target: Target = InProcess(loaded(asked.framework, asked.device))
+    target = InProcess(loaded(asked.framework, asked.device))
     if asked.counts:
         target = target.saved_tensor_counter or target
+    observe = partial(run_printed, adapter=target.adapter) if asked.printed else target.observe
     if target.random is not None:
         hypothesis.register_random(target.random)
     with _notes(path).open("w", encoding="utf-8") as notes:
@@ -126,7 +133,7 @@ def _run(path: Path) -> None:
             target.observe(codec.from_json(form, VOCABULARY))
         for _ in range(asked.runs):
             faulthandler.dump_traceback_later(asked.patience, exit=True)
-            rules = _broken(asked.program, target)
+            rules = _broken(asked.program, target, observe)
             print(json.dumps(sorted(rules)), file=notes, flush=True)
 
 

@@ -95,7 +95,7 @@ def _op(name: str, torch: str, reference, accepts, **more) -> Op:
 
 
 def _views(name: str, torch: str, reference, accepts, choices, multi: bool = True) -> Op:
-    return _op(name, torch, reference, accepts, choices=choices, aliases=Certainty.ALWAYS, multi=multi)
+    return _op(name, torch, reference, accepts, choices=choices, aliases=Certainty.ALWAYS, multi=multi, sequence=True)
 
 
 JOINING = table(

@@ -124,18 +124,19 @@ def _measure(measure: Measure) -> Iterator[str]:
 
 def script_title(script: Script) -> str:
     """What a script is: it reproduces the failure, unless it was tried and did not."""
-    if script.alone is None or script.alone.failed:
+    if script.alone is None or (script.alone.failed and script.alone.code is not False):
         return "A script that reproduces it with the framework alone"
     return "The program as a script, for the framework alone"
 
 
 def standing(alone: Alone) -> str:
     """Whether a failure shows by itself, in words."""
+    but = "; its printed code does not fail so: look at the adapter first" if alone.code is False else ""
     if alone.failed == alone.runs:
-        return "it reproduces alone, in a process of its own"
+        return f"it reproduces alone, in a process of its own{but}"
     if alone.failed:
         times = f"{alone.failed} of {counted(alone.runs, 'run')}"
-        return f"alone, in a process of its own, it fails in {times}: the framework does not always do the same"
+        return f"alone, in a process of its own, it fails in {times}: the framework does not always do the same{but}"
     if alone.after:
         first = f"the shortest sequence that was found has {counted(alone.after, 'program')}, in the replay file"
         return f"only after other programs: {first}"

@@ -23,6 +23,7 @@ from autograd_conformance.reports.render.text import standing
 from autograd_conformance.rules.judge.judge import judge
 from tests.frameworks.adapters.moody import AfterExp
 from tests.frameworks.adapters.wrong import WrongSine
+from tests.mutants.printed import Bent
 
 MOODY = "tests.frameworks.adapters.moody"
 SINE = "a = leaf [1, 2]; b = sin a; backward b with [1, 1]"
@@ -50,12 +51,25 @@ def found(of: Session) -> Failure:
 
 
 def test_it_reproduces_alone_and_the_script_is_run(tmp_path: Path):
+    asked = session("tests.mutants.printed:Bent", tmp_path)
+    case, bent = program("a = leaf [1, 2]; b = exp a; backward b with [1, 1]"), InProcess(Bent())
+    seen = bent.observe(case)
+    violation = judge(case, seen, Reference(case), bent.capabilities).violation
+    assert violation is not None
+    failure = record.failure(Broken(case, seen, violation, bent), "suites/test_gradients.py::test_op[exp]", asked)
+    told = alone.confirmed(failure, asked).alone
+    assert told is not None
+    assert (told.runs, told.failed, told.trouble, told.code) == (alone.RUNS, alone.RUNS, None, True)
+    assert told.printed.startswith("b is  ")
+    assert standing(told) == "it reproduces alone, in a process of its own"
+
+
+def test_what_the_code_does_not_show_may_be_the_adapters(tmp_path: Path):
     asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path)
     told = alone.confirmed(found(asked), asked).alone
     assert told is not None
-    assert (told.runs, told.failed, told.trouble) == (alone.RUNS, alone.RUNS, None)
-    assert told.printed.startswith("a.grad is ")
-    assert standing(told) == "it reproduces alone, in a process of its own"
+    assert (told.runs, told.failed, told.trouble, told.code) == (alone.RUNS, alone.RUNS, None, False)
+    assert standing(told).endswith("; its printed code does not fail so: look at the adapter first")
 
 
 @pytest.mark.slow
@@ -64,7 +78,7 @@ def test_what_fails_at_times_is_no_riddle(tmp_path: Path):
     told = alone.confirmed(found(asked), asked).alone
     assert told is not None
     assert 0 < told.failed < told.runs
-    assert standing(told).endswith(f"it fails in {told.failed} of 5 runs: the framework does not always do the same")
+    assert f"it fails in {told.failed} of 5 runs: the framework does not always do the same" in standing(told)
 
 
 @pytest.mark.slow

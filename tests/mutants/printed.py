@@ -100,8 +100,8 @@ class Printed(Torch):
 class Stopped(Torch):
     """Computes exp with a derivative of zero, and says so in its code."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
         self.dialect = replace(self.dialect, ops={**self.dialect.ops, "exp": "torch.exp({0}.detach()) + 0 * {0}"})
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
@@ -113,8 +113,8 @@ class Stopped(Torch):
 class Bent(Torch):
     """Computes exp a little wrong, forward and backward, and says so in its code."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
         self.dialect = replace(self.dialect, ops={**self.dialect.ops, "exp": "torch.exp(1.01 * {0})"})
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
@@ -124,8 +124,8 @@ class Bent(Torch):
 class Attached(Torch):
     """Keeps the history of what is detached, and denies it."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
         self.dialect = replace(self.dialect, detach="{source}.clone()")
 
     def detach(self, value: torch.Tensor) -> torch.Tensor:

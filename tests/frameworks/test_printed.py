@@ -1,0 +1,72 @@
+"""A program's printed code does on PyTorch what the adapter's calls do: the rules say the same of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from autograd_conformance.frameworks.printed import run_printed, seen_in_code
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.pytorch.saved import TorchSaved
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.observations import Observation
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.rules.judge.violation import Violation
+from tests.mutants.printed import HALVES, Printed
+from tests.strategies.census import programs_of, situations
+
+TORCH = Torch()
+DRAWN = [make() for name, make in situations().items() if name not in ("single_ops", "single_writes")]
+
+
+def said(program: Program, observe: Callable[[Program, Torch], Observation], adapter: Torch = TORCH) -> list[str]:
+    """The rules that a program breaks, in order: known ones, too."""
+    broken: list[str] = []
+
+    def excuses(violation: Violation) -> bool:
+        broken.append(violation.rule)
+        return True
+
+    judge(program, observe(program, adapter), Reference(program), adapter.capabilities, excuses)
+    return broken
+
+
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.one_of(DRAWN))
+def test_the_code_does_what_the_calls_do(case: object):
+    for program in programs_of(case):
+        assume(seen_in_code(program))
+        assert said(program, run_printed) == said(program, run)
+
+
+@pytest.mark.parametrize("op", ["split sizes=(1,)", "chunk chunks=1", "tensor_split sections=1", "unstack"])
+def test_a_sequence_of_one_result_is_unpacked(op: str):
+    name, *attrs = op.split()
+    program = parse(" ".join(["a = leaf [2]; b =", name, "a", *attrs, "dim=0; backward b"]), VOCABULARY)
+    assert said(program, run_printed) == said(program, run) == []
+
+
+def test_a_fault_of_the_code_is_seen():
+    program = parse("a = leaf 3; b = square a; backward b", VOCABULARY)
+    assert said(program, run_printed, Printed(HALVES)) == said(program, run, Printed(HALVES)) != []
+
+
+def test_a_fault_of_the_calls_alone_is_not():
+    program = parse("a = leaf 3; b = square a; backward b", VOCABULARY)
+    wrong = Printed(HALVES)
+    wrong.dialect = TORCH.dialect
+    assert said(program, run) == said(program, run_printed, wrong) == []
+    assert said(program, run, wrong)
+
+
+def test_saved_tensors_are_counted_in_the_code():
+    program = parse("a = leaf 3; b = square a; backward b", VOCABULARY)
+    counted = [step.saved for step in run_printed(program, TorchSaved())]
+    assert counted == [step.saved for step in run(program, TorchSaved())] == [0, 1, 0]
