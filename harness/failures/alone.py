@@ -45,11 +45,12 @@ def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) 
     if not session.confirms:
         return failure
     session.confirms -= 1
-    answer = ask(_asked(failure, session, (), RUNS))
+    visible = session.target.dialect is not None and _in_code(failure)
+    answer = ask(_asked(failure, session, (), RUNS, RUNS if visible and not _ends(failure) else 0))
     if answer.failed:
         return failure
     failed = _failed(failure, answer)
-    alone = Alone(runs=RUNS if not answer.ended else len(answer.broken) + 1, failed=failed)
+    alone = Alone(runs=min(RUNS, len(answer.broken) + 1), failed=failed)
     if not failed:
         before = _shortest(failure, session, tuple(codec.to_json(each) for each in past))
         if before is not None:
@@ -57,13 +58,13 @@ def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) 
             _keep(failure, before)
     if session.target.dialect is not None:
         printed, trouble = _script(failure, session)
-        code = _code(failure, session) if failed else None
+        code = _code(failure, session, answer) if failed and visible else None
         alone = replace(alone, printed=printed, trouble=trouble, code=code)
     return replace(failure, alone=alone)
 
 
 def _asked(
-    failure: Failure, session: Session, before: Sequence[Mapping[str, Any]], runs: int, printed: bool = False
+    failure: Failure, session: Session, before: Sequence[Mapping[str, Any]], runs: int, printed: int = 0
 ) -> Asked:
     counts = Capability.COUNTS_SAVED in RULES[failure.rule].needs
     return Asked(session.name, session.device, counts, session.timeout, before, failure.program, runs, printed)
@@ -71,17 +72,27 @@ def _asked(
 
 def _failed(failure: Failure, answer: Answer) -> int:
     """In how many runs the same happened as when it was found."""
-    if failure.verdict in ("crash", "timeout"):
+    if _ends(failure):
         return int(answer.ended)
     return sum(failure.rule in rules for rules in answer.broken)
 
 
-def _code(failure: Failure, session: Session) -> bool | None:
-    """Whether the program's printed code fails as the program does; None where that cannot be seen."""
-    if failure.rule == COTANGENT_KEPT or not all(map(seen_in_code, _programs(failure.program))):
-        return None
-    answer = ask(_asked(failure, session, (), RUNS, printed=True))
-    return None if answer.failed else bool(_failed(failure, answer))
+def _ends(failure: Failure) -> bool:
+    """Whether the failure is that the process ended, or had to be ended."""
+    return failure.verdict in ("crash", "timeout")
+
+
+def _in_code(failure: Failure) -> bool:
+    """Whether it could be seen in the printed code."""
+    return failure.rule != COTANGENT_KEPT and all(map(seen_in_code, _programs(failure.program)))
+
+
+def _code(failure: Failure, session: Session, answer: Answer) -> bool | None:
+    """Whether the printed code fails as the program does; None where its process could not be held, or ended."""
+    if _ends(failure):
+        its = ask(_asked(failure, session, (), 0, 1))
+        return None if its.failed else its.ended
+    return None if answer.ended else any(failure.rule in rules for rules in answer.code)
 
 
 def _programs(form: Mapping[str, Any]) -> tuple[Program, ...]:

@@ -51,17 +51,19 @@ class Asked:
     """The program, or two that are related, in JSON form."""
     runs: int
     """How often it runs."""
-    printed: bool = False
-    """Whether its printed code is to run, in place of the adapter's calls."""
+    printed: int = 0
+    """How often its printed code runs after that, in place of the adapter's calls."""
 
 
 @dataclass(frozen=True)
 class Answer:
     """What came of it."""
 
-    broken: tuple[frozenset[str], ...]
+    broken: tuple[frozenset[str], ...] = ()
     """The rules that each run broke; fewer than were asked for where the process ended before."""
-    ended: bool
+    code: tuple[frozenset[str], ...] = ()
+    """The same of the runs of the printed code."""
+    ended: bool = False
     """Whether a program ended the process, or did not come back."""
     failed: str | None = None
     """Why nothing can be said: the framework could not be loaded, or the process itself went wrong."""
@@ -72,16 +74,21 @@ def ask(asked: Asked) -> Answer:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "asked.json"
         path.write_text(json.dumps(asdict(asked)), encoding="utf-8")
-        finished(["-m", __name__, str(path)], asked.patience * (len(asked.before) + asked.runs) + LOADING, Path(folder))
+        finished(["-m", __name__, str(path)], _longest(asked), Path(folder))
         notes = _notes(path)
         lines = notes.read_text(encoding="utf-8").split("\n")[:-1] if notes.exists() else []
         failed = _failed(path)
-        if failed.exists():
-            return Answer((), False, failed.read_text(encoding="utf-8"))
+        if failed.exists() and len(lines) <= max(asked.runs, 1):  # the printed code takes back nothing of the calls
+            return Answer(failed=failed.read_text(encoding="utf-8"))
     if not lines:
-        return Answer((), False, "the process ended while the framework was loaded")
+        return Answer(failed="the process ended while the framework was loaded")
     broken = tuple(frozenset(json.loads(line)) for line in lines[1:])
-    return Answer(broken, len(broken) < asked.runs)
+    return Answer(broken[: asked.runs], broken[asked.runs :], len(broken) < asked.runs + asked.printed)
+
+
+def _longest(asked: Asked) -> float:
+    """Seconds that a process may take for what it is asked."""
+    return LOADING + asked.patience * (len(asked.before) + asked.runs + asked.printed)
 
 
 def _notes(path: Path) -> Path:
@@ -123,7 +130,6 @@ def _run(path: Path) -> None:
     target = InProcess(loaded(asked.framework, asked.device))
     if asked.counts:
         target = target.saved_tensor_counter or target
-    observe = partial(run_printed, adapter=target.adapter) if asked.printed else target.observe
     if target.random is not None:
         hypothesis.register_random(target.random)
     with _notes(path).open("w", encoding="utf-8") as notes:
@@ -131,7 +137,8 @@ def _run(path: Path) -> None:
         for form in asked.before:
             faulthandler.dump_traceback_later(asked.patience, exit=True)
             target.observe(codec.from_json(form, VOCABULARY))
-        for _ in range(asked.runs):
+        printed = partial(run_printed, adapter=target.adapter)
+        for observe in [target.observe] * asked.runs + [printed] * asked.printed:
             faulthandler.dump_traceback_later(asked.patience, exit=True)
             rules = _broken(asked.program, target, observe)
             print(json.dumps(sorted(rules)), file=notes, flush=True)

@@ -1,0 +1,115 @@
+"""What reports say of a failure alone is so: `python -m tests.harness.scripts --count 40 --first 0`.
+
+Each faulty framework is run on the suite of its family, and every failure that its report says to have been run alone
+is tried once more from outside: the replay command has to say the same as the report, and the script has to print the
+same. The faults are the adapters', so that no printed code may be said to fail, except where the adapter says what it
+does in its code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from autograd_conformance.harness.child import environment
+from autograd_conformance.reports.records import Failure
+from autograd_conformance.reports.stream import read
+from tests.harness.test_cli import ROOT
+from tests.mutants import FAMILIES, mutants_of
+from tests.mutants.mutant import Mutant
+
+
+@dataclass
+class Tried:
+    """What came of one framework."""
+
+    failures: int = 0
+    """Its failures."""
+    again: int = 0
+    """Those that its report says to have been run alone."""
+    reproduced: int = 0
+    """Those of them that fail there each time."""
+    problems: list[str] = field(default_factory=list)
+    """What is not as the report says."""
+
+
+def spread(count: int, first: int) -> list[type[Mutant]]:
+    """So many faulty frameworks, of all families in turn."""
+    every = [[m for m in mutants_of(family) if not m.flaky] for family in FAMILIES]
+    turns = [members[turn] for turn in range(max(map(len, every))) for members in every if turn < len(members)]
+    return turns[first : first + count]
+
+
+def tried(mutant: type[Mutant], folder: Path) -> Tried:
+    """Run a faulty framework, and try again what its report says of its failures."""
+    name = f"{mutant.__module__}:{mutant.__name__}"
+    suites = sorted({f"suites/test_{rule.partition('/')[0]}.py" for rule in mutant.killed_by})
+    suites = [suite for suite in suites if (ROOT / suite).exists()] or ["suites/test_gradients.py"]
+    _output(["-m", "pytest", f"--framework={name}", f"--report={folder}", "--hypothesis-seed=1", "-q", *suites])
+    found = Tried()
+    for failure in read(folder / "records.jsonl").failures:
+        found.failures += 1
+        if failure.alone is None:
+            continue
+        found.again += 1
+        found.reproduced += failure.alone.failed == failure.alone.runs
+        found.problems += [f"{failure.rule}, {failure.test}: {problem}" for problem in _problems(failure, name, folder)]
+    return found
+
+
+def _problems(failure: Failure, name: str, folder: Path) -> Iterator[str]:
+    alone = failure.alone
+    assert alone is not None and failure.replay is not None
+    code, _ = _output(["-m", "pytest", f"--framework={name}", f"--replay={failure.replay}"])
+    if code != int(alone.failed > 0 or alone.after is not None):
+        yield f"the replay ends with {code}, and the report says that it failed in {alone.failed} of {alone.runs} runs"
+    path = folder / "script.py"
+    path.write_text(failure.script, encoding="utf-8")
+    code, printed = _output([str(path)])
+    if printed[: len(alone.printed)] != alone.printed or bool(code) != bool(alone.trouble):
+        yield f"the script ends with {code} and prints other things than the report says: {printed[:200]!r}"
+    if alone.code:
+        yield "the printed code is said to fail, though the fault is the adapter's"
+
+
+def _output(arguments: list[str]) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=600
+    )
+    return done.returncode, done.stdout
+
+
+def _counts(found: Tried) -> str:
+    return f"{found.failures} failures, {found.again} run alone, {found.reproduced} fail there each time"
+
+
+def main() -> int:
+    """Try as many frameworks as the options say; 1 where something is not as a report says."""
+    parser = argparse.ArgumentParser(prog="python -m tests.harness.scripts", description=__doc__)
+    parser.add_argument("--count", type=int, default=40, metavar="N", help="how many (default: 40)")
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="how many to leave out (default: 0)")
+    options = parser.parse_args()
+    whole = Tried()
+    for mutant in spread(options.count, options.first):
+        with TemporaryDirectory() as folder:
+            found = tried(mutant, Path(folder))
+        print(
+            f"{mutant.name}: {found.failures} failures, {found.again} alone, {found.reproduced} each time", flush=True
+        )
+        for problem in found.problems:
+            print(f"    {problem}", flush=True)
+        whole.failures += found.failures
+        whole.again += found.again
+        whole.reproduced += found.reproduced
+        whole.problems += found.problems
+    print(f"{options.count} frameworks: {_counts(whole)}; {len(whole.problems)} not as the report says")
+    return int(bool(whole.problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
