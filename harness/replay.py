@@ -103,8 +103,7 @@ def replay(path: Path, target: Target, known: Sequence[Known] = (), done: Callab
     `done` is called each time that the framework has run a program.
     """
     try:
-        form = _form(path)
-        found, before = _program(form), _preceding(form)
+        found, before = read(path)
     except RecursionError:
         return Replayed("cannot run", f"{path}: it is nested too deeply to be a program")
     except (MalformedProgram, OSError, UnicodeDecodeError, ValueError) as error:
@@ -168,6 +167,12 @@ def _related(related: Related, target: Target, done: Callable[[], object]) -> Re
         return Replayed("fixed")
     broken = Broken(related.first, observation, violation, target, related)
     return Replayed("still failing", violation.rule, broken)
+
+
+def read(path: Path) -> tuple[Program | Related, tuple[Program, ...]]:
+    """The program in a file, or two that are related, and those that have to run before."""
+    form = _form(path)
+    return _program(form), _preceding(form)
 
 
 def _program(form: Any) -> Program | Related:

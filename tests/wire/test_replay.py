@@ -89,7 +89,7 @@ def path(name: str) -> Path:
 
 def programs(name: str) -> tuple[Program, ...]:
     """The program in a file, or both."""
-    found = read(path(name))
+    found, _ = read(path(name))
     return (found.first, found.second) if isinstance(found, Related) else (found,)
 
 
@@ -107,7 +107,7 @@ def test_each_instruction_and_each_version_is_there() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_is_written_back_as_it_was(name: str) -> None:
-    text, found = path(name).read_text(encoding="utf-8"), read(path(name))
+    text, (found, _) = path(name).read_text(encoding="utf-8"), read(path(name))
     form = relations_codec.to_json(found) if isinstance(found, Related) else codec.to_json(found)
     if name == "failure-record":
         assert form == json.loads(text)["program"]
