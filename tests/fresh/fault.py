@@ -1,0 +1,18 @@
+"""The base of every fresh fault: PyTorch as it is."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+
+
+class Fault(Torch):
+    """PyTorch with one fault, which its subclass's docstring tells."""
+
+    rule: ClassVar[str]
+    """The rule that the fault breaks first of all, in its author's words."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.name = f"fresh/{cls.__name__}"

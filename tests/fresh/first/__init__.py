@@ -1,0 +1,1 @@
+"""The first set: eighty-four faults, by two authors."""

@@ -1,0 +1,96 @@
+"""Whether the suites find a fault: the audit of the ops, and every test with as many programs as a profile gives it.
+
+The tests of the rule that the fault is said to break come first, then those of its family; the first failure ends the
+hunt, and is not shrunk.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from hypothesis import Phase
+
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.alphabet import alphabet_of
+from autograd_conformance.harness.audit.programs import fault_of
+from autograd_conformance.harness.session import Session
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.strategies.building import alphabet
+from tests.fresh.fault import Fault
+from tests.mutants.kill import TORCH, Counting, failure
+from tests.mutants.probes import Probe, probes
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """What came of a hunt."""
+
+    fault: str
+    """The fault's class."""
+    said: str
+    """The rule that it breaks, in its author's words."""
+    examples: int
+    """Programs per rule."""
+    test: str | None
+    """The test that found it; None where it survived."""
+    rule: str | None
+    """The rule that was named."""
+    op: str | None
+    """The op that was named."""
+    programs: int
+    """How many programs were run."""
+    seconds: float
+    """CPU seconds that it took."""
+
+
+def hunt(fault: type[Fault], examples: int, families: Sequence[str] | None = None) -> Find:
+    """Put a fault to the suites' tests, or to those of some families."""
+    warnings.simplefilter("ignore")
+    began, before = time.process_time(), 0
+    with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
+        session = Session(f"{fault.__module__}:{fault.__name__}", Path(folder))
+        everything = alphabet_of(session.target, session.drawable)
+        alphabet.use(everything)
+        for op in everything.ops:
+            found = fault_of(op, session.target, session.drawable)
+            if found is not None and fault_of(op, InProcess(Torch()), session.drawable) is None:
+                spent = round(time.process_time() - began, 1)
+                return Find(fault.__name__, fault.rule, examples, f"audit[{op}]", found.rule, op, before, spent)
+        session.prepare()
+        for probe in _ordered(fault, tuple(everything.ops), examples):
+            rule, target = RULES[probe.rule], session.target
+            if Capability.COUNTS_SAVED in rule.needs and target.saved_tensor_counter is not None:
+                target = target.saved_tensor_counter
+            if not rule.needs <= target.capabilities or (families is not None and rule.family not in families):
+                continue
+            check = Counting(target, known=TORCH)
+            failing = failure(probe, check, 0, (Phase.generate,))
+            before += check.until or check.programs
+            if failing:
+                violation, spent = failing[0].violation, round(time.process_time() - began, 1)
+                return Find(
+                    fault.__name__, fault.rule, examples, probe.name, violation.rule, violation.op, before, spent
+                )
+    return Find(
+        fault.__name__, fault.rule, examples, None, None, None, before, round(time.process_time() - began, 1)
+    )
+
+
+def named(place: tuple[str, str], examples: int, families: Sequence[str] | None = None) -> Find:
+    """The hunt for a fault that is named by its module and class."""
+    module, name = place
+    return hunt(vars(import_module(module))[name], examples, families)
+
+
+def _ordered(fault: type[Fault], ops: tuple[str, ...], examples: int) -> list[Probe]:
+    family = RULES[fault.rule].family
+    found = probes((fault.rule,), ops, examples)
+    return sorted(found, key=lambda probe: (probe.rule != fault.rule, RULES[probe.rule].family != family))
