@@ -6,43 +6,27 @@ What OUT holds already is not hunted again. Each fault has a process of its own:
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
 import multiprocessing
-import pkgutil
 import sys
 from dataclasses import asdict
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
-from tests.fresh import first
-from tests.fresh.fault import Fault
 from tests.fresh.hunt import named
+from tests.fresh.sets import SETS, faults_of
 
 QUICK = 60
 """Programs per rule in the quick profile."""
-
-SETS = {"first": first}
-"""The sets of faults, by name."""
-
-
-def faults_of(name: str) -> list[type[Fault]]:
-    """The faults of a set, in the order in which they are written."""
-    modules = [import_module(f"{SETS[name].__name__}.{each.name}") for each in pkgutil.iter_modules(SETS[name].__path__)]
-    return [
-        made
-        for module in modules
-        for made in vars(module).values()
-        if inspect.isclass(made) and issubclass(made, Fault) and made.__module__ == module.__name__
-    ]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fresh", description=__doc__)
     parser.add_argument("out", type=Path, metavar="OUT", help="the file of the finds")
     parser.add_argument("--set", choices=SETS, default="first", help="the set of faults (default: first)")
-    parser.add_argument("--examples", type=int, default=QUICK, metavar="N", help=f"programs per rule (default: {QUICK})")
+    parser.add_argument(
+        "--examples", type=int, default=QUICK, metavar="N", help=f"programs per rule (default: {QUICK})"
+    )
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: 2)")
     parser.add_argument("--only", nargs="+", metavar="FAULT", help="these faults only")
     parser.add_argument("--families", nargs="+", metavar="FAMILY", help="the tests of these families only")

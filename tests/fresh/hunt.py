@@ -79,9 +79,7 @@ def hunt(fault: type[Fault], examples: int, families: Sequence[str] | None = Non
                 return Find(
                     fault.__name__, fault.rule, examples, probe.name, violation.rule, violation.op, before, spent
                 )
-    return Find(
-        fault.__name__, fault.rule, examples, None, None, None, before, round(time.process_time() - began, 1)
-    )
+    return Find(fault.__name__, fault.rule, examples, None, None, None, before, round(time.process_time() - began, 1))
 
 
 def named(place: tuple[str, str], examples: int, families: Sequence[str] | None = None) -> Find:
