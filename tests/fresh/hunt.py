@@ -29,7 +29,6 @@ from tests.fresh.fault import Fault
 from tests.mutants.kill import Counting, failure
 from tests.mutants.probes import Probe, probes
 
-
 KNOWN_FILE = Path(frameworks.__file__).parent / "known" / "torch.toml"
 """What PyTorch, which every fault is put into, is known to do otherwise."""
 
