@@ -302,11 +302,14 @@ class Draft(Choices):
         if size(self.shape(root)) == 1:
             return root
         if root not in self.totals:
-            if "sum" not in self.alphabet.ops:
-                raise Misfit("no call can begin at several elements: it needs explicit cotangents, or a working sum")
-            (name,) = self.available("sum")
-            self.totals[root] = self.apply(name, (root,), choices_of(OPS[name], (self.shape(root),))[0])[0]
+            self.totals[root] = self.summed(root)
         return self.totals[root]
+
+    def summed(self, value: Ref) -> Ref:
+        """The sum of all elements; raises `Misfit` where the framework has none: other shapes need none."""
+        if "sum" not in self.alphabet.ops:
+            raise Misfit("several elements have to become one: it needs explicit cotangents, or a working sum")
+        return self.apply("sum", (value,), choices_of(OPS["sum"], (self.shape(value),))[0])[0]
 
     def cotangent(self, root: Ref) -> Literal | None:
         """A legal cotangent for a root: None is one where it has one element."""

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hypothesis import strategies as st
 
-from autograd_conformance.ops.row import choices_of
-from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
@@ -143,8 +141,7 @@ def sums(a: ActionBuilder) -> Related:
     terms += [_root(a, a.dtypes[terms[0]]) for _ in range(1 + a.below(2))]
     together = a.can(Capability.MULTIPLE_ROOTS) and a.below(2)
     if not together and len({a.shape(r) for r in terms}) > 1:
-        (total,) = a.available("sum")
-        terms = [a.apply(total, (r,), choices_of(OPS[total], (a.shape(r),))[0])[0] for r in terms]
+        terms = [a.summed(r) for r in terms]
     cotangents = [a.cotangent(r) for r in terms] if together else [a.cotangent(terms[0])] * len(terms)
     call, count = _form(a, terms), len(a.reference.steps)
     calls = [call((r,), (given,), True) for r, given in zip(terms, cotangents)]
@@ -228,8 +225,7 @@ def sharings(a: ActionBuilder) -> Related:
 def _joined(a: ActionBuilder, values: Sequence[Ref]) -> Ref:
     """The sum of values, or of their totals."""
     if len({(a.shape(v), a.dtypes[v]) for v in values}) > 1:
-        (total,) = a.available("sum")
-        values = [a.apply(total, (v,), choices_of(OPS[total], (a.shape(v),))[0])[0] for v in values]
+        values = [a.summed(v) for v in values]
     (add,) = a.available("add")
     made = values[0]
     for other in values[1:]:

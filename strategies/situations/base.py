@@ -7,14 +7,13 @@ from functools import lru_cache
 
 from hypothesis import strategies as st
 
-from autograd_conformance.ops.row import POOL, choices_of, takes
+from autograd_conformance.ops.row import POOL, takes
 from autograd_conformance.ops.tables import OPS, VIEWS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.choices import Draw
-from autograd_conformance.strategies.building.draft import Misfit
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 
@@ -54,10 +53,7 @@ def joined(b: OpBuilder, values: Sequence[Ref]) -> Ref:
     """One value that depends on all the given ones, by as few ops as their shapes allow."""
     join = b.available("add", "subtract")[0]
     if len({(b.shape(v), b.dtypes[v]) for v in values}) > 1:
-        if "sum" not in b.alphabet.ops:
-            raise Misfit("values of unlike shapes are joined by their sums: it needs a working sum")
-        (total,) = b.available("sum")
-        values = [b.apply(total, (v,), choices_of(OPS[total], (b.shape(v),))[0])[0] for v in values]
+        values = [b.summed(v) for v in values]
     made = values[0]
     for other in values[1:]:
         if b.dtypes[other] == b.dtypes[made]:
