@@ -17,6 +17,8 @@ from tests.mutants.mutant import Honest
 OPS = ("sin", "multiply", "matmul", "exp")
 NAMES = [name for name in BASELINES if name != "OpInfo" or opinfo.available()]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def rounds() -> dict[str, Round]:

@@ -56,6 +56,7 @@ def test_advice_makes_no_op_wrong(framework: few.Few):
     assert not found.faults
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Summless", "Scalars"])
 def test_a_shape_that_does_not_fit_ends_no_test(name: str, tmp_path: Path):
     seen = run(tmp_path, "suites/test_relations.py::test_orders", framework=f"{WRONG}:{name}")

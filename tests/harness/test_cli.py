@@ -188,6 +188,7 @@ def counts(seen: Run) -> dict[str, tuple[int, dict[str, int]]]:
     return {result.test: (result.programs, dict(result.exercised)) for result in seen.report.results}
 
 
+@pytest.mark.slow
 def test_a_dtype_alone_and_a_wrong_gradient(tmp_path):
     seen = run(tmp_path, SINE, ONE, "--dtype=float32", framework=f"{WRONG}:WrongSine")
     assert seen.code == 1

@@ -83,6 +83,7 @@ def test_no_gradient_is_assigned_where_none_can_be_held():
     assert Capability.ZERO_TO_NONE in needs(parse("a = leaf [1]; assign a none", VOCABULARY))
 
 
+@pytest.mark.slow
 def test_a_framework_that_begins_with_zeros_can_be_conformant(tmp_path: Path):
     suites = ("suites/test_accumulation.py", "suites/test_lifetime.py")
     seen = run(tmp_path, *suites, "--hypothesis-seed=1", framework=f"{ADAPTERS}:Zeros")

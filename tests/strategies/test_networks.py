@@ -312,6 +312,7 @@ def test_other_modules_have_a_rule_of_their_own():
 # -- pairs -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [relations.modules, relations.recurrent_modules, relations.packed])
 def test_pairs_compare_what_a_module_gives_and_nothing_else(pair: Callable[[], st.SearchStrategy[Related]]):
     used = Counter[bool]()

@@ -114,6 +114,7 @@ def test_half_of_the_plans_are_right_and_few_are_wrong_twice(sample: list[Plan])
     assert statistics.median(plan.iterations for plan in sample) in (3, 4, 5)
 
 
+@pytest.mark.slow
 def test_programs_have_a_loop_s_size():
     sizes = [len(loop.program) for loop in drawn(loops(), 300)]
     assert 25 <= statistics.median(sizes) <= 100
