@@ -57,8 +57,9 @@ class Judging:
         `reference` has computed the program; one whose right values depend on what is observed gets a reference of its
         own, which follows the observation.
         """
-        reference = reference.anew() if program.stateful else reference
-        reference.observing = program.stateful
+        stateful = program.stateful
+        reference = reference.anew() if stateful else reference
+        reference.observing = stateful
         tape = Tape(reference, Capability.FREES in capabilities)
         return Judging(program, frozenset(capabilities), reference, tape, excuses=excuses)
 
