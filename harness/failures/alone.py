@@ -45,7 +45,8 @@ def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) 
     if not session.confirms:
         return failure
     session.confirms -= 1
-    visible = session.target.dialect is not None and _in_code(failure)
+    printable = session.target.dialect is not None
+    visible = printable and _in_code(failure)
     answer = ask(_asked(failure, session, (), RUNS, RUNS if visible and not _ends(failure) else 0))
     if answer.failed:
         return failure
@@ -56,7 +57,7 @@ def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) 
         if before is not None:
             alone = replace(alone, after=len(before))
             _keep(failure, before)
-    if session.target.dialect is not None:
+    if printable:
         printed, trouble = _script(failure, session)
         code = _code(failure, session, answer) if failed and visible else None
         alone = replace(alone, printed=printed, trouble=trouble, code=code)

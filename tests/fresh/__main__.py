@@ -15,9 +15,7 @@ from pathlib import Path
 
 from tests.fresh.hunt import named
 from tests.fresh.sets import SETS, faults_of
-
-QUICK = 60
-"""Programs per rule in the quick profile."""
+from tests.mutants.probes import QUICK
 
 
 def main() -> int:

@@ -59,6 +59,11 @@ def hunt(fault: type[Fault], examples: int, families: Sequence[str] | None = Non
     """Put a fault to the suites' tests, or to those of some families."""
     warnings.simplefilter("ignore")
     began, before = time.process_time(), 0
+
+    def find(test: str | None = None, rule: str | None = None, op: str | None = None) -> Find:
+        spent = round(time.process_time() - began, 1)
+        return Find(fault.__name__, fault.rule, examples, test, rule, op, before, spent)
+
     with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
         session = Session(f"{fault.__module__}:{fault.__name__}", Path(folder))
         session.known_files = (KNOWN_FILE,)
@@ -67,8 +72,7 @@ def hunt(fault: type[Fault], examples: int, families: Sequence[str] | None = Non
         for op in everything.ops:
             found = fault_of(op, session.target, session.drawable)
             if found is not None and fault_of(op, InProcess(Torch()), session.drawable) is None:
-                spent = round(time.process_time() - began, 1)
-                return Find(fault.__name__, fault.rule, examples, f"audit[{op}]", found.rule, op, before, spent)
+                return find(f"audit[{op}]", found.rule, op)
         session.prepare()
         suspect = session.broken | session.broken_twice | session.broken_thrice  # what PyTorch gets wrong
         sound = tuple(op for op in everything.ops if op not in suspect)
@@ -82,11 +86,9 @@ def hunt(fault: type[Fault], examples: int, families: Sequence[str] | None = Non
             failing = failure(probe, check, 0, (Phase.generate,))
             before += check.until or check.programs
             if failing:
-                violation, spent = failing[0].violation, round(time.process_time() - began, 1)
-                return Find(
-                    fault.__name__, fault.rule, examples, probe.name, violation.rule, violation.op, before, spent
-                )
-    return Find(fault.__name__, fault.rule, examples, None, None, None, before, round(time.process_time() - began, 1))
+                violation = failing[0].violation
+                return find(probe.name, violation.rule, violation.op)
+    return find()
 
 
 def named(place: tuple[str, str], examples: int, families: Sequence[str] | None = None) -> Find:

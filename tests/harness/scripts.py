@@ -9,19 +9,21 @@ does in its code.
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from autograd_conformance.harness.child import environment
+from autograd_conformance.harness.child import finished
 from autograd_conformance.reports.records import Failure
 from autograd_conformance.reports.stream import read
 from tests.harness.test_cli import ROOT
 from tests.mutants import FAMILIES, mutants_of
 from tests.mutants.mutant import Mutant
+
+LONGEST = 600.0
+"""Seconds that a run, a replay or a script may take."""
 
 
 @dataclass
@@ -50,9 +52,11 @@ def tried(mutant: type[Mutant], folder: Path) -> Tried:
     name = f"{mutant.__module__}:{mutant.__name__}"
     suites = sorted({f"suites/test_{rule.partition('/')[0]}.py" for rule in mutant.killed_by})
     suites = [suite for suite in suites if (ROOT / suite).exists()] or ["suites/test_gradients.py"]
-    _output(["-m", "pytest", f"--framework={name}", f"--report={folder}", "--hypothesis-seed=1", "-q", *suites])
+    report = folder / "report"
+    words = ["-m", "pytest", f"--framework={name}", f"--report={report}", "--hypothesis-seed=1", "-q", *suites]
+    finished(words, LONGEST, folder)
     found = Tried()
-    for failure in read(folder / "records.jsonl").failures:
+    for failure in read(report / "records.jsonl").failures:
         found.failures += 1
         if failure.alone is None:
             continue
@@ -65,23 +69,16 @@ def tried(mutant: type[Mutant], folder: Path) -> Tried:
 def _problems(failure: Failure, name: str, folder: Path) -> Iterator[str]:
     alone = failure.alone
     assert alone is not None and failure.replay is not None
-    code, _ = _output(["-m", "pytest", f"--framework={name}", f"--replay={failure.replay}"])
+    code = finished(["-m", "pytest", f"--framework={name}", f"--replay={failure.replay}"], LONGEST, folder).code
     if code != int(alone.failed > 0 or alone.after is not None):
         yield f"the replay ends with {code}, and the report says that it failed in {alone.failed} of {alone.runs} runs"
     path = folder / "script.py"
     path.write_text(failure.script, encoding="utf-8")
-    code, printed = _output([str(path)])
+    code, printed, _ = finished([str(path)], LONGEST, folder)
     if printed[: len(alone.printed)] != alone.printed or bool(code) != bool(alone.trouble):
         yield f"the script ends with {code} and prints other things than the report says: {printed[:200]!r}"
     if alone.code:
         yield "the printed code is said to fail, though the fault is the adapter's"
-
-
-def _output(arguments: list[str]) -> tuple[int, str]:
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=600
-    )
-    return done.returncode, done.stdout
 
 
 def _counts(found: Tried) -> str:
@@ -98,9 +95,7 @@ def main() -> int:
     for mutant in spread(options.count, options.first):
         with TemporaryDirectory() as folder:
             found = tried(mutant, Path(folder))
-        print(
-            f"{mutant.name}: {found.failures} failures, {found.again} alone, {found.reproduced} each time", flush=True
-        )
+        print(f"{mutant.name}: {_counts(found)}", flush=True)
         for problem in found.problems:
             print(f"    {problem}", flush=True)
         whole.failures += found.failures
