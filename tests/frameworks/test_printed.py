@@ -67,6 +67,12 @@ def test_a_fault_of_the_calls_alone_is_not():
     assert said(program, run, wrong)
 
 
+def test_what_a_hook_is_given_is_not_seen_in_the_code():
+    calls = "a = leaf 3; b = square a; k = hook b observe; backward b"
+    assert not seen_in_code(parse(calls, VOCABULARY))
+    assert seen_in_code(parse(calls.replace("k = hook b observe; ", ""), VOCABULARY))
+
+
 def test_saved_tensors_are_counted_in_the_code():
     program = parse("a = leaf 3; b = square a; backward b", VOCABULARY)
     try:

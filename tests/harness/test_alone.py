@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.failures import alone, record
@@ -64,6 +65,18 @@ def test_it_reproduces_alone_and_the_script_is_run(tmp_path: Path):
     assert standing(told) == "it reproduces alone, in a process of its own"
 
 
+def test_of_what_the_code_cannot_show_nothing_is_said(tmp_path: Path):
+    name = "tests.frameworks.adapters.misbehaving:WritesCotangent"
+    asked, target = session(name, tmp_path), InProcess(load(name))
+    case = program("a = leaf [1, 2]; b = negative a; backward b with [1, 1]")
+    seen = target.observe(case)
+    violation = judge(case, seen, Reference(case), target.capabilities).violation
+    assert violation is not None
+    told = alone.confirmed(record.failure(Broken(case, seen, violation, target), "a test", asked), asked).alone
+    assert told is not None
+    assert (told.failed, told.code) == (alone.RUNS, None)
+
+
 def test_what_the_code_does_not_show_may_be_the_adapters(tmp_path: Path):
     asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path)
     told = alone.confirmed(found(asked), asked).alone
@@ -113,7 +126,7 @@ def test_a_process_that_ends_again_reproduces(tmp_path: Path):
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
     told = alone.confirmed(record.died(entry, asked, 0), asked).alone
     assert told is not None
-    assert (told.runs, told.failed) == (1, 1)
+    assert (told.runs, told.failed, told.code) == (1, 1, False)
 
 
 @pytest.mark.parametrize("gone", ["tests.frameworks.adapters.nowhere:Nothing", f"{MOODY}:EndsWhileLoaded"])
