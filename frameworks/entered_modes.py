@@ -19,8 +19,6 @@ class EnteredModes:
 
     def enter(self, modes: Modes) -> None:
         """Leave what the next instruction does not stand under, enter what it does."""
-        if not modes and not self.entered:
-            return
         common = 0
         while common < min(len(modes), len(self.entered)) and self.entered[common][0] == modes[common]:
             common += 1

@@ -24,6 +24,7 @@ class Reader:
     def __init__(self, adapter: FullAdapter) -> None:
         capabilities = adapter.capabilities
         self.adapter = adapter
+        self.elements, self.dtype, self.requires_grad = adapter.read, adapter.dtype, adapter.requires_grad
         self.memory = adapter.memory if Capability.MEMORY in capabilities else _unseen
         self.strides = adapter.strides if Capability.LAYOUT in capabilities else _unseen
         self.grad_requires_grad = adapter.requires_grad if Capability.CREATE_GRAPH in capabilities else _unseen
@@ -31,8 +32,8 @@ class Reader:
 
     def tensor(self, value: Value) -> Tensor:
         """What a tensor shows."""
-        requires = self._truth(self.adapter.requires_grad(value))
-        return Tensor(self.read(value), self._dtype(value), requires, *self._place(value))
+        requires, elements, dtype = self.requires_grad(value), self.elements(value), self.dtype(value)
+        return Tensor(*self._shown(elements, dtype, requires, self.memory(value), self.strides(value)))
 
     def gradient(self, leaf: Value) -> Gradient | None:
         """What the gradient shows that a tensor holds, if it holds one."""
@@ -47,29 +48,32 @@ class Reader:
         identity = adapter.identity(gradient)
         if identity.__class__ is not int:
             identity = answers.number(adapter, "identity", identity)
-        requires = self._truth(self.grad_requires_grad(gradient))
-        return Gradient(self.read(gradient), self._dtype(gradient), identity, requires, *self._place(gradient))
+        requires, elements, dtype = self.grad_requires_grad(gradient), self.elements(gradient), self.dtype(gradient)
+        memory, strides = self.memory(gradient), self.strides(gradient)
+        elements, dtype, requires, memory, strides = self._shown(elements, dtype, requires, memory, strides)
+        return Gradient(elements, dtype, identity, requires, memory, strides)
 
     def read(self, value: Value) -> np.ndarray:
         """The elements of a tensor."""
         got = self.adapter.read(value)
         return got if got.__class__ is np.ndarray else answers.array(self.adapter, got)
 
-    def _dtype(self, value: Value) -> str:
-        got = self.adapter.dtype(value)
-        return got if got.__class__ is str else answers.text(self.adapter, "dtype", got)
-
-    def _truth(self, got: Any) -> bool | None:
-        return got if got is None or got.__class__ is bool else answers.truth(self.adapter, "requires_grad", got)
-
-    def _place(self, value: Value) -> tuple[int | None, tuple[int, ...] | None]:
-        """Where a tensor's memory is, and its strides."""
-        memory, strides = self.memory(value), self.strides(value)
+    def _shown(
+        self, elements: Any, dtype: Any, requires: Any, memory: Any, strides: Any
+    ) -> tuple[np.ndarray, str, bool | None, int | None, tuple[int, ...] | None]:
+        """What a tensor shows, where the adapter's answers are what they have to be."""
+        adapter = self.adapter
+        if elements.__class__ is not np.ndarray:
+            elements = answers.array(adapter, elements)
+        if dtype.__class__ is not str:
+            dtype = answers.text(adapter, "dtype", dtype)
+        if requires is not None and requires.__class__ is not bool:
+            requires = answers.truth(adapter, "requires_grad", requires)
         if memory is not None and memory.__class__ is not int:
-            memory = answers.number(self.adapter, "memory", memory)
+            memory = answers.number(adapter, "memory", memory)
         if strides is not None and strides.__class__ is not tuple:
-            strides = answers.numbers(self.adapter, "strides", strides)
-        return memory, strides
+            strides = answers.numbers(adapter, "strides", strides)
+        return elements, dtype, requires, memory, strides
 
 
 def _unseen(value: Value) -> Any:

@@ -112,6 +112,8 @@ class Run:
         try:
             return tuple([self._seen(at, step) for at, step in enumerate(self.program)])
         finally:
+            if os.getpid() != self.process:
+                os._exit(0)  # a child of the framework's that came back: the program is its parent's
             self.modes.leave()
 
     def _seen(self, at: int, step: Instruction) -> StepObservation:
@@ -132,8 +134,6 @@ class Run:
             for k, value in enumerate(made):
                 if value is not None:
                     values[Ref(at, k)] = value
-        if os.getpid() != self.process:
-            os._exit(0)  # a child of the framework's that came back: the program is its parent's
         return self._after(at, step, outcome)
 
     def _after(self, at: int, step: Instruction, outcome: Outcome) -> StepObservation:
@@ -153,7 +153,9 @@ class Run:
             outcome = self._raised(step, error)
             for k in range(results(step)):
                 self.values.pop(Ref(at, k), None)
-        mutated = tuple([k for k, array, before in self.given if array.tobytes() != before]) if self.given else ()
+        if not self.fired and not self.given:
+            return StepObservation(outcome, gradients, shown, (), saved)
+        mutated = tuple([k for k, array, before in self.given if array.tobytes() != before])
         seen = StepObservation(outcome, gradients, shown, tuple(self.fired), saved, mutated)
         self.fired.clear()
         self.given.clear()
@@ -175,7 +177,8 @@ class Run:
     def do(self, at: int, step: Instruction) -> Sequence[Value | None]:
         """Do what an instruction does, and give the values that it makes."""
         adapter, values = self.adapter, self.values
-        self.modes.enter(self.program.mode(at))
+        if self.program.modes:
+            self.modes.enter(self.program.mode(at))
         match step:
             case Leaf(value, requires_grad):
                 return (self._made("leaf()", adapter.leaf(literal(value), requires_grad)),)

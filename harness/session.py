@@ -224,6 +224,7 @@ class Session:
                 tuple(sorted(capability.value for capability in capabilities)),
                 sum(name in target.ops for name in OPS),
                 tuple(name for name in OPS if name not in target.ops),
+                target.traits.named,
             ),
             seed=seed,
             profile=profile,

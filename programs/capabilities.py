@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import assert_never
 
@@ -81,6 +81,11 @@ class Traits:
     """Whether its values are single numbers: every shape is ``()``."""
     begins_with_zeros: bool = False
     """Whether a leaf holds a gradient of zeros from the beginning, where others hold none."""
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The traits in which it differs from PyTorch, in words."""
+        return tuple(f.name.replace("_", " ") for f in fields(self) if getattr(self, f.name) != f.default)
 
 
 PYTORCH = Traits()

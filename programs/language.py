@@ -279,7 +279,8 @@ class Row:
     notation: Notation | None
     """Its first word in the text notation; None for ops, which stand under their own names."""
     pure: bool = False
-    """Whether its effect follows from the program alone, whatever the framework chose to do before."""
+    """Whether its effect, in its plainest form, follows from the program alone, whatever the framework chose to do
+    before."""
     writes: bool = False
     """Whether it changes values in place."""
     shows_values: bool = False
@@ -313,7 +314,6 @@ INSTRUCTIONS: dict[type[Instruction], Row] = {
 ACTIONS = tuple(kind for kind, row in INSTRUCTIONS.items() if row.shows_gradients)
 WRITING = tuple(kind for kind, row in INSTRUCTIONS.items() if row.writes)
 SHOWING = tuple(kind for kind, row in INSTRUCTIONS.items() if row.shows_values)
-PURE = tuple(kind for kind, row in INSTRUCTIONS.items() if row.pure)
 
 RANDOM = ("dropout_mask", "random_normal", "random_uniform")
 """Ops that draw at random: what follows from them follows from what was seen."""
@@ -329,6 +329,17 @@ Modes = tuple[str, ...]
 def is_recorded(modes: Modes) -> bool:
     """Whether operations are recorded under some nested grad modes."""
     return not modes or modes[-1] == "enable_grad"
+
+
+def _is_pure(step: Instruction) -> bool:
+    """Whether an instruction's effect follows from the program alone."""
+    match step:
+        case Apply():
+            return step.op not in RANDOM
+        case Backward():
+            return not step.create_graph and step.inputs is None
+        case _:
+            return INSTRUCTIONS[type(step)].pure
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,12 +378,7 @@ class Program:
     @property
     def stateful(self) -> bool:
         """Whether what is right depends on what the framework was seen to do: writes, gradients as values, modes."""
-        return bool(self.modes) or any(
-            not isinstance(s, PURE)
-            or (isinstance(s, Backward) and (s.create_graph or s.inputs is not None))
-            or (isinstance(s, Apply) and s.op in RANDOM)
-            for s in self
-        )
+        return bool(self.modes) or not all(map(_is_pure, self))
 
     @property
     def leaves(self) -> tuple[Ref, ...]:

@@ -41,10 +41,10 @@ _REFS = {
 def results(step: Instruction) -> int:
     """How many values an instruction makes; a hook makes the handle that removes it."""
     match step:
-        case Leaf() | Detach() | ReadGrad() | Hook():
-            return 1
         case Apply():
             return step.results
+        case Leaf() | Detach() | ReadGrad() | Hook():
+            return 1
         case Grad():
             return len(step.inputs)
         case InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | RetainGrad() | RemoveHook() | ZeroGrad():

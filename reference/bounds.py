@@ -40,7 +40,8 @@ def close(got: Array, want: Array, dtype: str) -> bool:
         return False
     if not got.size:
         return True
-    return bool(np.abs(got - want).max() <= _CHEAP[dtype] * np.abs(want).max())
+    largest = np.maximum.reduce
+    return bool(largest(np.abs(got - want), axis=None) <= _CHEAP[dtype] * largest(np.abs(want), axis=None))
 
 
 def _perturbed(
@@ -56,7 +57,7 @@ def _perturbed(
         size = np.abs(x)
         if through:
             size = size + max((float(np.abs(t).max()) for t in through if t.size), default=0.0)
-        return x + size * STEP * np.where(random.random(np.shape(x)) < 0.5, -1.0, 1.0)
+        return x + np.copysign(size * STEP, random.random(np.shape(x)) - 0.5)
 
     detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
 

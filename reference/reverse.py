@@ -128,7 +128,7 @@ def pull(
         add(edge, ct)
     inner: set[GradientEdge] = set()
     for entry in reversed(entries):
-        if not any(r in cotangents for r in entry.outs):
+        if cotangents.keys().isdisjoint(entry.outs):
             continue
         if hooked:
             complete(entry.outs)

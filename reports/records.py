@@ -40,13 +40,16 @@ LATER = {"later": True}
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """The framework under test, with what its adapter claims; `ops` counts the catalogue's ops that it supports."""
+    """The framework under test, with what its adapter claims; `ops` counts the catalogue's ops that it supports, and
+    `traits` names the legal answers in which it differs from PyTorch.
+    """
 
     name: str
     version: str
     capabilities: tuple[str, ...]
     ops: int
     missing_ops: tuple[str, ...]
+    traits: tuple[str, ...] = field(default=(), metadata=LATER)
 
     @property
     def title(self) -> str:
@@ -333,7 +336,8 @@ def decode(form: Mapping[str, Any]) -> Record:
     match form["record"]:
         case "header":
             framework = values["framework"]
-            framework = {**framework, **_tuples(framework, "capabilities", "missing_ops")}
+            lists = _tuples({"traits": (), **framework}, "capabilities", "missing_ops", "traits")
+            framework = {**framework, **lists}
             return Header(**{**values, **_tuples(values, "dtypes"), "framework": Framework(**framework)})
         case "rule":
             return RuleRecord(**{**values, **_tuples(values, "needs"), "sources": _each(Source, values["sources"])})

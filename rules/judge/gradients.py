@@ -59,8 +59,9 @@ def check(
             if not fine and not is_complete(judging, call, leaf, got, traversal):
                 return _unreached(judging, at, leaf, got, expectation)
             continue
-        edge = judging.reference.edge(leaf)
-        contribution = contributions.get(edge, np.zeros_like(judging.reference.values[leaf]))
+        contribution = contributions.get(judging.reference.edge(leaf))
+        if contribution is None:
+            contribution = np.zeros_like(judging.reference.values[leaf])
         violation = _reached(judging, at, call, leaf, got, contribution, expectation, seen)
         if violation and not judging.goes_on(violation):
             return violation

@@ -51,7 +51,9 @@ def expected(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
     """The outcomes that the rules allow for an instruction."""
     if isinstance(step, (Backward, Grad)):
         return expected_of_call(tape, step, modes)
-    invalidated = {Kind.VIEW_WRITTEN: "views/restricted"} if any(map(tape.invalidated, operands(step))) else {}
+    restricted = tape.reference.storages.restricted
+    hit = restricted and any(map(tape.invalidated, operands(step)))
+    invalidated = {Kind.VIEW_WRITTEN: "views/restricted"} if hit else {}
     match step:
         case Apply():
             return Expectation(raises=invalidated, exercises=_applied(tape, step, modes))

@@ -10,8 +10,9 @@ from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import violation_of
+from autograd_conformance.harness.places import PACKAGE
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.capabilities import Capability, needs
+from autograd_conformance.programs.capabilities import Capability, Traits, needs
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
@@ -79,6 +80,11 @@ def test_the_smoke_test_names_the_trait(framework: zeros.Zeros, said: str):
     assert "\n" not in str(raised.value)
 
 
+def test_only_what_differs_from_pytorch_is_named():
+    assert Traits().named == ()
+    assert Traits(scalars=True, begins_with_zeros=True).named == ("scalars", "begins with zeros")
+
+
 def test_no_gradient_is_assigned_where_none_can_be_held():
     assert Capability.ZERO_TO_NONE in needs(parse("a = leaf [1]; assign a none", VOCABULARY))
 
@@ -88,6 +94,7 @@ def test_a_framework_that_begins_with_zeros_can_be_conformant(tmp_path: Path):
     suites = ("suites/test_accumulation.py", "suites/test_lifetime.py")
     seen = run(tmp_path, *suites, "--hypothesis-seed=1", framework=f"{ADAPTERS}:Zeros")
     assert seen.code == 0, seen.output
+    assert seen.report.header.framework.traits == ("begins with zeros",)
     verdicts = {each.rule.rule: each.verdict for each in summarize(seen.report).rules}
     for rule in ("first", "adds", "unreached", "zero-to-zeros", "constant"):
         assert verdicts[f"accumulation/{rule}"] == "pass"
@@ -97,8 +104,9 @@ def test_a_framework_that_begins_with_zeros_can_be_conformant(tmp_path: Path):
 @pytest.mark.slow
 def test_so_can_one_that_does_everything_else_as_pytorch(tmp_path: Path):
     suites = [f"suites/test_{name}.py" for name in ("accumulation", "optimizers", "hooks", "functional", "training")]
-    seen = run(tmp_path, *suites, "--hypothesis-seed=1", framework=f"{ADAPTERS}:TorchZeros")
+    known = f"--known={PACKAGE / 'frameworks' / 'known' / 'torch.toml'}"  # below, it is PyTorch
+    seen = run(tmp_path, *suites, known, "--hypothesis-seed=1", framework=f"{ADAPTERS}:TorchZeros")
     assert seen.code == 0, seen.output
     verdicts = {each.rule.rule: each.verdict for each in summarize(seen.report).rules}
     assert verdicts["optimizers/formula"] == verdicts["accumulation/assigned"] == "pass"
-    assert verdicts["optimizers/skips"] == verdicts["accumulation/layout"] == "not applicable"
+    assert verdicts["optimizers/skips"] == verdicts["accumulation/zero-to-none"] == "not applicable"

@@ -29,12 +29,13 @@ from tests.reports.miniatures import CLAIM, EVERY, FAILURE, FOOTER, HEADER, KNOW
 
 DIFFERS = replace(PASSES[0], verdict="known difference")
 EVERYWHERE = replace(KNOWN, op=None, link=None, seen=0)
+SCALARS = replace(HEADER, framework=replace(HEADER.framework, traits=("scalars",)))
 INFINITE = replace(FAILURE, error=Error(float("inf"), 1e-9, float("inf")))
 
 
 @pytest.mark.parametrize(
     "record",
-    [*EVERY, INFINITE, replace(HEADER, seed=None), DIFFERS, EVERYWHERE],
+    [*EVERY, INFINITE, replace(HEADER, seed=None), SCALARS, DIFFERS, EVERYWHERE],
     ids=lambda record: type(record).__name__,
 )
 def test_a_record_comes_back_as_it_was(record: Record) -> None:
