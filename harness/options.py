@@ -171,6 +171,7 @@ def load_profiles() -> None:
                 HealthCheck.too_slow,
                 HealthCheck.data_too_large,
                 HealthCheck.function_scoped_fixture,
+                HealthCheck.filter_too_much,  # a framework that lacks much gets fewer of the programs that are drawn
             ],
         )
     settings.load_profile(PROFILE)

@@ -76,6 +76,11 @@ class Alphabet:
         """
         return self.traits.scalars or not (Capability.COTANGENTS in self.capabilities or "sum" in self.ops)
 
+    @property
+    def sparse(self) -> bool:
+        """Whether some draws come to shapes with which their programs cannot go on, and others have to be tried."""
+        return self.single or "sum" not in self.ops
+
     def admits(self, shape: Shape) -> bool:
         """Whether values of a shape can be drawn."""
         return not self.single or (shape == () if self.traits.scalars else prod(shape) == 1)

@@ -6,9 +6,13 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from autograd_conformance.frameworks.registry import BrokenAdapter, load
 from autograd_conformance.frameworks.smoke import smoke
+from autograd_conformance.harness.options import PROFILE
+from autograd_conformance.strategies.building.draft import Misfit
 from tests.frameworks.adapters.subsets import Subset
 from tests.harness.test_cli import ROOT
 
@@ -31,6 +35,20 @@ def test_the_smoke_test_refuses_what_it_has_to_in_one_sentence(number: int):
 def test_some_of_them_are_refused():
     usable = [Subset.drawn(2, number).usable for number in range(100)]
     assert 0.8 < sum(usable) / len(usable) < 1
+
+
+def test_that_most_draws_do_not_fit_ends_no_test():
+    drawn: list[int] = []
+
+    @settings(settings.get_profile(PROFILE), max_examples=20)
+    @given(number=st.integers(0, 99))
+    def body(number: int) -> None:
+        if number < 95:
+            raise Misfit("it needs more than most frameworks have")
+        drawn.append(number)
+
+    body()
+    assert drawn
 
 
 @pytest.mark.slow
