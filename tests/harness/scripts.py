@@ -3,7 +3,7 @@
 Each faulty framework is run on the suite of its family, and every failure that its report says to have been run alone
 is tried once more from outside: the replay command has to say the same as the report, and the script has to print the
 same. The faults are the adapters', so that no printed code may be said to fail, except where the adapter says what it
-does in its code.
+does in its code; what PyTorch itself does otherwise is known.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from autograd_conformance.harness.child import finished
+from autograd_conformance.harness.known.file import FOLDER
 from autograd_conformance.reports.records import Failure
 from autograd_conformance.reports.stream import read
 from tests.harness.test_cli import ROOT
@@ -53,7 +54,8 @@ def tried(mutant: type[Mutant], folder: Path) -> Tried:
     suites = sorted({f"suites/test_{rule.partition('/')[0]}.py" for rule in mutant.killed_by})
     suites = [suite for suite in suites if (ROOT / suite).exists()] or ["suites/test_gradients.py"]
     report = folder / "report"
-    words = ["-m", "pytest", f"--framework={name}", f"--report={report}", "--hypothesis-seed=1", "-q", *suites]
+    options = [f"--framework={name}", f"--known={FOLDER / 'torch.toml'}", f"--report={report}", "--hypothesis-seed=1"]
+    words = ["-m", "pytest", *options, "-q", *suites]
     finished(words, LONGEST, folder)
     found = Tried()
     for failure in read(report / "records.jsonl").failures:
