@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autograd_conformance.harness.audit import corners
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
@@ -23,6 +24,8 @@ WHOLLY = settings().max_examples > 100
 @rule("gradients/op")
 def test_op_samples(check, prepared, op):
     for program in audit.programs(op, prepared.drawable):
+        check(program)
+    for program in corners.programs(op, prepared.drawable[0]) if op not in prepared.broken else ():
         check(program)
     for program in audit.forms(op, prepared.drawable[0]) if WHOLLY else ():
         check(program)

@@ -91,7 +91,7 @@ def sample(op: str, seed: int, dtype: str) -> Program | None:
     another op.
     """
     sampler = Sampler(zlib.crc32(f"{op} {seed}".encode()), dtype)
-    return _called(sampler, sampler.op(op, fresh=True), op)
+    return called(sampler, sampler.op(op, fresh=True), op)
 
 
 def shapes(op: str, dtype: str) -> Iterator[Program]:
@@ -99,7 +99,7 @@ def shapes(op: str, dtype: str) -> Iterator[Program]:
     row = OPS[op]
     for first in filter(alphabet.current().admits, row.fresh):
         sampler = Sampler(zlib.crc32(f"{op} {first}".encode()), dtype, first)
-        program = _called(sampler, sampler.op(op, fresh=True), op) if takes(row, first) else None
+        program = called(sampler, sampler.op(op, fresh=True), op) if takes(row, first) else None
         if program is not None:
             yield program
 
@@ -117,14 +117,14 @@ def forms(op: str, dtype: str) -> Iterator[Program]:
 
 def _formed(op: Op, operands: Sequence[Shape], attrs: Attrs, dtype: str, draw: int) -> Program | None:
     sampler = Sampler(zlib.crc32(f"{op.name} {operands} {attrs} {draw}".encode()), dtype)
-    return _called(sampler, sampler.form(op, operands, attrs), op.name)
+    return called(sampler, sampler.form(op, operands, attrs), op.name)
 
 
 def sweep(op: str, dtype: str) -> Program | None:
     """An elementwise op on every value that programs are drawn with; None for other ops."""
     sampler = Sampler(0, dtype)
     made = _on_every_value(sampler, op)
-    return None if made is None else _called(sampler, made, op)
+    return None if made is None else called(sampler, made, op)
 
 
 def _on_every_value(sampler: Sampler, op: str) -> Sequence[Ref] | None:
@@ -149,7 +149,10 @@ def _swept(domain: Domain, operand: int, dtype: str) -> Literal:
     return Literal(tuple(values.tolist()), GRID.shape, dtype)
 
 
-def _called(sampler: Sampler, made: Sequence[Ref], op: str) -> Program | None:
+def called(sampler: Sampler, made: Sequence[Ref], op: str) -> Program | None:
+    """The program of a sampler with a backward call from some results; None where it came to another op, or no call
+    can begin there.
+    """
     if not applies(sampler, op):
         return None
     try:

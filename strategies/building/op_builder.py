@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from autograd_conformance.ops.domains import ANY
+from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.row import LARGEST, POOL, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
-from autograd_conformance.programs.language import Apply, Attrs, Ref, Shape
+from autograd_conformance.programs.language import Apply, Attrs, Literal, Ref, Shape
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.strategies.building.choices import one_of
 from autograd_conformance.strategies.building.draft import Draft, Undrawable
+from autograd_conformance.strategies.building.layouts import Layout, behind, equal_along, view
 
 LIMIT = 100.0
 """The largest magnitude of a value: what would exceed it is passed through a calm op instead."""
@@ -33,6 +34,11 @@ REQUIRES = st.sampled_from((True, True, True, True, False))
 
 class OpBuilder(Draft):
     """A draft that draws its ops."""
+
+    largest = 2 * LARGEST
+    """The most elements that a result has."""
+    layouts: Sequence[Layout | None] = (None,)
+    """The layouts that fresh operands are drawn in, the simplest first; None is that of a leaf."""
 
     # -- drawing ops --------------------------------------------------------------------------------------------------
 
@@ -75,7 +81,7 @@ class OpBuilder(Draft):
             made = self.reference.apply(op.name, args, attrs)
             fits = not self.alphabet.single or all(self.alphabet.admits(np.shape(y)) for y in made)
             if fits and all(
-                y.size <= 2 * LARGEST and y.ndim <= 5 and (not y.size or np.abs(y).max() <= LIMIT) for y in made
+                y.size <= self.largest and y.ndim <= 5 and (not y.size or np.abs(y).max() <= LIMIT) for y in made
             ):
                 at = self.add(Apply(op.name, args, attrs, len(made)))
                 return [Ref(at, k) for k in range(len(made))]
@@ -110,7 +116,30 @@ class OpBuilder(Draft):
                     if domain is ANY or domain.holds(self.reference.values[ref]):
                         return ref
         value = self.tensor(self.pick(shapes), dtype or self.dtype, domain)
-        return self.leaf(value=value, requires_grad=self.draw(REQUIRES))
+        return self._laid(value, domain, self.draw(REQUIRES))
+
+    def _laid(self, value: Literal, domain: Domain, requires_grad: bool) -> Ref:
+        """A fresh leaf, or a view of one that lies in one of `layouts` where shape and domain allow it."""
+        layout = self.pick(self.layouts)
+        if layout is None or self.alphabet.single:
+            return self.leaf(value=value, requires_grad=requires_grad)
+        array = np.array(value.data, value.dtype).reshape(value.shape)
+        if layout == "expanded" and array.ndim:
+            equal = equal_along(array, self.below(array.ndim))
+            array = equal if domain.holds(equal) else array
+        made = view(array, layout)
+        if made is None or made.op not in self.alphabet.ops:
+            return self.leaf(value=value, requires_grad=requires_grad)
+        base = Literal(tuple(made.base.ravel().tolist()), made.base.shape, value.dtype)
+        return self.apply(made.op, (self.leaf(value=base, requires_grad=requires_grad),), made.attrs)[0]
+
+    def behind(self, value: Ref, layout: Layout | None) -> Ref:
+        """A value made from another one, whose cotangent lies in a layout for it; itself where that cannot be."""
+        made = None if layout is None or self.alphabet.single else behind(self.shape(value), layout)
+        if made is None or made[0] not in self.alphabet.ops:
+            return value
+        op, attrs = made
+        return self.apply(op, (value,), attrs)[0]
 
     def grow(self, least: int, most: int) -> None:
         """Between `least` and `most` drawn ops."""

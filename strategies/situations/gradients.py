@@ -5,16 +5,24 @@ from __future__ import annotations
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Leaf, Literal
+from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.situations.base import joined, situation
 
 SEVERAL = ("split", "unstack", "chunk", "slogdet", "tensor_split")
 """Ops with several results."""
 
+LAID: tuple[Layout | None, ...] = (*[None] * len(LAYOUTS), *LAYOUTS)
+"""As a leaf lies in memory, half of the time, and in every other way."""
+
 
 @situation
 def single_ops(b: OpBuilder, name: str) -> None:
-    """One op on fresh leaves, and a backward call from its results."""
+    """One op on fresh operands, and a backward call from its results, or from what is made of them: they, and their
+    cotangents, lie in memory now in this way, now in another.
+    """
+    if name in b.alphabet.ops:  # what is wrong by itself is told by itself
+        b.layouts = LAID
     made = b.op(name, fresh=True)
     for _ in range(2):  # a draw whose results are too large, or whose operands tie, comes to a calm op instead
         if getattr(b.reference.steps[made[0].at], "op", None) == name:
@@ -23,7 +31,7 @@ def single_ops(b: OpBuilder, name: str) -> None:
     if not b.requires(made[0]):
         return
     roots = made if len(made) == 1 or b.below(2) == 0 else [b.pick(made)]
-    b.backward(*roots)
+    b.backward(*(b.behind(root, b.pick(b.layouts)) for root in roots))
 
 
 @situation

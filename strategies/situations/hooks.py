@@ -99,16 +99,15 @@ def hooks_and_writes(b: ActionBuilder) -> None:
 
 @history
 def removed_hooks(b: ActionBuilder) -> None:
-    """A hook that is taken away, before any call or between two."""
+    """One to four hooks on a value, some of which are taken away, in any order: before any call or between two."""
     b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
-    handle = b.hook(value, *b.pick((("observe", 1.0), *CHANGING[:2])))
-    if b.below(2):
-        b.hook(value)
-    if b.can(Capability.RETAIN) and b.below(2):
-        _call(b, root, leaf, last=False)
-    b.remove_hook(handle)
+    handles = [b.hook(value, *b.pick((("observe", 1.0), *CHANGING[:2]))) for _ in range(1 + b.below(4))]
+    for _ in range(1 + b.below(len(handles))):
+        if b.can(Capability.RETAIN) and b.below(2):
+            _call(b, root, leaf, last=False)
+        b.remove_hook(handles.pop(b.below(len(handles))))
     _call(b, root, leaf)
 
 

@@ -107,8 +107,14 @@ def retained(a: ActionBuilder) -> None:
 
 @history
 def deleted(a: ActionBuilder) -> None:
-    """A graph that is deleted, never traversed, or traversed and retained, or in part; detached values may stay."""
+    """A graph that is deleted, never traversed, or traversed and retained, or in part; detached values may stay, and
+    values may have hooks.
+    """
     root = a.root()
+    if a.can(Capability.HOOKS) and a.below(4) == 3:
+        handle = a.hook(a.recent(a.made()))
+        if a.below(2):
+            a.remove_hook(handle)
     stays: list[Ref] = []
     for _ in range(a.below(3)):
         _backward(a, a.pick((root, a.recent(a.made()))), a.pick((True, None)))

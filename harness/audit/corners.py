@@ -1,0 +1,102 @@
+"""Corners: fixed programs of an op for what implementations treat apart. How operands and cotangents lie in memory,
+dimensions longer than a tile, one tensor in every place.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from itertools import islice
+
+from autograd_conformance.harness.audit.programs import Sampler, called
+from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Program, Shape
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.layouts import LAYOUTS, LEAST, Layout
+
+LONG = (17, 33)
+"""How many elements a dimension has that is longer than a tile: one more than powers of two."""
+
+FORMS = 2
+"""In how many shapes an op is tried with each such dimension."""
+
+LARGEST = 512
+"""The most elements of a value."""
+
+
+def laid(op: str, dtype: str) -> Iterator[Program]:
+    """A program of an op on operands that lie in each layout, and one on whose results the cotangent does."""
+    for layout in LAYOUTS:
+        for make in (_on_operands, _behind):
+            program = make(op, layout, dtype)
+            if program is not None:
+                yield program
+
+
+def _on_operands(op: str, layout: Layout, dtype: str) -> Program | None:
+    sampler = _sampler(op, f"on {layout}", dtype, LEAST[layout])
+    sampler.layouts = (layout,)
+    return called(sampler, sampler.op(op, fresh=True), op)
+
+
+def _behind(op: str, layout: Layout, dtype: str) -> Program | None:
+    sampler = _sampler(op, f"behind {layout}", dtype, LEAST[layout])
+    made = sampler.op(op, fresh=True)
+    return called(sampler, [sampler.behind(result, layout) for result in made], op)
+
+
+def _sampler(op: str, what: str, dtype: str, least: int) -> Sampler:
+    """A sampler whose first operand has so many dimensions at least, and elements, where the op takes such a shape."""
+    seed, row = zlib.crc32(f"{op} {what}".encode()), OPS[op]
+    fitting = [s for s in row.fresh if alphabet.current().admits(s) and takes(row, s)]
+    best = [s for s in fitting if len(s) >= least and 0 not in s] or fitting
+    return Sampler(seed, dtype, best[seed % len(best)] if best else None)
+
+
+def long(op: str, dtype: str) -> Iterator[Program]:
+    """A few programs of an op whose first operand has a dimension that is longer than a tile."""
+    row = OPS[op]
+    for count in LONG:
+        found = (program for shape in _longer(row, count) if (program := _of_shape(op, shape, dtype)) is not None)
+        yield from islice(found, FORMS)
+
+
+def _longer(row: Op, count: int) -> Iterator[Shape]:
+    """The shapes of a first operand with one dimension made longer: each dimension in turn, the last first."""
+    fresh = [shape for shape in row.fresh if shape and 0 not in shape]
+    made = [(*s[:dim], count, *s[dim + 1 :]) for s in fresh for dim in reversed(range(len(s)))]
+    return (s for s in dict.fromkeys(made) if alphabet.current().admits(s) and takes(row, s))
+
+
+def _of_shape(op: str, shape: Shape, dtype: str) -> Program | None:
+    sampler = Sampler(zlib.crc32(f"{op} {shape}".encode()), dtype, shape)
+    sampler.largest = LARGEST
+    return called(sampler, sampler.op(op, fresh=True), op)
+
+
+def same(op: str, dtype: str) -> Program | None:
+    """A program of an op that takes one tensor in all its places; None where it has one place, or none fits all."""
+    row = OPS[op]
+    for first in row.fresh:
+        if not alphabet.current().admits(first) or not takes(row, first) or 0 in first:
+            continue
+        rest = next((rest for rest in rest_of(row, first) if rest and set(rest) == {first}), None)
+        if rest is None:
+            continue
+        sampler = Sampler(zlib.crc32(f"{op} same".encode()), dtype)
+        leaf = sampler.leaf(value=sampler.tensor(first, dtype, row.domain(0)))
+        value = sampler.reference.values[leaf]
+        if all(row.domain(place).holds(value) for place in range(1 + len(rest))):
+            attrs = choices_of(row, (first, *rest))[0]
+            return called(sampler, sampler.checked(row, (leaf,) * (1 + len(rest)), attrs), op)
+    return None
+
+
+def programs(op: str, dtype: str) -> Iterator[Program]:
+    """All of them."""
+    yield from laid(op, dtype)
+    yield from long(op, dtype)
+    together = same(op, dtype)
+    if together is not None:
+        yield together
