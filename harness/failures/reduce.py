@@ -1,4 +1,5 @@
-"""The last shrinking: a failing program without the instructions, the options and the modes that have no part in it.
+"""The last shrinking: a failing program without the instructions, the options, the modes and the digits that have no
+part in it.
 
 Hypothesis shrinks what a strategy drew, and strategies draw whole situations. Here single lines go, as long as what is
 left breaks the same rule about the same op.
@@ -12,9 +13,23 @@ from dataclasses import replace
 from autograd_conformance.harness.check import Broken, is_advice, judged
 from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, under
-from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Program, Ref
+from autograd_conformance.programs.language import (
+    Apply,
+    Backward,
+    BackwardCall,
+    Detach,
+    Grad,
+    Instruction,
+    Leaf,
+    Literal,
+    Program,
+    Ref,
+)
 from autograd_conformance.programs.operands import results
 from autograd_conformance.rules.judge.violation import Violation
+
+GRIDS = (1, 8)
+"""Into how many parts one is divided, by numbers that a person reads easily."""
 
 TRIES = 200
 """How many smaller programs are run for one failure."""
@@ -56,6 +71,27 @@ def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
         yield replaced(program, at, replace(step, create_graph=False))
     if program.mode(at):
         yield under(program, at, ())
+    yield from (replaced(program, at, plainer) for plainer in _plainer(step))
+
+
+def _plainer(step: Instruction) -> Iterator[Instruction]:
+    """An instruction with whole numbers, or eighths, in the place of those that it holds."""
+    for parts in GRIDS:
+        match step:
+            case Leaf(value):
+                plain: Instruction = replace(step, value=_rounded(value, parts))
+            case Backward() | Grad():
+                given = tuple(None if c is None else _rounded(c, parts) for c in step.cotangents)
+                plain = replace(step, cotangents=given)
+            case _:
+                return
+        if plain != step:
+            yield plain
+
+
+def _rounded(value: Literal, parts: int) -> Literal:
+    """A tensor whose elements are multiples of one part of one."""
+    return replace(value, data=tuple(round(x * parts) / parts if x - x == 0 else x for x in value.data))
 
 
 def _again(broken: Broken, program: Program, known: Sequence[Known]) -> Broken | None:

@@ -85,3 +85,14 @@ def test_two_related_programs_stay_as_they_are() -> None:
     failure = broken(LONG)
     failure.related = object()  # type: ignore[assignment]
     assert reduced(failure) is failure
+
+
+def test_digits_that_have_no_part_go():
+    text = "a = leaf [1.0221, 2.0442]\nbackward a with [1.375, -3.125]\nbackward a with [0.625, 1.25]"
+    small = reduced(broken(text))
+    assert render(small.program) == "a = leaf [1, 2]\nbackward a with [1, -3]\nbackward a with [1, 1]"
+
+
+def test_digits_that_have_a_part_stay():
+    text = "a = leaf [0.25, 0.375]\nb = sin a\nbackward b with [0.25, 0.25]\nbackward a with [0.125, 0.125]"
+    assert "0.125" in render(reduced(broken(text)).program)
