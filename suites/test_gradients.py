@@ -56,6 +56,12 @@ def test_chain(check, drawn: Drawn):
     check(drawn)
 
 
+@rule("gradients/graph")
+@given(drawn=gradients.one_op_again())
+def test_again(check, drawn: Drawn):
+    check(drawn)
+
+
 @rule("gradients/fan-out")
 @given(drawn=gradients.fan_outs())
 def test_fan_out(check, drawn: Drawn):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from autograd_conformance.harness.audit import corners
 from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import memory
 
@@ -35,6 +37,13 @@ def test_kept(check, drawn: Drawn):
 @given(drawn=memory.deleted())
 def test_let_go(check, drawn: Drawn):
     check(drawn)
+
+
+@rule("memory/dropped")
+def test_each_op(check, prepared):
+    for op in alphabet.current().ops:
+        for program in corners.releases(op, prepared.drawable[0]):
+            check(program)
 
 
 @rule("memory/steady")

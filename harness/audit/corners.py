@@ -1,19 +1,22 @@
 """Corners: fixed programs of an op for what implementations treat apart. How operands and cotangents lie in memory,
-dimensions longer than a tile, one tensor in every place.
+dimensions longer than a tile, one tensor in every place; and how what an op saves comes to be freed.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from autograd_conformance.harness.audit.programs import Sampler, called
 from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.language import Program, Shape
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Delete, Program, Ref, Shape
 from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.layouts import LAYOUTS, LEAST, Layout
+from autograd_conformance.strategies.higher_order import applies
 
 LONG = (17, 33)
 """How many elements a dimension has that is longer than a tile: one more than powers of two."""
@@ -100,3 +103,39 @@ def programs(op: str, dtype: str) -> Iterator[Program]:
     together = same(op, dtype)
     if together is not None:
         yield together
+
+
+def releases(op: str, dtype: str) -> Iterator[Program]:
+    """An op whose results are deleted: never walked, walked, walked and retained, and after a call that failed."""
+    for end in (_nothing, _walked, _retained, _refused):
+        sampler = Sampler(zlib.crc32(f"{op} memory".encode()), dtype)
+        made = sampler.op(op, fresh=True)
+        if not applies(sampler, op) or not sampler.requires(made[0]):
+            return
+        try:
+            end(sampler, made)
+        except Undrawable:  # the call cannot begin at these results
+            continue
+        sampler.add(Delete(tuple(r for r in sampler.live if r not in sampler.leaves)))
+        yield Program(tuple(sampler.reference.steps))
+
+
+def _nothing(sampler: Sampler, made: Sequence[Ref]) -> None:
+    """No call."""
+
+
+def _walked(sampler: Sampler, made: Sequence[Ref]) -> None:
+    sampler.backward(*made)
+
+
+def _retained(sampler: Sampler, made: Sequence[Ref]) -> None:
+    if not sampler.can(Capability.RETAIN):
+        raise Undrawable("it cannot be asked for")
+    sampler.backward(*made, retain=True)
+
+
+def _refused(sampler: Sampler, made: Sequence[Ref]) -> None:
+    if not sampler.can(Capability.COTANGENTS, Capability.COTANGENT_CHECK):
+        raise Undrawable("it claims to refuse none")
+    wrong = sampler.tensor((*sampler.shape(made[0]), 2), sampler.dtypes[made[0]])
+    sampler.backward(made[0], cotangents=[wrong])

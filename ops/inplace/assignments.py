@@ -35,7 +35,7 @@ def _indices(*shapes: Shape) -> Choices:
 
 
 def _spans(n: int) -> list[tuple[int, int, int]]:
-    return list(dict.fromkeys([(0, n, 1), (1, n, 1), (0, n, 2), (0, n - 1, 1)]))
+    return list(dict.fromkeys([(0, n, 1), (1, n, 1), (0, n, 2), (0, n - 1, 1), (1, n, 3), (0, 0, 1)]))
 
 
 def _count(span: tuple[int, int, int]) -> int:

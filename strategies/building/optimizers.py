@@ -22,10 +22,16 @@ PLAIN: tuple[tuple[str, Attrs], ...] = (
 
 
 def plain_optimizer(b: Draft) -> tuple[str, Attrs]:
-    """An optimizer of whichever kind, for a program in which it matters only that it steps."""
+    """An optimizer of whichever kind and implementation, for a program in which it matters only that it steps."""
     known = b.alphabet.optimizers
     found = [(row, given) for row, given in PLAIN if row in known and set(known[row]).issuperset(dict(given))]
-    return b.pick(found if found and b.can(Capability.OPTIMIZERS) else choices(b))
+    return _varied(b, *b.pick(found if found and b.can(Capability.OPTIMIZERS) else choices(b)))
+
+
+def _varied(b: Draft, row: str, settings: Attrs) -> tuple[str, Attrs]:
+    """An optimizer as it is, or, now and then, in another of its implementations."""
+    others = variants(b, row)
+    return row, (*settings, *b.pick(others)) if others and b.below(3) == 2 else settings
 
 
 def choices(b: Draft, name: str | None = None) -> list[tuple[str, Attrs]]:
@@ -55,10 +61,7 @@ def variants(b: Draft, name: str) -> list[Attrs]:
 
 def optimizer(b: Draft, count: int, name: str | None = None, grouped: bool | None = None) -> OptimizerChoice:
     """An optimizer of so many leaves: mostly a plain one; now and then in a variant, or with parameter groups."""
-    row, settings = b.pick(choices(b, name))
-    others = variants(b, row)
-    if others and b.below(3) == 2:
-        settings = (*settings, *b.pick(others))
+    row, settings = _varied(b, *b.pick(choices(b, name)))
     if not b.can(Capability.GROUPS) or not (b.below(4) == 3 if grouped is None else grouped):
         return row, settings, ()
     return row, settings, groups(b, row, settings, count)

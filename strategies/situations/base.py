@@ -139,3 +139,13 @@ def chain(b: OpBuilder, value: Ref, most: int = 3) -> Ref:
     for _ in range(1 + b.below(most)):
         value = b.nonlinear(value, b.pick(b.available(*SMOOTH[:5])))
     return value
+
+
+def among(b: OpBuilder, root: Ref) -> tuple[Ref, ...]:
+    """The roots of a call on a value: mostly that alone; now and then beside one that is made from it, or from nothing
+    that was there, before or after it.
+    """
+    if not b.can(Capability.MULTIPLE_ROOTS) or b.below(4) < 3:
+        return (root,)
+    other = b.beyond(root) if b.below(2) else b.nonlinear(b.leaf(b.pick(b.shapes(LEAF_SHAPES))))
+    return (root, other) if b.below(2) else (other, root)

@@ -9,7 +9,7 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.op_builder import OpBuilder
-from autograd_conformance.strategies.situations.base import FREEING, history, joined, situation
+from autograd_conformance.strategies.situations.base import FREEING, among, history, joined, situation
 
 
 @situation
@@ -26,9 +26,10 @@ def implicit_cotangents(b: OpBuilder) -> None:
     """A root that has not exactly one element, and a backward call on it without a cotangent."""
     b.grow(0, 3)
     root = b.nonlinear(b.leaf(b.pick(b.shapes(((3,), (2,), (2, 3), (0,), (2, 1))))))
-    b.backward(root, cotangents=[None])
-    if b.below(2):
-        b.backward(root)
+    roots = among(b, root)
+    b.backward(*roots, cotangents=[None if each == root else b.cotangent(each) for each in roots])
+    for each in roots if b.below(2) else ():
+        b.backward(each, retain=True if len(roots) > 1 else None)
 
 
 @situation
@@ -40,9 +41,11 @@ def wrong_cotangents(b: OpBuilder) -> None:
     shape = b.shape(root)
     others = [s for s in ((2,), (3,), (1,), (), (3, 2), (2, 3), (1, *shape), shape[::-1], shape[1:]) if s != shape]
     wrong = b.tensor(b.pick(others))
-    b.backward(root, cotangents=[wrong], retain=b.pick((None, True)))
-    if b.below(2):
-        b.backward(root)
+    roots = among(b, root)
+    given = [wrong if each == root else b.cotangent(each) for each in roots]
+    b.backward(*roots, cotangents=given, retain=b.pick((None, True)))
+    for each in roots if b.below(2) else ():
+        b.backward(each, retain=True if len(roots) > 1 else None)
 
 
 REFUSALS = (
@@ -181,6 +184,8 @@ def resumed(b: ActionBuilder) -> None:
     for _ in range(1 + b.below(2)):
         b.pick(ways)(b, root, b.pick(parts))
         _go_on(b, leaves, other)
+    if b.below(3) == 2:  # what had to fail has to fail still; what had not works still
+        b.call(*among(b, b.pick([root, *parts])), retain=True if b.can(Capability.RETAIN) else None)
 
 
 def _go_on(b: ActionBuilder, leaves: list[Ref], other: Ref) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.situations.base import FREEING, computed, history, joined
+from autograd_conformance.strategies.situations.base import FREEING, among, computed, history, joined
 
 SHAPES = ((3,), (2, 3), (), (2,))
 
@@ -59,7 +59,7 @@ def functional_frees(b: ActionBuilder) -> None:
         b.grad([root], leaves, True)
     (b.grad([root], leaves, freeing) if b.below(3) else b.call(root, retain=freeing))
     again = b.beyond(root) if b.below(3) == 2 else root
-    b.grad([again], [b.pick(leaves)], _keeping(b))
+    b.grad(among(b, again), [b.pick(leaves)], _keeping(b))
 
 
 @history
@@ -73,7 +73,7 @@ def inner_inputs(b: ActionBuilder) -> None:
         b.write(value, b.pick(("mul_scalar_", "add_scalar_", "neg_")))
         root = b.nonlinear(value)
     inputs = [value, *(leaves[:1] if root != value and b.below(3) == 2 else [])]
-    b.grad([root], inputs, _keeping(b), unused=True if b.below(2) else None)
+    b.grad(among(b, root), inputs, _keeping(b), unused=True if b.below(2) else None)
 
 
 @history

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from autograd_conformance.ops.row import choices_of
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Leaf, Literal
+from autograd_conformance.programs.language import Apply, Leaf, Literal
 from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.situations.base import joined, situation
@@ -73,6 +74,30 @@ def same_arguments(b: OpBuilder) -> None:
         name = pairs[0]
     made = b.apply(name, (value, value))[0]
     b.backward(b.beyond(made) if b.below(2) else made)
+
+
+@situation
+def one_op_again(b: OpBuilder) -> None:
+    """One op two to four times on operands of equal shapes, with these attributes and with others, and a call on each
+    result or on all: what is kept of one must not show in another.
+    """
+    made = b.op(fresh=True)
+    step = b.reference.steps[made[0].at]
+    if not isinstance(step, Apply) or step.op not in OPS:
+        return
+    row, shapes = OPS[step.op], [b.shape(r) for r in step.args]
+    roots = [made[0]]
+    for _ in range(1 + b.below(3)):
+        dtype = b.dtypes[step.args[0]]
+        fresh = [b.leaf(value=b.tensor(shape, dtype, row.domain(k))) for k, shape in enumerate(shapes)]
+        attrs = b.pick(choices_of(row, tuple(shapes)))
+        roots.append(b.checked(row, tuple(fresh) if b.below(2) else step.args, attrs)[0])
+    roots = [root for root in roots if b.requires(root)]
+    if roots and b.can(Capability.MULTIPLE_ROOTS) and b.below(2):
+        b.backward(*roots)
+        return
+    for root in reversed(roots) if b.below(2) else roots:
+        b.backward(root, retain=True)
 
 
 @situation

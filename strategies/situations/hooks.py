@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.situations.base import computed, history, joined, view
+from autograd_conformance.strategies.situations.base import among, computed, history, joined, view
 
 SHAPES = ((3,), (2, 3), (), (2, 2))
 CHANGING = (("scale", 2.0), ("replace", 0.5), ("scale", -0.5), ("replace", 0.0), ("scale", 0.0))
@@ -35,11 +35,11 @@ def _call(b: ActionBuilder, root: Ref, *values: Ref, last: bool = True) -> None:
     retain = None if last or not b.can(Capability.RETAIN) else True
     match b.below(4):
         case 3 if b.can(Capability.FUNCTIONAL):
-            b.grad([root], list(values), retain)
+            b.grad(among(b, root), list(values), retain)
         case 2 if b.can(Capability.INPUTS):
-            b.call(root, inputs=list(values), retain=retain)
+            b.call(*among(b, root), inputs=list(values), retain=retain)
         case _:
-            b.call(root, retain=retain)
+            b.call(*among(b, root), retain=retain)
 
 
 @history

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from autograd_conformance.strategies.building.op_builder import OpBuilder
-from autograd_conformance.strategies.situations.base import FREEING, joined, negative, situation
+from autograd_conformance.strategies.situations.base import FREEING, among, joined, negative, situation
 
 
 @situation
 def backward_twice(b: OpBuilder) -> None:
-    """A call that does not retain its graph, and another one on the same root."""
+    """A call that does not retain its graph, and another one on the same root, perhaps among others, each of which is
+    called from once more.
+    """
     root = b.root()
     b.backward(root, retain=b.pick(FREEING))
     b.grow(0, 2)
-    b.backward(root, retain=b.pick((None, False, True)))
+    roots = among(b, root)
+    b.backward(*roots, retain=b.pick((None, False, True)))
+    if len(roots) > 1 and b.below(2):
+        for each in roots:
+            b.backward(each, retain=b.pick((None, True)))
 
 
 @situation
@@ -31,7 +37,7 @@ def new_root_on_freed(b: OpBuilder) -> None:
     new = b.beyond(root)
     if b.below(2):
         new = b.beyond(new)
-    b.backward(new, retain=b.pick((None, True)))
+    b.backward(*among(b, new), retain=b.pick((None, True)))
 
 
 @situation
@@ -39,7 +45,7 @@ def late_retains(b: OpBuilder) -> None:
     """A freed graph, and a later call that asks to keep it."""
     root = b.root()
     b.backward(root, retain=b.pick(FREEING))
-    b.backward(b.beyond(root) if b.below(3) == 2 else root, retain=True)
+    b.backward(*among(b, b.beyond(root) if b.below(3) == 2 else root), retain=True)
 
 
 @situation
@@ -48,8 +54,8 @@ def last_calls(b: OpBuilder) -> None:
     root = b.root()
     for _ in range(1 + b.below(3)):
         b.backward(root, retain=True)
-    b.backward(root, retain=b.pick(FREEING))
-    b.backward(root, retain=b.pick((None, True)))
+    b.backward(*among(b, root), retain=b.pick(FREEING))
+    b.backward(*among(b, root), retain=b.pick((None, True)))
 
 
 @situation
@@ -75,7 +81,7 @@ def branches(b: OpBuilder) -> None:
         right = b.beyond(right)
     whole = joined(b, [left, right])
     b.backward(left, retain=b.pick(FREEING))
-    b.backward(right, retain=b.pick((None, True)))
+    b.backward(*among(b, right), retain=b.pick((None, True)))
     if b.below(2):
         b.backward(whole)
 

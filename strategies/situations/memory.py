@@ -147,8 +147,11 @@ def failed(a: ActionBuilder) -> None:
 
 @history
 def cycles(a: ActionBuilder) -> None:
-    """Gradients that are differentiable, perhaps differentiated, then cleared; all values deleted before or after."""
+    """Gradients that are differentiable, perhaps differentiated, then cleared; all values deleted before or after, but
+    for a gradient's detached value, perhaps.
+    """
     a.require(Capability.CREATE_GRAPH)
+    stays: list[Ref] = []
     leaf = a.leaf(a.pick(a.shapes(LEAF_SHAPES)))
     other = a.leaf(a.shape(leaf)) if a.below(2) else leaf
     root = _smooth(a, joined(a, [_smooth(a, leaf), other]))
@@ -158,11 +161,13 @@ def cycles(a: ActionBuilder) -> None:
         gradient = a.read_grad(leaf)
         if a.requires(gradient) and a.below(2):
             a.call(_smooth(a, gradient), retain=a.pick((None, True)), create=not a.below(3))
+        if a.can(Capability.DETACH) and a.below(3) == 2:
+            stays.append(a.detach(gradient))
     if a.below(2):
         _clear(a)
-        _delete(a, _values_since(a))
+        _delete(a, [r for r in _values_since(a) if r not in stays])
     else:
-        _delete(a, _values_since(a))
+        _delete(a, [r for r in _values_since(a) if r not in stays])
         _clear(a)
 
 
