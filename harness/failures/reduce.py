@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 
 from autograd_conformance.harness.check import Broken, is_advice, judged
 from autograd_conformance.harness.known import Known, is_known
@@ -30,6 +31,9 @@ from autograd_conformance.rules.judge.violation import Violation
 
 GRIDS = (1, 8)
 """Into how many parts one is divided, by numbers that a person reads easily."""
+
+MANY = 24
+"""How many numbers a program has at most that all are different: more would be long ones."""
 
 TRIES = 200
 """How many smaller programs are run for one failure."""
@@ -53,7 +57,7 @@ def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES) -> 
                 if found is not None:
                     broken = found
                     break
-    return broken
+    return (_again(broken, _told_apart(broken.program), known) or broken) if tries else broken
 
 
 def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
@@ -87,6 +91,28 @@ def _plainer(step: Instruction) -> Iterator[Instruction]:
                 return
         if plain != step:
             yield plain
+
+
+def _told_apart(program: Program) -> Program:
+    """The program with another number in each place, so that no two readings of a result agree by accident: with 1 a
+    product is its factor, and with 2 a sum is a product.
+    """
+    numbers = count(3)
+
+    def other(value: Literal) -> Literal:
+        return replace(value, data=tuple(next(numbers) / 2 for _ in value.data))
+
+    steps: list[Instruction] = []
+    for step in program:
+        match step:
+            case Leaf(value):
+                steps.append(replace(step, value=other(value)))
+            case Backward() | Grad():
+                given = tuple(None if c is None else other(c) for c in step.cotangents)
+                steps.append(replace(step, cotangents=given))
+            case _:
+                steps.append(step)
+    return replace(program, instructions=tuple(steps)) if next(numbers) <= MANY else program
 
 
 def _rounded(value: Literal, parts: int) -> Literal:
