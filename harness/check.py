@@ -92,6 +92,10 @@ class Check:
     """For each claim of an article that was tried, what the framework showed of it."""
     left_open: int = 0
     """How many programs went on with something that the rules leave unspecified."""
+    instructions: int = 0
+    """How many instructions the programs have that were judged by themselves, not beside another one."""
+    judged: int = 0
+    """How many of them were judged: those before what the rules leave open, or nothing could be judged behind."""
     pairs: Counter[Pair] = field(default_factory=Counter)
     """In how many programs each op came before each action."""
 
@@ -119,6 +123,8 @@ class Check:
         judgement = judge(program, observation, reference, self.target.capabilities, excuses)
         self.exercised.update(judgement.exercised)
         self.left_open += judgement.unspecified
+        self.instructions += len(program)
+        self.judged += judgement.judged
         self.differences.update(each for each in shown if isinstance(each, Known))
         if judgement.ended:
             self.ended.update(filter(None, [self._entry(program, judgement.ended)]))

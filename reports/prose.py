@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 
 def counted(number: int, noun: str) -> str:
     """A count with its noun: ``1 rule``, ``1,204 rules``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def part(fraction: float | None) -> str:
+    """A part of a whole in per cent, never rounded up to all of it: ``99.9 %``; nothing where it is not known."""
+    return "" if fraction is None else f"{math.floor(fraction * 1000) / 10:.1f} %"
 
 
 def listed(words: Iterable[str], most: int | None = None, by: str = ", ") -> str:

@@ -108,6 +108,8 @@ class Result:
     difference`` where the framework broke the rule only as its expectations file says: neither a pass nor a failure.
     It is ``cut short`` where the budget of the run ended before the test did, and what ran until then was right.
     `left_open` counts the programs that went on with something that the rules leave open: they were judged up to there.
+    `judged` counts how many of the programs' `instructions` were judged; relations compare whole programs, and count
+    none.
     """
 
     test: str
@@ -117,6 +119,8 @@ class Result:
     programs: int
     exercised: Mapping[str, int] = field(default_factory=dict)
     left_open: int = 0
+    instructions: int = field(default=0, metadata=LATER)
+    judged: int = field(default=0, metadata=LATER)
     seconds: float
     reason: str | None = None
 

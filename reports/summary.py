@@ -57,12 +57,15 @@ class RuleSummary:
 
 @dataclass(frozen=True, slots=True)
 class FamilySummary:
-    """One family's total over its judged rules, the programs that its tests ran, and its failures."""
+    """One family's total over its judged rules, the programs that its tests ran, its failures, and which part of the
+    programs' instructions was judged; None where that is not known.
+    """
 
     name: str
     total: Total
     programs: int
     failures: int
+    judged: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,7 @@ class Summary:
     causes: tuple[Cause, ...]
     programs: int
     left_open: int
+    judged: float | None
     seconds: float | None
 
     @property
@@ -116,6 +120,7 @@ def summarize(report: Report) -> Summary:
         causes(report),
         report.programs,
         sum(result.left_open for result in report.results),
+        _judged(report.results),
         report.footer.seconds if report.footer else None,
     )
 
@@ -227,8 +232,16 @@ def _total(rules: Iterable[RuleSummary]) -> Total:
 def _family(name: str, rules: Iterable[RuleSummary], report: Report) -> FamilySummary:
     members = [each for each in rules if each.rule.family == name]
     slugs = {each.rule.rule for each in members}
-    programs = sum(result.programs for result in report.results if result.rule in slugs)
-    return FamilySummary(name, _total(members), programs, sum(len(each.failures) for each in members))
+    results = [result for result in report.results if result.rule in slugs]
+    programs, failures = sum(result.programs for result in results), sum(len(each.failures) for each in members)
+    return FamilySummary(name, _total(members), programs, failures, _judged(results))
+
+
+def _judged(results: Iterable[Result]) -> float | None:
+    """Which part of the instructions of programs was judged."""
+    results = list(results)
+    instructions = sum(result.instructions for result in results)
+    return sum(result.judged for result in results) / instructions if instructions else None
 
 
 def _ops(report: Report, differences: Iterable[Difference]) -> tuple[OpSummary, ...]:

@@ -56,7 +56,7 @@ def test_chain(check, drawn: Drawn):
     check(drawn)
 
 
-@rule("gradients/graph")
+@rule("gradients/op")
 @given(drawn=gradients.one_op_again())
 def test_again(check, drawn: Drawn):
     check(drawn)

@@ -38,7 +38,7 @@ SAMPLES = 4
 """Random programs of an op in each dtype."""
 
 DRAWS = 6
-"""Draws of a program that differentiates an op several times before it is given up."""
+"""Draws of a program before it is given up."""
 
 TIMES = {2: "twice", 3: "thrice"}
 
@@ -87,11 +87,15 @@ class Sampler(OpBuilder):
 
 
 def sample(op: str, seed: int, dtype: str) -> Program | None:
-    """A program of an op on fresh leaves with a backward call from all its results; None where the draw came to
+    """A program of an op on fresh leaves with a backward call from all its results; None where every draw came to
     another op.
     """
-    sampler = Sampler(zlib.crc32(f"{op} {seed}".encode()), dtype)
-    return called(sampler, sampler.op(op, fresh=True), op)
+    for draw in range(DRAWS):
+        sampler = Sampler(zlib.crc32(f"{op} {seed}{f' {draw}' if draw else ''}".encode()), dtype)
+        program = called(sampler, sampler.op(op, fresh=True), op)
+        if program is not None:
+            return program
+    return None
 
 
 def shapes(op: str, dtype: str) -> Iterator[Program]:

@@ -83,6 +83,8 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
         programs=check.programs if check else 0,
         exercised=dict(check.exercised) if check else {},
         left_open=check.left_open if check else 0,
+        instructions=check.instructions if check else 0,
+        judged=check.judged if check else 0,
         seconds=round(call.duration, 3),
         reason=reason,
     )

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from autograd_conformance.reports.claims import by_article, showing, standings
-from autograd_conformance.reports.prose import counted, listed, one_line, printable, shortened
+from autograd_conformance.reports.prose import counted, listed, one_line, part, printable, shortened
 from autograd_conformance.reports.records import LONGEST, Report
 from autograd_conformance.reports.summary import (
     Summary,
@@ -184,7 +184,8 @@ def _run(report: Report, summary: Summary, written: str | Path | None) -> Iterat
         yield _fact("not run", f"{counted(report.footer.deselected, 'test')} that the options of the run leave out")
     if summary.left_open:
         went_on = f"{counted(summary.left_open, 'program')} went on with what the rules leave open"
-        yield _fact("open", f"{went_on}, and were judged up to there")
+        whole = f"; {part(summary.judged)} of all instructions were judged" if summary.judged is not None else ""
+        yield _fact("open", f"{went_on}, and were judged up to there{whole}")
     if written is not None:
         yield _fact("report", str(written))
 

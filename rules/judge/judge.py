@@ -68,22 +68,24 @@ def judge(
     take over what was seen; where it does end it, the judgement says so.
     """
     judging = Judging.of(program, reference, capabilities, excuses)
-    ended = None
+    ended, judged = None, len(program)
     violation, saved_tensors = None, SavedTensorChecks()
     for moment in trace(program, observation, judging.reference, judging.tape, follows=False):
         if moment.skipped:  # it needed a value that an earlier error kept from being made
             if not judging.stateful:
+                judged = moment.at
                 break
             judging.reference.skip(moment.step)
             continue
         if judging.stateful and _is_unspecified(judging, moment.step):
+            judged = moment.at
             break
         expectation = moment.expectation
         open_ = expectation.unspecified and isinstance(moment.seen.outcome, Returned)
         informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
         judging.exercise(dict.fromkeys((*(() if open_ else expectation.exercises), *informative)))
         if open_:  # the rules do not say what its return means
-            judging.unspecified = True
+            judging.unspecified, judged = True, moment.at
             break
         violation = _check(judging, moment)
         if not violation and not judging.went_on:  # how many are alive is not known behind a difference
@@ -92,8 +94,9 @@ def judge(
         if violation:
             if excuses(violation):
                 violation, ended = None, violation
+            judged = moment.at
             break
-    return Judgement(violation, judging.exercised, judging.unspecified, ended)
+    return Judgement(violation, judging.exercised, judging.unspecified, ended, judged)
 
 
 def _is_unspecified(judging: Judging, step: Instruction) -> bool:

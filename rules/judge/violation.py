@@ -62,6 +62,8 @@ class Judgement:
     """Whether judging ended before the program did, because the rules say nothing of how it goes on."""
     ended: Violation | None = None
     """The violation that is excused, and behind which nothing could be judged."""
+    judged: int = 0
+    """How many instructions were judged before judging ended."""
 
 
 Excuses = Callable[[Violation], bool]

@@ -73,7 +73,7 @@ def inner_inputs(b: ActionBuilder) -> None:
         b.write(value, b.pick(("mul_scalar_", "add_scalar_", "neg_")))
         root = b.nonlinear(value)
     inputs = [value, *(leaves[:1] if root != value and b.below(3) == 2 else [])]
-    b.grad(among(b, root), inputs, _keeping(b), unused=True if b.below(2) else None)
+    b.grad([root], inputs, _keeping(b), unused=True if b.below(2) else None)
 
 
 @history

@@ -193,7 +193,7 @@ def test_every_setting_of_a_recurrent_network_occurs():
 def test_every_module_occurs():
     seen = Counter[str]()
     for strategy in (situations.single(), situations.several()):
-        seen.update(s.op for p in drawn(strategy, 150) for s in p if isinstance(s, Apply) and s.op in TABLE)
+        seen.update(s.op for p in drawn(strategy, 300) for s in p if isinstance(s, Apply) and s.op in TABLE)
     assert set(seen) == {name for name in TABLE if name not in {f"nn_{cell}" for cell in CELLS}}
     assert min(seen.values()) >= 5
 
