@@ -24,7 +24,7 @@ class Reader:
     def __init__(self, adapter: FullAdapter) -> None:
         capabilities = adapter.capabilities
         self.adapter = adapter
-        self.elements, self.dtype, self.requires_grad = adapter.read, adapter.dtype, adapter.requires_grad
+        self.dtype, self.requires_grad = adapter.dtype, adapter.requires_grad
         self.memory = adapter.memory if Capability.MEMORY in capabilities else _unseen
         self.strides = adapter.strides if Capability.LAYOUT in capabilities else _unseen
         self.grad_requires_grad = adapter.requires_grad if Capability.CREATE_GRAPH in capabilities else _unseen
@@ -32,8 +32,8 @@ class Reader:
 
     def tensor(self, value: Value) -> Tensor:
         """What a tensor shows."""
-        requires, elements, dtype = self.requires_grad(value), self.elements(value), self.dtype(value)
-        return Tensor(*self._shown(elements, dtype, requires, self.memory(value), self.strides(value)))
+        requires, elements, dtype = self.requires_grad(value), self.read(value), self.dtype(value)
+        return Tensor(elements, *self._shown(dtype, requires, self.memory(value), self.strides(value)))
 
     def gradient(self, leaf: Value) -> Gradient | None:
         """What the gradient shows that a tensor holds, if it holds one."""
@@ -48,9 +48,9 @@ class Reader:
         identity = adapter.identity(gradient)
         if identity.__class__ is not int:
             identity = answers.number(adapter, "identity", identity)
-        requires, elements, dtype = self.grad_requires_grad(gradient), self.elements(gradient), self.dtype(gradient)
-        memory, strides = self.memory(gradient), self.strides(gradient)
-        elements, dtype, requires, memory, strides = self._shown(elements, dtype, requires, memory, strides)
+        requires, elements, dtype = self.grad_requires_grad(gradient), self.read(gradient), self.dtype(gradient)
+        shown = self._shown(dtype, requires, self.memory(gradient), self.strides(gradient))
+        dtype, requires, memory, strides = shown
         return Gradient(elements, dtype, identity, requires, memory, strides)
 
     def read(self, value: Value) -> np.ndarray:
@@ -59,12 +59,10 @@ class Reader:
         return got if got.__class__ is np.ndarray else answers.array(self.adapter, got)
 
     def _shown(
-        self, elements: Any, dtype: Any, requires: Any, memory: Any, strides: Any
-    ) -> tuple[np.ndarray, str, bool | None, int | None, tuple[int, ...] | None]:
-        """What a tensor shows, where the adapter's answers are what they have to be."""
+        self, dtype: Any, requires: Any, memory: Any, strides: Any
+    ) -> tuple[str, bool | None, int | None, tuple[int, ...] | None]:
+        """What a tensor shows beside its elements, where the adapter's answers are what they have to be."""
         adapter = self.adapter
-        if elements.__class__ is not np.ndarray:
-            elements = answers.array(adapter, elements)
         if dtype.__class__ is not str:
             dtype = answers.text(adapter, "dtype", dtype)
         if requires is not None and requires.__class__ is not bool:
@@ -73,7 +71,7 @@ class Reader:
             memory = answers.number(adapter, "memory", memory)
         if strides is not None and strides.__class__ is not tuple:
             strides = answers.numbers(adapter, "strides", strides)
-        return elements, dtype, requires, memory, strides
+        return dtype, requires, memory, strides
 
 
 def _unseen(value: Value) -> Any:

@@ -8,7 +8,7 @@ known difference is no failure, but no pass either.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -237,9 +237,8 @@ def _family(name: str, rules: Iterable[RuleSummary], report: Report) -> FamilySu
     return FamilySummary(name, _total(members), programs, failures, _judged(results))
 
 
-def _judged(results: Iterable[Result]) -> float | None:
+def _judged(results: Sequence[Result]) -> float | None:
     """Which part of the instructions of programs was judged."""
-    results = list(results)
     instructions = sum(result.instructions for result in results)
     return sum(result.judged for result in results) / instructions if instructions else None
 

@@ -80,11 +80,6 @@ class Sampler(OpBuilder):
             drawn = self.tensor(self.shape(root), self.dtypes[root])
         return drawn
 
-    def form(self, op: Op, operands: Sequence[Shape], attrs: Attrs) -> Sequence[Ref]:
-        """An op with some attributes on fresh leaves of some shapes."""
-        leaves = [self.leaf(value=self.tensor(shape, self.dtype, op.domain(k))) for k, shape in enumerate(operands)]
-        return self.checked(op, tuple(leaves), attrs)
-
 
 def sample(op: str, seed: int, dtype: str) -> Program | None:
     """A program of an op on fresh leaves with a backward call from all its results; None where every draw came to

@@ -68,24 +68,23 @@ def judge(
     take over what was seen; where it does end it, the judgement says so.
     """
     judging = Judging.of(program, reference, capabilities, excuses)
-    ended, judged = None, len(program)
+    ended = None
     violation, saved_tensors = None, SavedTensorChecks()
     for moment in trace(program, observation, judging.reference, judging.tape, follows=False):
+        judged = moment.at
         if moment.skipped:  # it needed a value that an earlier error kept from being made
             if not judging.stateful:
-                judged = moment.at
                 break
             judging.reference.skip(moment.step)
             continue
         if judging.stateful and _is_unspecified(judging, moment.step):
-            judged = moment.at
             break
         expectation = moment.expectation
         open_ = expectation.unspecified and isinstance(moment.seen.outcome, Returned)
         informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
         judging.exercise(dict.fromkeys((*(() if open_ else expectation.exercises), *informative)))
         if open_:  # the rules do not say what its return means
-            judging.unspecified, judged = True, moment.at
+            judging.unspecified = True
             break
         violation = _check(judging, moment)
         if not violation and not judging.went_on:  # how many are alive is not known behind a difference
@@ -94,8 +93,9 @@ def judge(
         if violation:
             if excuses(violation):
                 violation, ended = None, violation
-            judged = moment.at
             break
+    else:
+        judged = len(program)
     return Judgement(violation, judging.exercised, judging.unspecified, ended, judged)
 
 

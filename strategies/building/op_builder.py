@@ -88,6 +88,11 @@ class OpBuilder(Draft):
         calm = next((name for name in CALM if name in self.alphabet.ops), None)
         return self.apply(calm, args[:1]) if calm else [args[0]]
 
+    def form(self, op: Op, operands: Sequence[Shape], attrs: Attrs) -> list[Ref]:
+        """An op with some attributes on fresh leaves of some shapes."""
+        leaves = [self.leaf(value=self.tensor(shape, self.dtype, op.domain(k))) for k, shape in enumerate(operands)]
+        return self.checked(op, tuple(leaves), attrs)
+
     def _fits(self, op: Op, place: int, ref: Ref) -> bool:
         return takes(op, self.shape(ref)) and op.domain(place).holds(self.reference.values[ref])
 

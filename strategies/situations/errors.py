@@ -28,6 +28,11 @@ def implicit_cotangents(b: OpBuilder) -> None:
     root = b.nonlinear(b.leaf(b.pick(b.shapes(((3,), (2,), (2, 3), (0,), (2, 1))))))
     roots = among(b, root)
     b.backward(*roots, cotangents=[None if each == root else b.cotangent(each) for each in roots])
+    _each(b, roots)
+
+
+def _each(b: OpBuilder, roots: tuple[Ref, ...]) -> None:
+    """Half of the time, a legal call from each of the roots."""
     for each in roots if b.below(2) else ():
         b.backward(each, retain=True if len(roots) > 1 else None)
 
@@ -44,8 +49,7 @@ def wrong_cotangents(b: OpBuilder) -> None:
     roots = among(b, root)
     given = [wrong if each == root else b.cotangent(each) for each in roots]
     b.backward(*roots, cotangents=given, retain=b.pick((None, True)))
-    for each in roots if b.below(2) else ():
-        b.backward(each, retain=True if len(roots) > 1 else None)
+    _each(b, roots)
 
 
 REFUSALS = (

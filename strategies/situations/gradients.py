@@ -88,10 +88,8 @@ def one_op_again(b: OpBuilder) -> None:
     row, shapes = OPS[step.op], [b.shape(r) for r in step.args]
     roots = [made[0]]
     for _ in range(1 + b.below(3)):
-        dtype = b.dtypes[step.args[0]]
-        fresh = [b.leaf(value=b.tensor(shape, dtype, row.domain(k))) for k, shape in enumerate(shapes)]
         attrs = b.pick(choices_of(row, tuple(shapes)))
-        roots.append(b.checked(row, tuple(fresh) if b.below(2) else step.args, attrs)[0])
+        roots.append((b.form(row, shapes, attrs) if b.below(2) else b.checked(row, step.args, attrs))[0])
     roots = [root for root in roots if b.requires(root)]
     if roots and b.can(Capability.MULTIPLE_ROOTS) and b.below(2):
         b.backward(*roots)

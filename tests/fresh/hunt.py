@@ -16,11 +16,11 @@ from pathlib import Path
 
 from hypothesis import Phase
 
-from autograd_conformance import frameworks
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.programs import fault_of
+from autograd_conformance.harness.known.file import FOLDER
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.rules.catalogue import RULES
@@ -29,7 +29,7 @@ from tests.fresh.fault import Fault
 from tests.mutants.kill import Counting, failure
 from tests.mutants.probes import Probe, probes
 
-KNOWN_FILE = Path(frameworks.__file__).parent / "known" / "torch.toml"
+KNOWN_FILE = FOLDER / "torch.toml"
 """What PyTorch, which every fault is put into, is known to do otherwise."""
 
 

@@ -10,7 +10,7 @@ from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import violation_of
-from autograd_conformance.harness.places import PACKAGE
+from autograd_conformance.harness.known.file import FOLDER
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability, Traits, needs
 from autograd_conformance.programs.language import Ref
@@ -104,7 +104,7 @@ def test_a_framework_that_begins_with_zeros_can_be_conformant(tmp_path: Path):
 @pytest.mark.slow
 def test_so_can_one_that_does_everything_else_as_pytorch(tmp_path: Path):
     suites = [f"suites/test_{name}.py" for name in ("accumulation", "optimizers", "hooks", "functional", "training")]
-    known = f"--known={PACKAGE / 'frameworks' / 'known' / 'torch.toml'}"  # below, it is PyTorch
+    known = f"--known={FOLDER / 'torch.toml'}"  # below, it is PyTorch
     seen = run(tmp_path, *suites, known, "--hypothesis-seed=1", framework=f"{ADAPTERS}:TorchZeros")
     assert seen.code == 0, seen.output
     verdicts = {each.rule.rule: each.verdict for each in summarize(seen.report).rules}
