@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, errors, settings
 
 from autograd_conformance.frameworks.registry import FRAMEWORKS
 from autograd_conformance.harness.journal import TIMEOUT
-from autograd_conformance.harness.seeding import draw_by_seed_alone
+from autograd_conformance.harness.seeding import BACKEND
 from autograd_conformance.programs.language import DTYPES
 
 PROFILES = {"quick": 60, "standard": 600, "thorough": 60_000}
@@ -154,13 +154,13 @@ def load_profiles() -> None:
     """Tell Hypothesis of the profiles, and use the one of runs that name none; what it keeps, which is tables of
     Unicode, goes to the user's caches, for this process and those that it starts, and not into the current folder.
     """
-    draw_by_seed_alone()
     caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(caches / "autograd-conformance" / "hypothesis"))
     for name, examples in PROFILES.items():
         settings.register_profile(
             name,
             max_examples=examples,
+            backend=BACKEND,
             deadline=None,
             derandomize=False,  # Hypothesis would derandomize where CI is set, and the seed would say nothing
             database=None,  # a run is determined by its seed; failures are kept as replay files

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from autograd_conformance.harness.audit.programs import audit
 from autograd_conformance.harness.known import is_known
+from autograd_conformance.harness.seeding import BACKEND
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.language import Instruction
 from autograd_conformance.programs.observations import Kind, Observation, Raised
@@ -133,7 +134,7 @@ def measured(mistake: Mistake, pattern: Pattern, number: int, session: Session) 
 
     @seed(SEED)
     @settings(
-        max_examples=number, deadline=None, database=None, phases=[Phase.generate],
+        max_examples=number, backend=BACKEND, deadline=None, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(plans(pattern.name, (mistake,)))

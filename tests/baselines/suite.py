@@ -19,6 +19,7 @@ from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.harness.check import Broken, Check
+from autograd_conformance.harness.seeding import BACKEND
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.language import DTYPES, Apply, Program
 from autograd_conformance.rules.catalogue import RULES
@@ -91,7 +92,7 @@ def _drawn(strategies: dict[str, Any], number: int) -> list[dict[str, Any]]:
 
     @hypothesis.seed(number)
     @settings(
-        max_examples=EACH, deadline=None, database=None, phases=[Phase.generate],
+        max_examples=EACH, backend=BACKEND, deadline=None, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(st.fixed_dictionaries(strategies))

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from autograd_conformance.harness.audit.programs import audit
+from autograd_conformance.harness.seeding import BACKEND
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.language import ACTIONS, Apply, Backward
 from autograd_conformance.reference.reference import Reference
@@ -56,6 +57,7 @@ def measure(
     @seed(start)
     @settings(
         max_examples=number,
+        backend=BACKEND,
         deadline=None,
         database=None,
         phases=[Phase.generate],

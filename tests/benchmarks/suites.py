@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.known import known
+from autograd_conformance.harness.seeding import BACKEND
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.catalogue import RULES
@@ -70,7 +71,7 @@ def suite_speeds(session: Session, examples: int, start: int) -> Iterator[tuple[
 def _run(probe: Probe, check: Check, examples: int, start: int) -> None:
     @seed(start)
     @settings(
-        max_examples=examples, deadline=None, database=None, phases=[Phase.generate],
+        max_examples=examples, backend=BACKEND, deadline=None, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(**probe.strategies)

@@ -22,6 +22,7 @@ from autograd_conformance.harness.audit.programs import fault_of
 from autograd_conformance.harness.check import Broken, Check, broken_in
 from autograd_conformance.harness.failures.reduce import reduced
 from autograd_conformance.harness.known import known
+from autograd_conformance.harness.seeding import BACKEND
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.text import render
@@ -128,8 +129,8 @@ def failure(
 
     @hypothesis.seed(seed)
     @settings(
-        max_examples=probe.examples, deadline=None, database=None, report_multiple_bugs=False, print_blob=False,
-        phases=phases, suppress_health_check=list(HealthCheck),
+        max_examples=probe.examples, backend=BACKEND, deadline=None, database=None, report_multiple_bugs=False,
+        print_blob=False, phases=phases, suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(**probe.strategies)
     def run(**drawn: Any) -> None:
