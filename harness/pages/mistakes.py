@@ -66,7 +66,7 @@ class Seer(ActionBuilder):
         at = super().add(step)
         kinds = [kind for kind in self.expectation.raises if kind in KINDS]
         if self.expectation.returns is None and kinds:
-            self.must_raise.add(kinds[-1])
+            self.must_raise.add(kinds[0])
         else:
             self.may_raise.update(kinds)
         return at

@@ -95,7 +95,8 @@ def _stopped(tape: TapeState, call: BackwardCall, traversal: Traversal, may_rais
     must_raise = {**({Kind.GRAPH_FREED: rules[0]} if rules else {}), **hooks, **unused}
     atomic = ("errors/atomic",) if traversal.must_accumulate else ()
     exercises = (*rules, *hooks.values(), *unused.values(), *atomic)
-    return Expectation(None, {**may_raise, **must_raise}, exercises, traversal)
+    # what must be raised stands first: a call that returns breaks that rule, and no other for certain
+    return Expectation(None, {**must_raise, **may_raise, **must_raise}, exercises, traversal)
 
 
 def _why_returns(exercises: Sequence[str]) -> str:

@@ -104,6 +104,7 @@ class CountsOps(Mutant):
     """Every fourth op of a program, whatever it belongs to, passes back twice the gradient."""
 
     killed_by = ("relations/interleaved", "relations/order")
+    longest = 10  # three or four ops, each with its call
 
     def reset(self) -> None:
         super().reset()

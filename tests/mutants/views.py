@@ -66,7 +66,7 @@ class SameIsShared(Mutant):
 class NegatesItsOperand(Mutant):
     """A negative is computed in its operand's memory."""
 
-    killed_by = ("views/own-memory", "gradients/forward", "gradients/graph")
+    killed_by = ("views/own-memory", "gradients/forward", "gradients/graph", "errors/legal-returns")
     longest = 20
     why_long = "a wrong gradient that is found first does not shrink: shorter programs break another rule"
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from autograd_conformance.harness.audit.programs import sample
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.language import Apply, Backward, Leaf, Program, Ref
+from autograd_conformance.programs.language import Apply, Backward, Detach, Leaf, Program, Ref
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference import whole_program as whole
 from autograd_conformance.reference.reference import Reference
@@ -188,12 +188,14 @@ def slopes(program: Program, call: Backward, leaf: Ref, h: float = 1e-6) -> np.n
 
 
 def weighted(program: Program, call: Backward, leaf: Ref, element: int, by: float) -> float:
-    """The roots' elements weighted with the cotangents, one element of a leaf moved."""
-    reference = Reference()
+    """The roots' elements weighted with the cotangents, one element of a leaf moved; what is detached stays."""
+    reference, still = Reference(), Reference(program).values
     for at, step in enumerate(program.instructions[: max(r.at for r in call.roots) + 1]):
         reference.add(step)
         if at == leaf.at:
             reference.values[leaf].flat[element] += by
+        if isinstance(step, Detach):
+            reference.values[Ref(at)] = still[Ref(at)]
     pairs = zip(call.roots, call.cotangents, strict=True)
     return sum(float((reference.values[r] * (1.0 if c is None else array(c))).sum()) for r, c in pairs)
 

@@ -263,7 +263,7 @@ LEAST = {
     "hooks/retained": 0.7,
     "test_cycles": 0.6,
     "test_root_raises": 0.6,
-    "test_several_results": 0.6,
+    "test_several_results": 0.5,
     "test_called_beside_writes": 0.35,
     "sequences/history": 0.5,
 }
