@@ -113,7 +113,7 @@ def _arguments(
         elif fired.hook in must and want is not None and not _agrees(judging, call, fired, target, want):
             rule, place = modified or "hooks/called", Place.HOOK
             if judging.applies(rule):
-                allowed = (Allowed(RightGradient(place), "hooks/called"),)
+                allowed: tuple[Allowed, ...] = (Allowed(RightGradient(place), "hooks/called"),)
                 allowed += (Allowed(DueError(Kind.MODIFIED), modified),) if modified else ()
                 return Violation(rule, at, OtherGradient(place), allowed, target, got=fired.value, want=want)
     return None
