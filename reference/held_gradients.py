@@ -112,8 +112,6 @@ class HeldGradients(Pullback):
         """A call adds to the gradient of a value: its history and its version are others from now on."""
         held, old = self.grads.get(ref), self.histories.get(ref)
         if call.create_graph:
-            if held in self.outdated:
-                self.unspecified = True  # its history goes on in the new gradient
             new = created[self.edge(ref)]
             self.histories[ref] = new if old is None else self.apply_internal(at, "add", (), (old, new))[0]
             return
@@ -176,7 +174,7 @@ class HeldGradients(Pullback):
         self.values[ref], self.requires_grad[ref] = self.values[held], self.requires_grad[held]
         self.same_object[ref] = self.same_object.get(held, held)
         if held in self.outdated:
-            self.unspecified = True
+            self.storages.unspecified.add(ref)  # whatever its value
         return (self.values[ref],)
 
     def _set_history(self, holder: Ref, held: Ref) -> None:
@@ -244,7 +242,8 @@ class HeldGradients(Pullback):
                 self.identities[holder] = gradient.identity
             else:
                 captured = recording and holder in self.captured_inputs - self.retained
-                self._observe_grad(at, holder, gradient, not_atomic or captured)
+                goes_on = recording and held in self.outdated  # the old history is a part of the new one
+                self._observe_grad(at, holder, gradient, not_atomic or captured or goes_on)
 
     def _observe_grad(self, at: int, holder: Ref, gradient: Gradient, outdated: bool) -> None:
         """Take over the gradient that a value holds: the object that it held, or a new one, whose history is `outdated`

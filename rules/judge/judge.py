@@ -38,7 +38,7 @@ from autograd_conformance.programs.observations import Kind, Observation, Raised
 from autograd_conformance.reference.observed import adopt, enter, in_domain, leave_out, take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
-from autograd_conformance.rules.judge import functional, gradients, hooks, optimizers, unchanged, values
+from autograd_conformance.rules.judge import functional, gradients, hooks, left_open, optimizers, unchanged, values
 from autograd_conformance.rules.judge.due import DueError, DueReturn, Kept, Unchanged
 from autograd_conformance.rules.judge.observed import CotangentWritten, RaisedError, ReturnedUnexpectedly
 from autograd_conformance.rules.judge.saved_tensors import SavedTensorChecks
@@ -68,7 +68,7 @@ def judge(
     take over what was seen; where it does end it, the judgement says so.
     """
     judging = Judging.of(program, reference, capabilities, excuses)
-    ended = None
+    ended, taken_over = None, 0
     violation, saved_tensors = None, SavedTensorChecks()
     for moment in trace(program, observation, judging.reference, judging.tape, follows=False):
         judged = moment.at
@@ -78,16 +78,23 @@ def judge(
             judging.reference.skip(moment.step)
             continue
         if judging.stateful and _is_unspecified(judging, moment.step):
-            break
+            if not left_open.passes_on(judging, moment):
+                judging.unspecified = True
+                break
+            taken_over += 1
+            continue
         expectation = moment.expectation
         open_ = expectation.unspecified and isinstance(moment.seen.outcome, Returned)
         informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
         judging.exercise(dict.fromkeys((*(() if open_ else expectation.exercises), *informative)))
         if open_:  # the rules do not say what its return means
-            judging.unspecified = True
-            break
+            if not left_open.takes_over(judging, moment):
+                judging.unspecified = True
+                break
+            taken_over += 1
+            continue
         violation = _check(judging, moment)
-        if not violation and not judging.went_on:  # how many are alive is not known behind a difference
+        if not (violation or judging.went_on or taken_over):  # how many are alive is not known behind a difference
             violation = saved_tensors.check(judging, moment.at, moment.step, expectation, moment.seen)
             violation = None if violation and judging.goes_on(violation) else violation
         if violation:
@@ -96,14 +103,14 @@ def judge(
             break
     else:
         judged = len(program)
-    return Judgement(violation, judging.exercised, judging.unspecified, ended, judged)
+    unspecified = judging.unspecified or taken_over > 0
+    return Judgement(violation, judging.exercised, unspecified, ended, judged - taken_over)
 
 
 def _is_unspecified(judging: Judging, step: Instruction) -> bool:
     """Whether an instruction uses a value or a gradient of which the rules leave open what it is."""
     reference = judging.reference
-    judging.unspecified = judging.unspecified or reference.unspecified or reference.storages.uses_unspecified(step)
-    return judging.unspecified
+    return judging.unspecified or reference.unspecified or reference.storages.uses_unspecified(step)
 
 
 # -- outcomes ---------------------------------------------------------------------------------------------------------

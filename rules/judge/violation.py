@@ -59,11 +59,11 @@ class Judgement:
     exercised: Mapping[str, int]
     """How often each rule was put to the test."""
     unspecified: bool = False
-    """Whether judging ended before the program did, because the rules say nothing of how it goes on."""
+    """Whether the rules left something open: judging ended there, or went on from what was seen."""
     ended: Violation | None = None
     """The violation that is excused, and behind which nothing could be judged."""
     judged: int = 0
-    """How many instructions were judged before judging ended."""
+    """How many instructions were judged."""
 
 
 Excuses = Callable[[Violation], bool]
