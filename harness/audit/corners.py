@@ -1,5 +1,5 @@
 """Corners: fixed programs of an op for what implementations treat apart. How operands and cotangents lie in memory,
-dimensions longer than a tile, one tensor in every place; and how what an op saves comes to be freed.
+dimensions longer than a tile, one tensor in every place, other attributes; and how what an op saves comes to be freed.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from autograd_conformance.harness.audit.programs import Sampler, called
 from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Delete, Program, Ref, Shape
+from autograd_conformance.programs.language import Apply, Delete, Program, Ref, Shape
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
-from autograd_conformance.strategies.building.layouts import LAYOUTS, LEAST, Layout
+from autograd_conformance.strategies.building.layouts import LAYOUTS, LEAST, Layout, shows
 from autograd_conformance.strategies.higher_order import applies
 
 LONG = (17, 33)
@@ -38,23 +38,30 @@ def laid(op: str, dtype: str) -> Iterator[Program]:
 
 
 def _on_operands(op: str, layout: Layout, dtype: str) -> Program | None:
-    sampler = _sampler(op, f"on {layout}", dtype, LEAST[layout])
+    """Of a few draws the first in which the layout shows in the first operand; else the first of all."""
+    row = OPS[op]
+    fitting = [s for s in row.fresh if alphabet.current().admits(s) and takes(row, s)]
+    best = [s for s in fitting if shows(s, layout)] or [s for s in fitting if len(s) >= LEAST[layout] and 0 not in s]
+    seed = zlib.crc32(f"{op} on {layout}".encode())
+    sampler = Sampler(seed, dtype, (best or fitting)[seed % len(best or fitting)] if fitting else None)
     sampler.layouts = (layout,)
     return called(sampler, sampler.op(op, fresh=True), op)
 
 
 def _behind(op: str, layout: Layout, dtype: str) -> Program | None:
-    sampler = _sampler(op, f"behind {layout}", dtype, LEAST[layout])
-    made = sampler.op(op, fresh=True)
-    return called(sampler, [sampler.behind(result, layout) for result in made], op)
-
-
-def _sampler(op: str, what: str, dtype: str, least: int) -> Sampler:
-    """A sampler whose first operand has so many dimensions at least, and elements, where the op takes such a shape."""
-    seed, row = zlib.crc32(f"{op} {what}".encode()), OPS[op]
-    fitting = [s for s in row.fresh if alphabet.current().admits(s) and takes(row, s)]
-    best = [s for s in fitting if len(s) >= least and 0 not in s] or fitting
-    return Sampler(seed, dtype, best[seed % len(best)] if best else None)
+    """Of a few draws the first in which the layout shows in a result's cotangent; else the first of all."""
+    row, drawn = OPS[op], list[Program]()
+    fitting = [s for s in row.fresh if alphabet.current().admits(s) and takes(row, s) and 0 not in s]
+    shapes: list[Shape | None] = [*sorted(fitting, key=len, reverse=True)]
+    for draw, first in enumerate(shapes or [None]):
+        sampler = Sampler(zlib.crc32(f"{op} behind {layout} {draw}".encode()), dtype, first)
+        made = sampler.op(op, fresh=True)
+        visible = any(shows(sampler.shape(result), layout) for result in made)
+        program = called(sampler, [sampler.behind(result, layout) for result in made], op)
+        if program is not None and visible:
+            return program
+        drawn += [program] if program is not None else []
+    return drawn[0] if drawn else None
 
 
 def long(op: str, dtype: str) -> Iterator[Program]:
@@ -96,13 +103,33 @@ def same(op: str, dtype: str) -> Program | None:
     return None
 
 
+def again(op: str, dtype: str) -> Program | None:
+    """A program of an op twice on the same operands, with unlike attributes, and a call from each, the last made
+    first: what is kept of one must not show in the other; None where there is no choice.
+    """
+    sampler = Sampler(zlib.crc32(f"{op} again".encode()), dtype)
+    first = sampler.op(op, fresh=True)
+    step = sampler.reference.steps[first[0].at]
+    if not applies(sampler, op) or not isinstance(step, Apply):
+        return None
+    choices = choices_of(OPS[op], tuple(sampler.shape(operand) for operand in step.args))
+    other = next((attrs for attrs in reversed(choices) if attrs != step.attrs), None)
+    if other is None:
+        return None
+    second = sampler.checked(OPS[op], step.args, other)
+    try:
+        for made in (second, first):
+            sampler.backward(*made)
+    except Undrawable:  # no call can begin at these results
+        return None
+    return Program(tuple(sampler.reference.steps))
+
+
 def programs(op: str, dtype: str) -> Iterator[Program]:
     """All of them."""
     yield from laid(op, dtype)
     yield from long(op, dtype)
-    together = same(op, dtype)
-    if together is not None:
-        yield together
+    yield from (program for make in (same, again) if (program := make(op, dtype)) is not None)
 
 
 def releases(op: str, dtype: str) -> Iterator[Program]:

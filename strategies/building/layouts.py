@@ -93,6 +93,28 @@ def equal_along(value: np.ndarray, dim: int) -> np.ndarray:
     return np.broadcast_to(value.take([0], dim), value.shape) if value.shape[dim] else value
 
 
+def shows(shape: Shape, layout: Layout) -> bool:
+    """Whether a value of some shape lies otherwise in a layout than one element after another: not where dimensions of
+    size one leave nothing to see.
+    """
+    if len(shape) < LEAST[layout] or 0 in shape:
+        return False
+    wide = [dim for dim, count in enumerate(shape) if count > 1]
+    match layout:
+        case "transposed":
+            return {len(shape) - 1, len(shape) - 2} <= {*wide}
+        case "permuted":
+            return len(wide) > 1
+        case "columns":
+            return any(dim < len(shape) - 1 for dim in wide)
+        case "stepped" | "offset" | "expanded":
+            return 0 in wide
+        case "reversed":
+            return bool(wide)
+        case _:
+            assert_never(layout)
+
+
 def behind(shape: Shape, layout: Layout) -> tuple[str, Attrs] | None:
     """An op, with its attributes, behind which the cotangent of a value of some shape lies in a layout; None where its
     shape does not allow it.

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import Phase
 
+from autograd_conformance.harness.audit import corners
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.session import Session
@@ -113,7 +114,7 @@ def by_itself(mutant: type[Generated], session: Session) -> Cell:
     """The tests that a quick run has for one op, the fixed programs first; and what drawn ones shrink to."""
     began = time.process_time()
     op, twice = mutant.op, mutant.killed_by[0] == "higher/op"
-    fixed = audit.curvatures(op, session.drawable) if twice else audit.programs(op, session.drawable)
+    fixed = audit.curvatures(op, session.drawable) if twice else _fixed(op, session)
     strategy = derivatives_of(op) if twice else gradients.single_ops(op)
     probe = Probe(mutant.killed_by[0], f"op[{op}]", alone, {"drawn": strategy}, QUICK // 6)
     check = Counting(session.target, known=TORCH)
@@ -130,6 +131,12 @@ def by_itself(mutant: type[Generated], session: Session) -> Cell:
     assert shrunk is not None
     made = _killed(broken or shrunk, f"op_samples[{op}]" if broken else probe.name, count, 0.0, False)
     return replace(made, size=len(shrunk.program), seconds=_rounded(time.process_time() - began))
+
+
+def _fixed(op: str, session: Session) -> Iterator[Program]:
+    """The fixed programs that a quick run has for one op."""
+    yield from audit.programs(op, session.drawable)
+    yield from corners.programs(op, session.drawable[0])
 
 
 def _later(mutant: type[Generated], probe: Probe, session: Session) -> bool:

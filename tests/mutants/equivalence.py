@@ -9,6 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,8 +17,11 @@ import numpy as np
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
+from autograd_conformance.harness.audit import corners
 from autograd_conformance.harness.audit import programs as audit
-from autograd_conformance.programs.language import DTYPES, Program, Ref
+from autograd_conformance.ops.row import choices_of
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import DTYPES, Apply, Backward, Program, Ref
 from autograd_conformance.programs.observations import Gradient
 from tests.mutants import generated
 
@@ -36,10 +40,53 @@ hand."""
 OPS_OF: dict[str, str] = {'''
 
 
+CORNERS = frozenset({"strided", "expanded", "shifted", "turned", "tile"})
+"""The kinds that show in how values lie in memory, and in how long they are."""
+
+
 @lru_cache(maxsize=2)
-def programs(op: str, twice: bool) -> tuple[Program, ...]:
+def programs(op: str, kind: str) -> tuple[Program, ...]:
     """The programs that an op is tried on."""
-    return tuple(_drawn(op, twice))
+    match kind:
+        case "bent":
+            return tuple(_drawn(op, True))
+        case "short":
+            return tuple(map(_full, _drawn(op, False)))
+        case "remembered":
+            return tuple(_twice(op))
+        case _ if kind in CORNERS:
+            return (*corners.programs(op, "float64"), *_drawn(op, False))
+        case _:
+            return tuple(_drawn(op, False))
+
+
+def _full(program: Program) -> Program:
+    """A program whose cotangents need every digit."""
+    call = program[-1]
+    assert isinstance(call, Backward)
+    thirds = [
+        replace(c, data=tuple(np.asarray(np.array(c.data) / 3, c.dtype).tolist())) if c else None
+        for c in call.cotangents
+    ]
+    return Program((*program.instructions[:-1], replace(call, cotangents=tuple(thirds))))
+
+
+def _twice(op: str) -> Iterator[Program]:
+    """Programs of an op on the same operands with two choices of attributes, of which the second is differentiated."""
+    row = OPS[op]
+    for seed in TRIES:
+        sampler = audit.Sampler(seed, "float64")
+        made = sampler.op(op, fresh=True)
+        step = sampler.reference.steps[made[0].at]
+        if not isinstance(step, Apply) or step.op != op:
+            continue
+        operands = tuple(sampler.shape(r) for r in step.args)
+        others = [attrs for attrs in choices_of(row, operands) if attrs != step.attrs]
+        if others:
+            again = sampler.checked(row, step.args, others[seed % len(others)])
+            program = audit.called(sampler, again, op)
+            if program is not None:
+                yield program
 
 
 def _drawn(op: str, twice: bool) -> Iterator[Program]:
@@ -52,8 +99,7 @@ def _drawn(op: str, twice: bool) -> Iterator[Program]:
 
 def is_equivalent(name: str) -> bool:
     """Whether a mutant's gradients are PyTorch's on every program that it is tried on."""
-    op, kind = generated.candidates()[name]
-    return witness(name, programs(op, kind == "bent")) is None
+    return witness(name, programs(*generated.candidates()[name])) is None
 
 
 def witness(name: str, tried: tuple[Program, ...]) -> Program | None:

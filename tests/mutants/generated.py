@@ -19,7 +19,7 @@ import torch
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.harness.known import known
-from autograd_conformance.ops.row import rest_of, takes
+from autograd_conformance.ops.row import choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Attrs
 from tests.mutants.equivalent import OPS_OF
@@ -33,16 +33,26 @@ EQUIVALENT = frozenset(f"{op}_{kind}" for kind, ops in OPS_OF.items() for op in 
 LARGE = 3.0
 """Beyond this magnitude a value is a large one."""
 
+IN_GRAPHS = ("gradients/op", "gradients/graph")
+"""The rules that name a fault which shows beside other ops alone."""
+
+TILE = 16
+"""So many elements of a dimension are a tile."""
+
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One operand of one use of an op: its value without history, its place, and what the op was given and made."""
+    """One operand of one use of an op, or one result: its value without history, its place, and what the op was given
+    and made.
+    """
 
     value: Tensor
     place: int
     count: int
     operands: tuple[torch.Size, ...]
     results: tuple[torch.Size, ...]
+    remembered: bool = False
+    """Whether the program used the op before on such shapes, with other attributes."""
 
 
 Change = Callable[[Use, Tensor], Tensor]
@@ -51,8 +61,7 @@ Change = Callable[[Use, Tensor], Tensor]
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of fault: the sentence that says it, what it makes of the contribution to an operand, and of which ops it
-    it can be at all. A kind that `spreads` makes the operand as large as the result first, so that the fault is in
-    each copy.
+    it can be at all.
     """
 
     fault: str
@@ -60,6 +69,9 @@ class Kind:
     can: Callable[[Op], bool] = lambda op: True
     killed_by: tuple[str, ...] = ("gradients/op",)
     spreads: bool = False
+    """Whether the operand is made as large as the result first, so that the fault is in each copy."""
+    behind: bool = False
+    """Whether the fault is in what flows back to the op's results, before the op's derivative sees it."""
 
 
 # -- what becomes of a contribution ------------------------------------------------------------------------------------
@@ -93,6 +105,22 @@ def _is_empty_beside(use: Use) -> bool:
     return not all(shape.numel() for shape in (*use.operands, *use.results))
 
 
+def _is_strided(x: Tensor) -> bool:
+    return not (x.is_contiguous() or _is_expanded(x))
+
+
+def _is_expanded(x: Tensor) -> bool:
+    return any(stride == 0 and n > 1 for stride, n in zip(x.stride(), x.shape, strict=True))
+
+
+def _first_tile(g: Tensor) -> Tensor:
+    """The contribution, and zeros beyond the first tile of any dimension."""
+    kept = torch.zeros_like(g)
+    within = tuple(slice(TILE) for _ in g.shape)
+    kept[within] = g[within]
+    return kept
+
+
 # -- of which ops ------------------------------------------------------------------------------------------------------
 
 
@@ -106,6 +134,12 @@ def _broadcasts(op: Op) -> bool:
 
 def _has_rank(rank: int) -> Callable[[Op], bool]:
     return lambda op: any(len(shape) >= rank and takes(op, shape) for shape in op.fresh)
+
+
+def _has_choices(op: Op) -> bool:
+    return any(
+        len(choices_of(op, (shape, *rest))) > 1 for shape in op.fresh if takes(op, shape) for rest in rest_of(op, shape)
+    )
 
 
 KINDS: dict[str, Kind] = {
@@ -160,6 +194,41 @@ KINDS: dict[str, Kind] = {
         lambda use, g: 2 * g.detach() - g,
         killed_by=("higher/op",),
     ),
+    "strided": Kind(
+        "The gradient of {op} is half as large again where the operand is not contiguous in memory.",
+        _if(lambda use: _is_strided(use.value), lambda g: 1.5 * g),
+        killed_by=IN_GRAPHS,
+    ),
+    "expanded": Kind(
+        "The gradient of {op} is half as large again where the operand has several elements in one place of memory.",
+        _if(lambda use: _is_expanded(use.value), lambda g: 1.5 * g),
+        killed_by=IN_GRAPHS,
+    ),
+    "shifted": Kind(
+        "The gradient of {op} is half as large again where the operand does not begin where its storage does.",
+        _if(lambda use: use.value.storage_offset() > 0, lambda g: 1.5 * g),
+        killed_by=IN_GRAPHS,
+    ),
+    "turned": Kind(
+        "The gradient of {op} is half as large again where the cotangent of its result is not contiguous in memory.",
+        lambda use, g: 1.5 * g if _is_strided(g) else g,
+        behind=True,
+        killed_by=IN_GRAPHS,
+    ),
+    "short": Kind(
+        "The gradient of {op} is rounded to the eight digits of bfloat16.",
+        lambda use, g: g.to(torch.bfloat16).to(g.dtype),
+    ),
+    "tile": Kind(
+        "The gradient of {op} is zero beyond the sixteenth place of a dimension.", lambda use, g: _first_tile(g)
+    ),
+    "remembered": Kind(
+        "The gradient of {op} is half as large again where the program used it before on equal shapes, with other "
+        "attributes.",
+        _if(lambda use: use.remembered, lambda g: 1.5 * g),
+        _has_choices,
+        killed_by=IN_GRAPHS,
+    ),
 }  # fmt: skip
 """The kinds by the names that end a mutant's name."""
 
@@ -191,6 +260,10 @@ class Generated(Mutant):
     op: ClassVar[str]
     kind: ClassVar[Kind]
 
+    def reset(self) -> None:
+        super().reset()
+        self.used: dict[tuple[torch.Size, ...], Attrs] = {}
+
     def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
         """Any other op as it is; this one with gates before its operands."""
         if op != self.op or not torch.is_grad_enabled() or not any(x.requires_grad for x in operands):
@@ -198,7 +271,11 @@ class Generated(Mutant):
         with torch.no_grad():
             results = tuple(y.shape for y in super().apply(op, [x.detach() for x in operands], attrs))
         given = tuple(x.shape for x in operands)
-        uses = [Use(x.detach(), k, len(given), given, results) for k, x in enumerate(operands)]
+        remembered = self.used.setdefault(given, attrs) != attrs
+        if self.kind.behind:
+            made = super().apply(op, operands, attrs)
+            return [self._gated(y, Use(y.detach(), k, len(made), given, results)) for k, y in enumerate(made)]
+        uses = [Use(x.detach(), k, len(given), given, results, remembered) for k, x in enumerate(operands)]
         return super().apply(op, [self._gated(x, use) for x, use in zip(operands, uses, strict=True)], attrs)
 
     def _gated(self, operand: Tensor, use: Use) -> Tensor:

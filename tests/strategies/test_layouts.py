@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.strategies.building.layouts import LAYOUTS, LEAST, Layout, behind, equal_along, view
+from autograd_conformance.strategies.building.layouts import LAYOUTS, LEAST, Layout, behind, equal_along, shows, view
 
 SHAPES = ((3,), (2, 3), (3, 2), (2, 2, 3), (1, 3), (3, 1), (0, 3), (1, 2, 1, 2))
 
@@ -42,6 +42,19 @@ def test_it_lies_otherwise(layout: Layout) -> None:
     assert made is not None
     (got,) = ADAPTER.apply(made.op, [torch.tensor(made.base.copy())], made.attrs)
     assert not got.is_contiguous()
+
+
+@pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout not in (*DENSE, "offset")])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_where_a_layout_shows_it_lies_otherwise(shape: tuple[int, ...], layout: Layout) -> None:
+    made = view(value(shape, layout), layout)
+    if shows(shape, layout):
+        assert made is not None
+        (got,) = ADAPTER.apply(made.op, [torch.tensor(made.base.copy())], made.attrs)
+        assert not got.is_contiguous()
+    elif made is not None and layout != "expanded":
+        (got,) = ADAPTER.apply(made.op, [torch.tensor(made.base.copy())], made.attrs)
+        assert got.is_contiguous()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
