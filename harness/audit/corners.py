@@ -18,8 +18,10 @@ from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.layouts import LAYOUTS, LEAST, Layout, shows
 from autograd_conformance.strategies.higher_order import applies
 
-LONG = (17, 33)
-"""How many elements a dimension has that is longer than a tile: one more than powers of two."""
+LONG = (17, 65)
+"""How many elements a dimension has that is longer than a tile: one more than one tile of 16, and than several of 16, of
+32, and of 64.
+"""
 
 FORMS = 2
 """In how many shapes an op is tried with each such dimension."""
