@@ -107,7 +107,8 @@ class Result:
     `verdict` ``error`` means that the adapter or the suite failed: it says nothing about the framework. It is ``known
     difference`` where the framework broke the rule only as its expectations file says: neither a pass nor a failure.
     It is ``cut short`` where the budget of the run ended before the test did, and what ran until then was right.
-    `left_open` counts the programs that went on with something that the rules leave open: they were judged up to there.
+    `left_open` counts the programs that went on with something that the rules leave open: they were judged as far as
+    they do not hang on it.
     `judged` counts how many of the programs' `instructions` were judged; relations compare whole programs, and count
     none.
     """

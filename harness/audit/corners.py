@@ -19,8 +19,8 @@ from autograd_conformance.strategies.building.layouts import LAYOUTS, LEAST, Lay
 from autograd_conformance.strategies.higher_order import applies
 
 LONG = (17, 65)
-"""How many elements a dimension has that is longer than a tile: one more than one tile of 16, and than several of 16, of
-32, and of 64.
+"""How many elements a dimension has that is longer than a tile: one more than a tile of 16, and than several of 16, 32
+and 64.
 """
 
 FORMS = 2

@@ -185,7 +185,7 @@ def _run(report: Report, summary: Summary, written: str | Path | None) -> Iterat
     if summary.left_open:
         went_on = f"{counted(summary.left_open, 'program')} went on with what the rules leave open"
         whole = f"; {part(summary.judged)} of all instructions were judged" if summary.judged is not None else ""
-        yield _fact("open", f"{went_on}, and were judged up to there{whole}")
+        yield _fact("open", f"{went_on}, and were judged as far as they do not hang on it{whole}")
     if written is not None:
         yield _fact("report", str(written))
 
