@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograd_conformance.harness.patience import stretched
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
 
@@ -60,7 +61,7 @@ class Journal:
         """A program is about to run."""
         now = time.monotonic()
         if now - self.renewed > self.renew:
-            faulthandler.dump_traceback_later(self.timeout, exit=True, file=self.watchdog)
+            faulthandler.dump_traceback_later(stretched(self.timeout), exit=True, file=self.watchdog)
             self.renewed = now
         data = f"{self.test}\n{codec.dumps(program)}\n".encode()
         os.pwrite(self.file, data, 0)

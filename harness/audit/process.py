@@ -28,6 +28,7 @@ from autograd_conformance.harness.audit.outcome import Audited, Fault, Outcome
 from autograd_conformance.harness.audit.programs import outcomes
 from autograd_conformance.harness.child import LOADING, environment
 from autograd_conformance.harness.limits import UNLIMITED, Limits
+from autograd_conformance.harness.patience import stretched
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building import alphabet
@@ -70,7 +71,7 @@ def audit(
         begun = -1
         while len(found := _read(notes)) > begun:
             begun = len(found)
-            code = _wait(command, notes, errors, timeout + LOADING, limits)
+            code = _wait(command, notes, errors, stretched(timeout + LOADING), limits)
             if code == SPENT:
                 raise AuditCutShort("the budget of programs ended during the audit of the ops")
             found = _read(notes)
@@ -191,7 +192,7 @@ def main(name: str, device: str, dtypes: str, timeout: str, depth: str, most: st
         everything = alphabet_of(target, tried)
         alphabet.use(everything)
         for op in (op for op in everything.ops if op not in seen):
-            faulthandler.dump_traceback_later(float(timeout), exit=True)
+            faulthandler.dump_traceback_later(stretched(float(timeout)), exit=True)
             notes.take(Note(op, "begun"))
             for outcome, fault in outcomes(op, target, tried, depth == "thrice"):
                 notes.take(Note(op, outcome, fault=None if fault is None else asdict(fault)))

@@ -25,6 +25,7 @@ from autograd_conformance.frameworks.printed import run_printed
 from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.harness.check import judged, related_as
 from autograd_conformance.harness.child import LOADING, finished
+from autograd_conformance.harness.patience import stretched
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
@@ -88,7 +89,7 @@ def ask(asked: Asked) -> Answer:
 
 def _longest(asked: Asked) -> float:
     """Seconds that a process may take for what it is asked."""
-    return LOADING + asked.patience * (len(asked.before) + asked.runs + asked.printed)
+    return stretched(LOADING + asked.patience * (len(asked.before) + asked.runs + asked.printed))
 
 
 def _notes(path: Path) -> Path:
@@ -135,11 +136,11 @@ def _run(path: Path) -> None:
     with _notes(path).open("w", encoding="utf-8") as notes:
         print(json.dumps("loaded"), file=notes, flush=True)
         for form in asked.before:
-            faulthandler.dump_traceback_later(asked.patience, exit=True)
+            faulthandler.dump_traceback_later(stretched(asked.patience), exit=True)
             target.observe(codec.from_json(form, VOCABULARY))
         printed = partial(run_printed, adapter=target.adapter)
         for observe in [target.observe] * asked.runs + [printed] * asked.printed:
-            faulthandler.dump_traceback_later(asked.patience, exit=True)
+            faulthandler.dump_traceback_later(stretched(asked.patience), exit=True)
             rules = _broken(asked.program, target, observe)
             print(json.dumps(sorted(rules)), file=notes, flush=True)
 

@@ -19,6 +19,7 @@ from autograd_conformance.harness.child import LOADING
 from autograd_conformance.harness.known import MalformedExpectations
 from autograd_conformance.harness.limits import Limits
 from autograd_conformance.harness.options import PROFILE
+from autograd_conformance.harness.patience import stretched
 from autograd_conformance.harness.places import SUITES
 from autograd_conformance.harness.plan import Plan
 from autograd_conformance.harness.session import ADAPTER_ERROR, Session
@@ -61,7 +62,7 @@ def open_session(config: pytest.Config, worker: str) -> Session:
     session.strict = bool(config.getini("strict"))
     session.seed = int(option.hypothesis_seed)
     session.confirms = option.confirm
-    faulthandler.dump_traceback_later(max(option.patience, LOADING), exit=True)
+    faulthandler.dump_traceback_later(stretched(max(option.patience, LOADING)), exit=True)
     try:
         target, _ = session.target, session.known
         guard.say_loaded()

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 from autograd_conformance.harness.child import finished
 from autograd_conformance.harness.known.file import FOLDER
+from autograd_conformance.harness.patience import stretched
 from autograd_conformance.reports.records import Failure
 from autograd_conformance.reports.stream import read
 from tests.harness.test_cli import ROOT
@@ -56,7 +57,7 @@ def tried(mutant: type[Mutant], folder: Path) -> Tried:
     report = folder / "report"
     options = [f"--framework={name}", f"--known={FOLDER / 'torch.toml'}", f"--report={report}", "--hypothesis-seed=1"]
     words = ["-m", "pytest", *options, "-q", *suites]
-    finished(words, LONGEST, folder)
+    finished(words, stretched(LONGEST), folder)
     found = Tried()
     for failure in read(report / "records.jsonl").failures:
         found.failures += 1
@@ -71,12 +72,14 @@ def tried(mutant: type[Mutant], folder: Path) -> Tried:
 def _problems(failure: Failure, name: str, folder: Path) -> Iterator[str]:
     alone = failure.alone
     assert alone is not None and failure.replay is not None
-    code = finished(["-m", "pytest", f"--framework={name}", f"--replay={failure.replay}"], LONGEST, folder).code
+    code = finished(
+        ["-m", "pytest", f"--framework={name}", f"--replay={failure.replay}"], stretched(LONGEST), folder
+    ).code
     if code != int(alone.failed > 0 or alone.after is not None):
         yield f"the replay ends with {code}, and the report says that it failed in {alone.failed} of {alone.runs} runs"
     path = folder / "script.py"
     path.write_text(failure.script, encoding="utf-8")
-    code, printed, _ = finished([str(path)], LONGEST, folder)
+    code, printed, _ = finished([str(path)], stretched(LONGEST), folder)
     if printed[: len(alone.printed)] != alone.printed or bool(code) != bool(alone.trouble):
         yield f"the script ends with {code} and prints other things than the report says: {printed[:200]!r}"
     if alone.code:
