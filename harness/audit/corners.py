@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, product
+
+import numpy as np
 
 from autograd_conformance.harness.audit.programs import Sampler, called
 from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
@@ -15,7 +17,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Delete, Program, Ref, Shape
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
-from autograd_conformance.strategies.building.layouts import LAYOUTS, LEAST, Layout, shows
+from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout, shows
 from autograd_conformance.strategies.higher_order import applies
 
 LONG = (17, 65)
@@ -25,6 +27,9 @@ and 64.
 
 FORMS = 2
 """In how many shapes an op is tried with each such dimension."""
+
+TURNS = 2
+"""How often each shape is drawn until a layout shows."""
 
 LARGEST = 512
 """The most elements of a value."""
@@ -40,23 +45,26 @@ def laid(op: str, dtype: str) -> Iterator[Program]:
 
 
 def _on_operands(op: str, layout: Layout, dtype: str) -> Program | None:
-    """Of a few draws the first in which the layout shows in the first operand; else the first of all."""
-    row = OPS[op]
-    fitting = [s for s in row.fresh if alphabet.current().admits(s) and takes(row, s)]
-    best = [s for s in fitting if shows(s, layout)] or [s for s in fitting if len(s) >= LEAST[layout] and 0 not in s]
-    seed = zlib.crc32(f"{op} on {layout}".encode())
-    sampler = Sampler(seed, dtype, (best or fitting)[seed % len(best or fitting)] if fitting else None)
-    sampler.layouts = (layout,)
-    return called(sampler, sampler.op(op, fresh=True), op)
+    """Of some draws the first in which an operand lies so and shows it; else the first of all."""
+    drawn = list[Program]()
+    for sampler in _samplers(op, f"on {layout}", dtype, layout):
+        sampler.layouts = (layout,)
+        made = sampler.op(op, fresh=True)
+        program = called(sampler, made, op)
+        steps = sampler.reference.steps
+        step = steps[made[0].at]
+        operands = step.args if isinstance(step, Apply) else ()
+        visible = [r for r in operands if isinstance(steps[r.at], Apply) and shows(sampler.shape(r), layout)]
+        if program is not None and any(np.any(sampler.reference.values[r]) for r in visible):
+            return program
+        drawn += [program] if program is not None else []
+    return drawn[0] if drawn else None
 
 
 def _behind(op: str, layout: Layout, dtype: str) -> Program | None:
-    """Of a few draws the first in which the layout shows in a result's cotangent; else the first of all."""
-    row, drawn = OPS[op], list[Program]()
-    fitting = [s for s in row.fresh if alphabet.current().admits(s) and takes(row, s) and 0 not in s]
-    shapes: list[Shape | None] = [*sorted(fitting, key=len, reverse=True)]
-    for draw, first in enumerate(shapes or [None]):
-        sampler = Sampler(zlib.crc32(f"{op} behind {layout} {draw}".encode()), dtype, first)
+    """Of some draws the first in which a result's cotangent lies so and shows it; else the first of all."""
+    drawn = list[Program]()
+    for sampler in _samplers(op, f"behind {layout}", dtype, layout):
         made = sampler.op(op, fresh=True)
         visible = any(shows(sampler.shape(result), layout) for result in made)
         program = called(sampler, [sampler.behind(result, layout) for result in made], op)
@@ -64,6 +72,17 @@ def _behind(op: str, layout: Layout, dtype: str) -> Program | None:
             return program
         drawn += [program] if program is not None else []
     return drawn[0] if drawn else None
+
+
+def _samplers(op: str, what: str, dtype: str, layout: Layout) -> Iterator[Sampler]:
+    """Samplers of an op, whose first operand has each of the shapes that it takes, those first in which a layout
+    shows.
+    """
+    row = OPS[op]
+    fitting = [s for s in row.fresh if alphabet.current().admits(s) and takes(row, s) and 0 not in s]
+    fitting.sort(key=lambda shape: (not shows(shape, layout), -len(shape)))
+    for draw, first in product(range(TURNS), fitting):
+        yield Sampler(zlib.crc32(f"{op} {what} {first} {draw}".encode()), dtype, first)
 
 
 def long(op: str, dtype: str) -> Iterator[Program]:
