@@ -14,6 +14,7 @@ from autograd_conformance.harness.audit.outcome import Fault
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.deviation import deviation_of
 from autograd_conformance.harness.failures import related as relations
+from autograd_conformance.harness.failures.blame import settled
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.cure import cures
 from autograd_conformance.harness.failures.reduce import reduced
@@ -41,7 +42,7 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
     if broken.related is not None:
         return _relation(broken, broken.related, test, session, verdict, file)
-    case = _shortest(broken, session)
+    case = settled(_shortest(broken, session))
     violation = case.violation
     path = file or _replay_file(case.form, session, violation.rule, test)
     command = replay_command(session, path)

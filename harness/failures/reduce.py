@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
+import numpy as np
+
 from autograd_conformance.harness.check import Broken, is_advice, judged
 from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, under
@@ -32,8 +34,11 @@ from autograd_conformance.rules.judge.violation import Violation
 GRIDS = (1, 8)
 """Into how many parts one is divided, by numbers that a person reads easily."""
 
-MANY = 24
+MANY = 40
 """How many numbers a program has at most that all are different: more would be long ones."""
+
+UNCLEAR = 1000.0
+"""By how much less a value may be wrong with numbers that are told apart."""
 
 TRIES = 200
 """How many smaller programs are run for one failure."""
@@ -57,7 +62,8 @@ def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES) -> 
                 if found is not None:
                     broken = found
                     break
-    return (_again(broken, _told_apart(broken.program), known) or broken) if tries else broken
+    apart = (_again(broken, program, known) for program in _told_apart(broken.program)) if tries else ()
+    return next((found for found in apart if found is not None and _is_as_clear(found, broken)), broken)
 
 
 def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
@@ -93,14 +99,40 @@ def _plainer(step: Instruction) -> Iterator[Instruction]:
             yield plain
 
 
-def _told_apart(program: Program) -> Program:
+def _told_apart(program: Program) -> Iterator[Program]:
     """The program with another number in each place, so that no two readings of a result agree by accident: with 1 a
-    product is its factor, and with 2 a sum is a product.
+    product is its factor, and with 2 a sum is a product. Where it needs tensors that are equal, or small numbers, only
+    different ones differ, or all are small.
     """
-    numbers = count(3)
+    for parts, equal in ((2, False), (2, True), (10, False), (10, True)):
+        changed = _with_numbers(program, parts, equal)
+        if changed is not None:
+            yield changed
+
+
+def _is_as_clear(found: Broken, was: Broken) -> bool:
+    """Whether what is wrong is not much less so with other numbers: an op may be flat there."""
+    return _wrong_by(found.violation) * UNCLEAR >= _wrong_by(was.violation)
+
+
+def _wrong_by(violation: Violation) -> float:
+    """How far a value is from the right one, in bounds; 1 where no two are compared."""
+    got, want, bound = violation.got, violation.want, violation.bound
+    if got is None or want is None or bound is None or not got.size or not np.all(bound):
+        return 1.0
+    return float(np.max(np.abs(got - want) / bound))
+
+
+def _with_numbers(program: Program, parts: int, equal: bool) -> Program | None:
+    """The program with 3, 4, 5, ... of so many parts for its numbers; tensors that are equal may stay equal."""
+    numbers, known = count(3), dict[Literal, Literal]()
 
     def other(value: Literal) -> Literal:
-        return replace(value, data=tuple(next(numbers) / 2 for _ in value.data))
+        kind = np.dtype(value.dtype).type
+        new = known.get(value) or replace(value, data=tuple(float(kind(next(numbers) / parts)) for _ in value.data))
+        if equal:
+            known[value] = new
+        return new
 
     steps: list[Instruction] = []
     for step in program:
@@ -112,7 +144,7 @@ def _told_apart(program: Program) -> Program:
                 steps.append(replace(step, cotangents=given))
             case _:
                 steps.append(step)
-    return replace(program, instructions=tuple(steps)) if next(numbers) <= MANY else program
+    return replace(program, instructions=tuple(steps)) if next(numbers) <= MANY else None
 
 
 def _rounded(value: Literal, parts: int) -> Literal:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from autograd_conformance.frameworks.base import Target
-from autograd_conformance.harness.check import violation_of
+from autograd_conformance.harness.check import judged
+from autograd_conformance.harness.failures.blame import settled
+from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.script import replaying
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.language import Backward, Grad, Hook, InPlace, Program, Ref
@@ -48,8 +50,12 @@ def alone(related: Related, target: Target) -> str:
     """What each program breaks by itself."""
     said = []
     for which, program in zip(("first", "second"), programs(related)):
-        found = violation_of(program, target)
-        broken = f"breaks {found.rule} on line {found.at + 1}: {observed_text(found)}" if found else "breaks no rule"
+        observation = target.observe(program)
+        found = judged(program, observation, target)
+        broken = "breaks no rule"
+        if found is not None:
+            found = settled(Case(program, observation, found, target)).violation
+            broken = f"breaks {found.rule} on line {found.at + 1}: {observed_text(found)}"
         said.append(f"the {which} program {broken}")
     return f"By itself, {'; '.join(said)}."
 
