@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import judged
 from autograd_conformance.harness.failures.blame import settled
 from autograd_conformance.harness.failures.case import Case
-from autograd_conformance.harness.failures.script import replaying
+from autograd_conformance.harness.failures.script import numbered, pasteable
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.language import Backward, Grad, Hook, InPlace, Program, Ref
 from autograd_conformance.programs.text import names
@@ -60,25 +62,27 @@ def alone(related: Related, target: Target) -> str:
     return f"By itself, {'; '.join(said)}."
 
 
-def script(related: Related, violation: Violation, dialect: Dialect | None, replay: str) -> str:
-    """Both programs, one after the other, with what is compared; without a dialect, the command that replays them."""
+def script(related: Related, violation: Violation, dialect: Dialect | None) -> str:
+    """Both programs, one after the other, with what is compared; nothing without a dialect."""
     if dialect is None:
-        return replaying(replay)
-    lines = [dialect.prelude]
+        return ""
+    lines = [dialect.prelude, ""]
     for n, (title, program) in enumerate(zip(("The first program", "The second program"), programs(related))):
         shown = _shown(related, violation, n)
-        lines += ["", f"# {title}", *_guarded(program, dialect)]
+        failing = violation.at if n == 0 else None
+        lines += [f"# {title}", *_guarded(program, numbered(code(program, dialect), failing))]
         for ref in shown:
             name = names(program)[ref]
             what = dialect.gradient.format(leaf=name) if _is_gradient(related, violation, program, ref) else name
             lines.append(f'print("{title}: {what} is", {what})')
-    return "\n".join(lines) + "\n"
+        lines += [""] if n == 0 else []
+    return pasteable(lines)
 
 
-def _guarded(program: Program, dialect: Dialect) -> list[str]:
+def _guarded(program: Program, written: Sequence[str]) -> list[str]:
     """A program's lines; calls, which may have to fail, go on when they do."""
     lines: list[str] = []
-    for at, (step, line) in enumerate(zip(program, code(program, dialect))):
+    for at, (step, line) in enumerate(zip(program, written, strict=True)):
         if isinstance(step, (Backward, Grad, InPlace)) and at + 1 < len(program):
             lines += ["try:", f"    {line}", "except Exception as error:", '    print("raises", error)']
         else:

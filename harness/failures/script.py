@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,14 +28,14 @@ OF_GRADIENTS = ("optimizers/keeps-gradients", "optimizers/clears", "optimizers/c
 """Rules about what is held, whatever the instruction is."""
 
 
-def script(case: Case, replay: str) -> str:
-    """Code that can be pasted and run; without a dialect, the command that replays the program."""
+def script(case: Case) -> str:
+    """Code that can be pasted and run, its lines numbered; nothing without a dialect."""
     program, observation, violation, dialect = case.program, case.observation, case.violation, case.dialect
     if dialect is None:
-        return replaying(replay)
+        return ""
     dialect = _printing(dialect, violation)
-    written = case.code if dialect is case.dialect else code(program, dialect)
-    lines = [dialect.prelude, ""]
+    written = numbered(case.code if dialect is case.dialect else code(program, dialect), violation.at)
+    lines: list[str] = []
     for at, line in enumerate(written[: violation.at + 1]):
         outcome = observation[at].outcome
         if at == violation.at:
@@ -44,13 +45,47 @@ def script(case: Case, replay: str) -> str:
             caught = _caught(program, dialect, outcome)
             lines += ["try:", f"    {line}", f"except {caught}:", "    pass  # it has to raise, and does"]
         else:
-            lines.append(f"# {line}  # needs what was never made" if isinstance(outcome, Skipped) else line)
-    return "\n".join(lines) + "\n"
+            lines.append(f"# {line}: it needs what was never made" if isinstance(outcome, Skipped) else line)
+    return pasteable([dialect.prelude, "", *lines])
 
 
-def replaying(command: str) -> str:
-    """What stands for a script where the framework has no dialect: the command that replays the program."""
-    return f"# This framework has no printed form of its own; replay the program with:\n{command}\n"
+def listed(lines: Sequence[str], dialect: Dialect | None, failing: int | None = None) -> str:
+    """A program as a script that prints nothing more; nothing without a dialect."""
+    return pasteable([dialect.prelude, "", *numbered(lines, failing)]) if dialect else ""
+
+
+def runnable(text: str, dialect: Dialect | None) -> str:
+    """Code with what stands in front of every program; without code nothing."""
+    return pasteable([dialect.prelude, "", text]) if text and dialect else text
+
+
+COLUMN = 88
+"""The column behind which numbers of lines do not stand, unless the code is longer."""
+
+
+def numbered(lines: Sequence[str], failing: int | None = None) -> list[str]:
+    """Lines of code with their numbers in comments, as explanations refer to them; the failing one has an arrow."""
+    width = max((len(line) for line in lines if len(line) <= COLUMN), default=0)
+    arrow = {failing: " <--"}
+    return [f"{line:{width}}  # {at + 1}{arrow.get(at, '')}" for at, line in enumerate(lines)]
+
+
+def pasteable(lines: Sequence[str]) -> str:
+    """Lines as a script that can be pasted into an interpreter, too: an empty line ends what is compound."""
+    text = "\n".join(lines).split("\n")
+    found: list[str] = []
+    for line, following in zip(text, [*text[1:], ""], strict=True):
+        found.append(line)
+        if line.startswith(COMPOUND) and following and not following.startswith(CONTINUED):
+            found.append("")
+    return "\n".join(found) + "\n"
+
+
+COMPOUND = (" ", "with ", "if ")
+"""What lines of compound statements begin with, their first lines aside where another follows."""
+
+CONTINUED = (" ", "except ", "else:")
+"""What lines begin with that go on with a compound statement."""
 
 
 def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:

@@ -71,7 +71,7 @@ def outputs(*failures: tuple[str, Torch]) -> list[str]:
     codes = []
     for text, framework in failures:
         program, observation, violation = broken(text, framework)
-        codes.append(script(Case(program, observation, violation, InProcess(framework)), ""))
+        codes.append(script(Case(program, observation, violation, InProcess(framework))))
     done = subprocess.run(
         [sys.executable, "-I", "-c", EACH], input=json.dumps(codes), capture_output=True, text=True, check=True
     )
@@ -147,11 +147,11 @@ def test_a_failure_is_shown():
         assert printed[: len(start)] == start
 
 
-def test_without_a_dialect_the_command_is_shown():
+def test_without_a_dialect_there_is_no_script():
     framework = Printed(KEEPS)
     framework.dialect = None  # type: ignore[assignment]
     case = Case(*broken(AGAIN, framework), InProcess(framework))
-    assert script(case, "pytest --replay=x").endswith("\npytest --replay=x\n")
+    assert script(case) == ""
 
 
 # -- the nearest variation ---------------------------------------------------------------------------------------------
