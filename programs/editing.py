@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from autograd_conformance.programs.language import Apply, Instruction, Modes, Program, Ref
+from autograd_conformance.programs.language import (
+    Apply,
+    Clip,
+    Instruction,
+    Modes,
+    Optimizer,
+    Program,
+    Ref,
+    Step,
+    ZeroGrad,
+)
 from autograd_conformance.programs.operands import operands, refer, results, with_operands
 from autograd_conformance.programs.validation import MalformedProgram, validate
 
@@ -64,6 +74,29 @@ def cloned(program: Program, at: int, target: Ref) -> Program:
 def bypassed(program: Program, at: int, source: Ref) -> Program:
     """The program in which the users of instruction `at` use `source` instead."""
     return redirected(program, at + 1, Ref(at), source)
+
+
+def spared(program: Program, leaf: Ref) -> Program:
+    """The program in which optimizers, clearing and clipping pass a leaf by, wherever they have another one left."""
+    steps = tuple(
+        _spared(step, leaf)
+        if isinstance(step, (Optimizer, Step, ZeroGrad, Clip)) and any(ref != leaf for ref in step.leaves)
+        else step
+        for step in program
+    )
+    return replace(program, instructions=steps)
+
+
+def _spared(step: Optimizer | Step | ZeroGrad | Clip, leaf: Ref) -> Instruction:
+    leaves = tuple(ref for ref in step.leaves if ref != leaf)
+    if not isinstance(step, (Optimizer, Step)) or not step.groups:
+        return replace(step, leaves=leaves)
+    groups, first = [], 0
+    for count, own in step.groups:
+        left = sum(ref != leaf for ref in step.leaves[first : first + count])
+        groups += [(left, own)] if left else []
+        first += count
+    return replace(step, leaves=leaves, groups=tuple(groups))
 
 
 def pruned(program: Program, at: int) -> Program:

@@ -15,7 +15,7 @@ import numpy as np
 
 from autograd_conformance.harness.check import Broken, is_advice, judged
 from autograd_conformance.harness.known import Known, is_known
-from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, under
+from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, spared, under
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
@@ -71,6 +71,8 @@ def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
     step = program[at]
     if not failing:
         yield pruned(program, at)
+    if isinstance(step, Leaf) and (passed_by := spared(program, Ref(at))) != program:
+        yield passed_by
     if isinstance(step, (Apply, Detach)) and results(step) == 1 and not failing:
         sources: tuple[Ref, ...] = step.args if isinstance(step, Apply) else (step.source,)
         for source in dict.fromkeys(sources):
@@ -125,22 +127,24 @@ def _wrong_by(violation: Violation) -> float:
 
 def _with_numbers(program: Program, parts: int, equal: bool) -> Program | None:
     """The program with 3, 4, 5, ... of so many parts for its numbers; tensors that are equal may stay equal."""
-    numbers, known = count(3), dict[Literal, Literal]()
+    numbers, known = count(3), dict[tuple[type, Literal], Literal]()
 
-    def other(value: Literal) -> Literal:
+    def other(value: Literal, of: type) -> Literal:
         kind = np.dtype(value.dtype).type
-        new = known.get(value) or replace(value, data=tuple(float(kind(next(numbers) / parts)) for _ in value.data))
+        new = known.get((of, value)) or replace(
+            value, data=tuple(float(kind(next(numbers) / parts)) for _ in value.data)
+        )
         if equal:
-            known[value] = new
+            known[of, value] = new
         return new
 
     steps: list[Instruction] = []
     for step in program:
         match step:
             case Leaf(value):
-                steps.append(replace(step, value=other(value)))
+                steps.append(replace(step, value=other(value, Leaf)))
             case Backward() | Grad():
-                given = tuple(None if c is None else other(c) for c in step.cotangents)
+                given = tuple(None if c is None else other(c, Backward) for c in step.cotangents)
                 steps.append(replace(step, cotangents=given))
             case _:
                 steps.append(step)

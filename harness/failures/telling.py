@@ -45,11 +45,11 @@ def telling(program: Program, shapes: Mapping[Ref, Shape], has: Collection[str])
     `has` these ops.
     """
     yield from _optimizers(program)
+    yield from _numbers(program)
     yield from _views(program)
     yield from _operands(program)
     yield from _calls(program)
     yield from _writes(program)
-    yield from _numbers(program)
     yield from _shapes(program, shapes)
     yield from _ops(program, shapes, has)
 
@@ -86,6 +86,38 @@ def _set(program: Program, one: Optimizer | Step, settings: Attrs, groups: Group
             step = replace(step, settings=settings, groups=groups)
         steps.append(step)
     return replace(program, instructions=tuple(steps))
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _numbers(program: Program) -> Variations:
+    """Other numbers, where those that there are may be special: zeros, those of another leaf, and short ones."""
+    held: set[Literal] = set()
+    for at, step in enumerate(program):
+        if isinstance(step, Leaf):
+            if 0.0 in step.value.data:
+                nonzero = tuple(x or 1.0 for x in step.value.data)
+                yield f"with ones for the zeros on line {at + 1}", replaced(program, at, _holding(step, nonzero))
+            if step.value in held and step.value.data:
+                others = tuple(x + 0.25 for x in step.value.data)
+                yield f"with other numbers on line {at + 1}", replaced(program, at, _holding(step, others))
+            held.add(step.value)
+    if any(isinstance(s, Leaf) and s.value.dtype == "float32" for s in program):
+        yield "in float64", Program(tuple(map(_widened, program)), program.modes)
+
+
+def _holding(step: Leaf, data: tuple[float, ...]) -> Leaf:
+    return replace(step, value=replace(step.value, data=data))
+
+
+def _widened(step: Instruction) -> Instruction:
+    if isinstance(step, Leaf):
+        return replace(step, value=replace(step.value, dtype="float64"))
+    if isinstance(step, (Backward, Grad)):
+        given = tuple(None if c is None else replace(c, dtype="float64") for c in step.cotangents)
+        return replace(step, cotangents=given)
+    return step
 
 
 # -- views and operands -----------------------------------------------------------------------------------------------
@@ -165,36 +197,7 @@ def _calls(program: Program) -> Variations:
             yield f"with a cotangent of ones on line {at + 1}", replaced(program, at, changed)
 
 
-# -- numbers, shapes, ops ---------------------------------------------------------------------------------------------
-
-
-def _numbers(program: Program) -> Variations:
-    """Other numbers, where those that there are may be special: zeros, those of another leaf, and short ones."""
-    held: set[Literal] = set()
-    for at, step in enumerate(program):
-        if isinstance(step, Leaf):
-            if 0.0 in step.value.data:
-                nonzero = tuple(x or 1.0 for x in step.value.data)
-                yield f"with ones for the zeros on line {at + 1}", replaced(program, at, _holding(step, nonzero))
-            if step.value in held and step.value.data:
-                others = tuple(x + 0.25 for x in step.value.data)
-                yield f"with other numbers on line {at + 1}", replaced(program, at, _holding(step, others))
-            held.add(step.value)
-    if any(isinstance(s, Leaf) and s.value.dtype == "float32" for s in program):
-        yield "in float64", Program(tuple(map(_widened, program)), program.modes)
-
-
-def _holding(step: Leaf, data: tuple[float, ...]) -> Leaf:
-    return replace(step, value=replace(step.value, data=data))
-
-
-def _widened(step: Instruction) -> Instruction:
-    if isinstance(step, Leaf):
-        return replace(step, value=replace(step.value, dtype="float64"))
-    if isinstance(step, (Backward, Grad)):
-        given = tuple(None if c is None else replace(c, dtype="float64") for c in step.cotangents)
-        return replace(step, cotangents=given)
-    return step
+# -- shapes and ops ------------------------------------------------------------------------------------------------
 
 
 def _shapes(program: Program, shapes: Mapping[Ref, Shape]) -> Variations:

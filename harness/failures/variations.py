@@ -21,14 +21,13 @@ from autograd_conformance.programs.language import (
     Grad,
     Hook,
     Instruction,
-    Leaf,
     Program,
     Ref,
     Shape,
     Step,
     ZeroGrad,
 )
-from autograd_conformance.programs.observations import Observation, Raised, Returned
+from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned
 from autograd_conformance.programs.operands import operands, results
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.context import retraced
@@ -86,12 +85,21 @@ def _compared(changed: Program, observation: Observation, case: Case, by_rule: b
     violation, last = case.violation, len(changed) - 1
     if isinstance(observation[last].outcome, Raised) != _has_to_raise(case):
         return False
+    if _errors(observation[:last]) != _errors(case.observation[: violation.at]):
+        return False  # that is another story
+    if violation.rule.startswith("modes/") and len(changed) > violation.at + 1:
+        return False  # what is inserted stands under no mode, and ends the block that it stands in
     tape, expectation = _end(changed, observation, case.target)
     if violation.rule in expectation.exercises or _has_to_raise(case):
         return True
     if isinstance(violation.observed, RaisedError):
         return _is_asked(changed[last], tape, expectation)
     return not by_rule and _is_asked(changed[last], tape, expectation) and _is_there(changed, case, tape, expectation)
+
+
+def _errors(observation: Observation) -> list[Kind]:
+    """The errors that instructions raised."""
+    return [seen.outcome.kind for seen in observation if isinstance(seen.outcome, Raised)]
 
 
 def _end(program: Program, observation: Observation, target: Target) -> tuple[Tape, Expectation]:
@@ -187,5 +195,3 @@ def _options(program: Program) -> Variations:
             to = "zeros" if step.set_to_none else "none"
             other = replace(step, set_to_none=not step.set_to_none)
             yield f"with clearing to {to} on line {at + 1}", replaced(program, at, other)
-        elif isinstance(step, Leaf) and not step.requires_grad:
-            yield f"with requires_grad on line {at + 1}", replaced(program, at, replace(step, requires_grad=True))
