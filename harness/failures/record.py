@@ -41,7 +41,8 @@ from autograd_conformance.rules.relations.relation import Related
 def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None) -> Failure:
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
     if broken.related is not None:
-        return _relation(broken, broken.related, test, session, verdict, file)
+        small = reduced(broken, session.known)
+        return _relation(small, small.related or broken.related, test, session, verdict, file)
     case = settled(_shortest(broken, session))
     violation = case.violation
     path = file or _replay_file(case.form, session, violation.rule, test)
@@ -99,7 +100,7 @@ def _relation(
         why=relations.why(related, violation),
         error=_error(violation),
         diagnosis=relations.alone(related, broken.target),
-        script=relations.script(related, violation, dialect),
+        script=relations.script(related, violation, broken.target),
         replay=str(path),
         command=command,
         deviation=deviation_of(violation),

@@ -13,7 +13,7 @@ from itertools import count
 
 import numpy as np
 
-from autograd_conformance.harness.check import Broken, is_advice, judged
+from autograd_conformance.harness.check import Broken, is_advice, judged, related_as
 from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, spared, under
 from autograd_conformance.programs.language import (
@@ -30,6 +30,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import results
 from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.relations.relation import Related
 
 GRIDS = (1, 8)
 """Into how many parts one is divided, by numbers that a person reads easily."""
@@ -45,11 +46,11 @@ TRIES = 200
 
 
 def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES) -> Broken:
-    """The same failure in the smallest program that was found; as it is where two programs are related. Without tries
-    only what stands behind the failing line is left out.
+    """The same failure in the smallest program that was found; where two programs are related, with other numbers at
+    most. Without tries only what stands behind the failing line is left out.
     """
     if broken.related is not None:
-        return broken
+        return _told_apart_together(broken, broken.related, known) if tries else broken
     broken = _again(broken, broken.program.upto(broken.violation.at + 1), known) or broken
     before, left = None, tries
     while before != broken.program and left > 0:
@@ -110,6 +111,34 @@ def _told_apart(program: Program) -> Iterator[Program]:
         changed = _with_numbers(program, parts, equal)
         if changed is not None:
             yield changed
+
+
+COPIES = ("relations/order", "relations/sharing", "relations/interleaved", "training/apart")
+"""Rules about programs that compute the same from the same tensors, whatever is in them."""
+
+
+def _told_apart_together(broken: Broken, related: Related, known: Sequence[Known]) -> Broken:
+    """The same failure with other numbers in both programs, tensors of both being the same in both; as it is, where
+    they may be related by their numbers.
+    """
+    if related.rule not in COPIES:
+        return broken
+    size, target = len(related.first), broken.target
+    joined = Program((*related.first, *related.second))
+    for parts in (2, 10):
+        changed = _with_numbers(joined, parts, True)
+        if changed is None:
+            continue
+        first = replace(related.first, instructions=changed.instructions[:size])
+        second = replace(related.second, instructions=changed.instructions[size:])
+        other = replace(related, first=first, second=second)
+        seen = target.observe(first)
+        found = related_as(other, seen, target.observe(second), target).violation
+        if found is None or (found.rule, found.at) != (broken.violation.rule, broken.violation.at):
+            continue
+        if not any(is_known(entry, first, found) for entry in known):
+            return type(broken)(first, seen, found, target, other)
+    return broken
 
 
 def _is_as_clear(found: Broken, was: Broken) -> bool:

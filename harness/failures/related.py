@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import assert_never
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import judged
 from autograd_conformance.harness.failures.blame import settled
 from autograd_conformance.harness.failures.case import Case
-from autograd_conformance.harness.failures.script import numbered, pasteable
+from autograd_conformance.harness.failures.script import indented, numbered, pasteable
 from autograd_conformance.printing.dialect import Dialect, code
-from autograd_conformance.programs.language import Backward, Grad, Hook, InPlace, Program, Ref
+from autograd_conformance.programs.language import Grad, Hook, Program, Ref
+from autograd_conformance.programs.observations import Raised, Returned, Skipped
 from autograd_conformance.programs.text import names
 from autograd_conformance.reports.records import Step
 from autograd_conformance.rules.explanation.due_words import due_text
@@ -62,16 +63,15 @@ def alone(related: Related, target: Target) -> str:
     return f"By itself, {'; '.join(said)}."
 
 
-def script(related: Related, violation: Violation, dialect: Dialect | None) -> str:
+def script(related: Related, violation: Violation, target: Target) -> str:
     """Both programs, one after the other, with what is compared; nothing without a dialect."""
+    dialect = target.dialect
     if dialect is None:
         return ""
     lines = [dialect.prelude, ""]
     for n, (title, program) in enumerate(zip(("The first program", "The second program"), programs(related))):
-        shown = _shown(related, violation, n)
-        failing = violation.at if n == 0 else None
-        lines += [f"# {title}", *_guarded(program, numbered(code(program, dialect), failing))]
-        for ref in shown:
+        lines += [f"# {title}", *_written(program, target, dialect, violation.at if n == 0 else None)]
+        for ref in _shown(related, violation, n):
             name = names(program)[ref]
             what = dialect.gradient.format(leaf=name) if _is_gradient(related, violation, program, ref) else name
             lines.append(f'print("{title}: {what} is", {what})')
@@ -79,14 +79,19 @@ def script(related: Related, violation: Violation, dialect: Dialect | None) -> s
     return pasteable(lines)
 
 
-def _guarded(program: Program, written: Sequence[str]) -> list[str]:
-    """A program's lines; calls, which may have to fail, go on when they do."""
+def _written(program: Program, target: Target, dialect: Dialect, failing: int | None) -> list[str]:
+    """A program's lines; what raises is caught and printed."""
     lines: list[str] = []
-    for at, (step, line) in enumerate(zip(program, written, strict=True)):
-        if isinstance(step, (Backward, Grad, InPlace)) and at + 1 < len(program):
-            lines += ["try:", f"    {line}", "except Exception as error:", '    print("raises", error)']
-        else:
-            lines.append(line)
+    for line, seen in zip(numbered(code(program, dialect), failing), target.observe(program), strict=True):
+        match seen.outcome:
+            case Raised():
+                lines += ["try:", indented(line), "except Exception as error:", '    print("raises", error)']
+            case Skipped():
+                lines.append(f"# {line}: it needs what was never made")
+            case Returned():
+                lines.append(line)
+            case _:
+                assert_never(seen.outcome)
     return lines
 
 

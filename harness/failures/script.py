@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import assert_never
 
 import numpy as np
 
@@ -12,7 +13,15 @@ from autograd_conformance.frameworks.runner import literal
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.printing.dialect import Dialect, code, tensor
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Instruction, Leaf, Program, Ref
-from autograd_conformance.programs.observations import Gradient, Raised, Skipped, StepObservation, Tensor
+from autograd_conformance.programs.observations import (
+    Gradient,
+    Outcome,
+    Raised,
+    Returned,
+    Skipped,
+    StepObservation,
+    Tensor,
+)
 from autograd_conformance.programs.text import names
 from autograd_conformance.rules.explanation.due_words import due_text
 from autograd_conformance.rules.judge.due import DueError
@@ -41,12 +50,23 @@ def script(case: Case) -> str:
         if at == violation.at:
             failed = violation.subject is not None and isinstance(outcome, Raised)
             lines += (_left if failed else _last)(program, observation[at], violation, line, dialect)
-        elif isinstance(outcome, Raised):
-            caught = _caught(program, dialect, outcome)
-            lines += ["try:", f"    {line}", f"except {caught}:", "    pass  # it has to raise, and does"]
         else:
-            lines.append(f"# {line}: it needs what was never made" if isinstance(outcome, Skipped) else line)
+            lines += _past(program, line, outcome, dialect)
     return pasteable([dialect.prelude, "", *lines])
+
+
+def _past(program: Program, line: str, outcome: Outcome, dialect: Dialect) -> list[str]:
+    """A line of a program that others follow, whatever came of it."""
+    match outcome:
+        case Raised():
+            caught = _caught(program, dialect, outcome)
+            return ["try:", indented(line), f"except {caught}:", "    pass  # it has to raise, and does"]
+        case Skipped():
+            return [f"# {line}: it needs what was never made"]
+        case Returned():
+            return [line]
+        case _:
+            assert_never(outcome)
 
 
 def listed(lines: Sequence[str], dialect: Dialect | None, failing: int | None = None) -> str:
@@ -68,6 +88,12 @@ def numbered(lines: Sequence[str], failing: int | None = None) -> list[str]:
     width = max((len(line) for line in lines if len(line) <= COLUMN), default=0)
     arrow = {failing: " <--"}
     return [f"{line:{width}}  # {at + 1}{arrow.get(at, '')}" for at, line in enumerate(lines)]
+
+
+def indented(line: str) -> str:
+    """A numbered line inside of a block, its number where those of the others are."""
+    head, mark, number = line.rpartition("  # ")
+    return f"    {head.removesuffix('    ')}{mark}{number}"
 
 
 def pasteable(lines: Sequence[str]) -> str:
@@ -105,7 +131,7 @@ def _last(program: Program, seen: StepObservation, violation: Violation, line: s
         wanted = " or ".join(kinds)
         return [
             "try:",
-            f"    {line}",
+            indented(line),
             f"except {_caught(program, dialect, seen.outcome)} as error:",
             '    print("raised:", error)',
             "else:",
@@ -117,7 +143,7 @@ def _last(program: Program, seen: StepObservation, violation: Violation, line: s
         return [line, *_touched(program, violation, dialect)]
     shown = [*_before(program, violation, dialect), line]
     if dialect.saved and violation.rule.startswith("memory/"):
-        shown.append(f'print("saved tensors alive:", {dialect.saved}, "(it has to be: {_allowed(violation)})")')
+        shown.append(f'print("saved tensors alive:", {dialect.saved}, "(allowed: {_allowed(violation)})")')
     if violation.subject is not None:
         what = _what(program, seen, violation, violation.subject, dialect)
         if what is not None:
@@ -203,7 +229,7 @@ def _left(program: Program, seen: StepObservation, violation: Violation, line: s
     return [
         *_before(program, violation, dialect),
         "try:",
-        f"    {line}",
+        indented(line),
         f"except {_caught(program, dialect, seen.outcome)}:",
         "    pass  # it may raise",
         *shown,

@@ -69,7 +69,7 @@ def _optimizers(program: Program) -> Variations:
             if name in IMPLEMENTATION and given[name]:
                 settings = {**given, name: False}
                 yield f"with {name}=False on line {at + 1}", _set(program, step, tuple(settings.items()), step.groups)
-        for name, value in given.items():
+        for name, value in sorted(given.items(), key=lambda each: not isinstance(each[1], bool)):
             if name in defaults and name != "lr" and value != defaults[name]:
                 settings = {k: v for k, v in given.items() if k != name}
                 yield f"without {name} on line {at + 1}", _set(program, step, tuple(settings.items()), step.groups)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import Broken, judged
+from autograd_conformance.harness.check import Broken, judged, related_as
 from autograd_conformance.harness.failures import reduce
 from autograd_conformance.harness.failures.reduce import reduced
 from autograd_conformance.harness.known import Known
@@ -20,7 +21,9 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.editing import spared
 from autograd_conformance.programs.language import Leaf, Ref
 from autograd_conformance.programs.text import parse, render
+from autograd_conformance.rules.relations.relation import Related
 from tests.mutants.graphs import EqualLeavesMerged
+from tests.mutants.relations import WeakensLater
 
 
 class Forgets(Torch):
@@ -84,12 +87,6 @@ def test_the_work_is_bounded() -> None:
     failure.target = InProcess(FRAMEWORK, runs.append)
     reduced(failure, tries=5)
     assert 0 < len(runs) <= 5 + 3
-
-
-def test_two_related_programs_stay_as_they_are() -> None:
-    failure = broken(LONG)
-    failure.related = object()  # type: ignore[assignment]
-    assert reduced(failure) is failure
 
 
 def test_digits_that_have_no_part_go(monkeypatch: pytest.MonkeyPatch):
@@ -161,3 +158,22 @@ def test_numbers_stay_small_where_an_op_is_flat_for_larger_ones() -> None:
     (leaf, *_) = found.program
     assert isinstance(leaf, Leaf)
     assert leaf.value.data == (0.3, 0.4, 0.5, 0.6)
+
+
+def test_related_programs_get_the_same_other_numbers() -> None:
+    first = parse("a = leaf [1, 2]; b = square a; c = leaf [1, 2]; d = square c; backward b with [1, 2]; "
+                  "backward d with [1, 2]", VOCABULARY)  # fmt: skip
+    second = parse("a = leaf [1, 2]; b = square a; c = leaf [1, 2]; backward b with [1, 2]; d = square c; "
+                   "backward d with [1, 2]", VOCABULARY)  # fmt: skip
+    related = Related("relations/order", first, second, same=((0, 0), (1, 1), (2, 2), (3, 4), (4, 3), (5, 5)))
+    target = InProcess(WeakensLater())
+    seen = target.observe(first)
+    violation = related_as(related, seen, target.observe(second), target).violation
+    assert violation is not None
+    found = reduced(Broken(first, seen, violation, target, related))
+    assert found.related is not None
+    for program in (found.related.first, found.related.second):
+        assert render(program).count("leaf [1.5, 2]") == 2 and render(program).count("with [2.5, 3]") == 2
+    assert found.violation.rule == "relations/order"
+    scaled = replace(related, rule="relations/scaling")
+    assert reduced(Broken(first, seen, violation, target, scaled)).related == scaled
