@@ -8,7 +8,7 @@ from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import judged
 from autograd_conformance.harness.failures.blame import settled
 from autograd_conformance.harness.failures.case import Case
-from autograd_conformance.harness.failures.script import indented, numbered, pasteable
+from autograd_conformance.harness.failures.script import indented, numbered, whole
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.language import Grad, Hook, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned, Skipped
@@ -68,7 +68,7 @@ def script(related: Related, violation: Violation, target: Target) -> str:
     dialect = target.dialect
     if dialect is None:
         return ""
-    lines = [dialect.prelude, ""]
+    lines: list[str] = []
     for n, (title, program) in enumerate(zip(("The first program", "The second program"), programs(related))):
         lines += [f"# {title}", *_written(program, target, dialect, violation.at if n == 0 else None)]
         for ref in _shown(related, violation, n):
@@ -76,7 +76,7 @@ def script(related: Related, violation: Violation, target: Target) -> str:
             what = dialect.gradient.format(leaf=name) if _is_gradient(related, violation, program, ref) else name
             lines.append(f'print("{title}: {what} is", {what})')
         lines += [""] if n == 0 else []
-    return pasteable(lines)
+    return whole(dialect, lines)
 
 
 def _written(program: Program, target: Target, dialect: Dialect, failing: int | None) -> list[str]:

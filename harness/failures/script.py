@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
@@ -52,7 +53,7 @@ def script(case: Case) -> str:
             lines += (_left if failed else _last)(program, observation[at], violation, line, dialect)
         else:
             lines += _past(program, line, outcome, dialect)
-    return pasteable([dialect.prelude, "", *lines])
+    return whole(dialect, lines)
 
 
 def _past(program: Program, line: str, outcome: Outcome, dialect: Dialect) -> list[str]:
@@ -71,12 +72,24 @@ def _past(program: Program, line: str, outcome: Outcome, dialect: Dialect) -> li
 
 def listed(lines: Sequence[str], dialect: Dialect | None, failing: int | None = None) -> str:
     """A program as a script that prints nothing more; nothing without a dialect."""
-    return pasteable([dialect.prelude, "", *numbered(lines, failing)]) if dialect else ""
+    return whole(dialect, numbered(lines, failing)) if dialect else ""
 
 
 def runnable(text: str, dialect: Dialect | None) -> str:
     """Code with what stands in front of every program; without code nothing."""
-    return pasteable([dialect.prelude, "", text]) if text and dialect else text
+    return whole(dialect, text.split("\n")) if text and dialect else text
+
+
+def whole(dialect: Dialect, lines: Sequence[str]) -> str:
+    """A script of these lines: the dialect's own come first, but for names that are imported and not used."""
+    code = "\n".join(lines)
+    imports = re.compile(r"import [\w.]+ as (\w+)")
+    used = [
+        line
+        for line in dialect.prelude.split("\n")
+        if not (found := imports.fullmatch(line)) or f"{found[1]}." in code + dialect.prelude
+    ]
+    return _pasteable([*used, "", *lines])
 
 
 COLUMN = 88
@@ -96,7 +109,7 @@ def indented(line: str) -> str:
     return f"    {head.removesuffix('    ')}{mark}{number}"
 
 
-def pasteable(lines: Sequence[str]) -> str:
+def _pasteable(lines: Sequence[str]) -> str:
     """Lines as a script that can be pasted into an interpreter, too: an empty line ends what is compound."""
     text = "\n".join(lines).split("\n")
     found: list[str] = []

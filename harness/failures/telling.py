@@ -141,18 +141,14 @@ def _operands(program: Program) -> Variations:
         if not isinstance(step, Apply):
             continue
         for k, ref in enumerate(step.args):
-            leaf = program[ref.at]
-            where = f"in the place of {name[ref]} {_nth(step.args, k)}on line {at + 1}"
+            leaf, twice = program[ref.at], step.args.count(ref) > 1
+            where = f"{f'as operand {k + 1}' if twice else 'in its place'} on line {at + 1}"
             if ref in used and isinstance(leaf, Leaf):
-                yield f"with another leaf that holds the same {where}", _given(inserted(program, at, leaf), at, k)
+                yield f"with another leaf like {name[ref]} {where}", _given(inserted(program, at, leaf), at, k)
             if ref in step.args[:k]:
                 copy = inserted(program, at, Apply("clone", (ref,)))
-                yield f"with a clone {where}", _given(copy, at, k)
+                yield f"with a clone of {name[ref]} {where}", _given(copy, at, k)
             used.add(ref)
-
-
-def _nth(args: tuple[Ref, ...], k: int) -> str:
-    return f"as operand number {k + 1} " if args.count(args[k]) > 1 else ""
 
 
 def _given(program: Program, at: int, k: int) -> Program:

@@ -40,6 +40,9 @@ from autograd_conformance.rules.tape.model import Tape
 MOST = 40
 """How many variations are tried."""
 
+WORK = 600
+"""How many lines they have together: of a long program fewer are tried."""
+
 
 def nearest(case: Case) -> str | None:
     """A phrase for the first variation that passes and tells something ("passes with foreach=False on line 3"), or
@@ -50,7 +53,7 @@ def nearest(case: Case) -> str | None:
     news = telling(program, shapes, case.target.ops)
     rest = lesser(program, case.violation.subject)
     found = chain(((text, each, False) for text, each in news), ((text, each, True) for text, each in rest))
-    for text, changed, by_rule in islice(found, MOST):
+    for text, changed, by_rule in islice(found, min(MOST, WORK // len(program))):
         if _is_another(changed, program) and _holds(changed, case, by_rule):
             again = violation_of(program, case.target) is not None and _holds(changed, case, by_rule)
             return f"passes {text}" if again else None

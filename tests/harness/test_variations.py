@@ -114,12 +114,12 @@ def test_what_is_dropped_is_not_used_instead():
 CHANGES = [
     (
         "a = leaf [1, 2]; b = multiply a a",
-        "with another leaf that holds the same in the place of a as operand number 2 on line 2",
+        "with another leaf like a as operand 2 on line 2",
         "a = leaf [1, 2]; c = leaf [1, 2]; b = multiply a c",
     ),
     (
         "a = leaf [1, 2]; b = exp a; c = multiply b b",
-        "with a clone in the place of b as operand number 2 on line 3",
+        "with a clone of b as operand 2 on line 3",
         "a = leaf [1, 2]; b = exp a; d = clone b; c = multiply b d",
     ),
     (
@@ -177,7 +177,7 @@ NEAREST = [
     (
         DiamondOnce(),
         "a = leaf [1.5, 2]; b = square a; c = add b a; backward c with [3, 4]",
-        "passes with another leaf that holds the same in the place of a on line 3",
+        "passes with another leaf like a in its place on line 3",
     ),
     (
         EqualLeavesMerged(),
