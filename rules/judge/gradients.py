@@ -128,7 +128,8 @@ def _value(
     traversal, alone = expectation.traversal, expectation.traversal.alone
     rule = blamed(judging, expectation, "gradients/op" if alone else "gradients/graph")
     allows = _rule_of(judging, leaf, traversal)
-    rule = rule if leaf in traversal.leaves else allows
+    if leaf not in traversal.leaves and Kind.MODIFIED not in expectation.raises:
+        rule = allows
     allowed: tuple[Allowed, ...] = (Allowed(RightGradient(Place.LEAF), allows),)
     if Kind.MODIFIED in expectation.raises:
         allowed += (Allowed(DueError(Kind.MODIFIED), expectation.raises[Kind.MODIFIED]),)
