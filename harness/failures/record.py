@@ -17,8 +17,9 @@ from autograd_conformance.harness.failures import related as relations
 from autograd_conformance.harness.failures.blame import settled
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.cure import cures
+from autograd_conformance.harness.failures.listing import listed, runnable
 from autograd_conformance.harness.failures.reduce import reduced
-from autograd_conformance.harness.failures.script import listed, runnable, script
+from autograd_conformance.harness.failures.script import script
 from autograd_conformance.harness.failures.variations import nearest
 from autograd_conformance.harness.failures.votes import votes
 from autograd_conformance.harness.guard import told

@@ -8,7 +8,7 @@ from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import judged
 from autograd_conformance.harness.failures.blame import settled
 from autograd_conformance.harness.failures.case import Case
-from autograd_conformance.harness.failures.script import indented, numbered, whole
+from autograd_conformance.harness.failures.listing import indented, numbered, whole
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.language import Grad, Hook, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned, Skipped
