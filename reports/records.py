@@ -208,8 +208,8 @@ class Failure:
     such as ``passes with foreach=False``. `script` is the program with the framework alone, its lines numbered in
     comments, and prints what is wrong; it is empty where the framework has no code of its own. `replay` is a program
     file's path, `command` the command that runs it again. `alone` says whether it fails where nothing else ran.
-    `deviation` is `observed` as data, and `cured` names the ops without which the program does not show it: each was tried. What is
-    not known is None, and reports leave it out.
+    `deviation` is `observed` as data, and `cured` names the ops without which the program does not show it: each was
+    tried. What is not known is None, and reports leave it out.
     """
 
     verdict: Wrong
