@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from autograd_conformance.programs.language import Apply, Instruction, Modes, Program, Ref
-from autograd_conformance.programs.operands import operands, refer, results
+from autograd_conformance.programs.language import (
+    Apply,
+    Clip,
+    Instruction,
+    Modes,
+    Optimizer,
+    Program,
+    Ref,
+    Step,
+    ZeroGrad,
+)
+from autograd_conformance.programs.operands import operands, refer, results, with_operands
 from autograd_conformance.programs.validation import MalformedProgram, validate
 
 
@@ -39,21 +49,54 @@ def without(program: Program, at: int) -> Program:
     return Program(tuple(steps), (*program.modes[:at], *program.modes[at + 1 :]))
 
 
+def inserted(program: Program, at: int, step: Instruction) -> Program:
+    """The program with one more instruction in front of instruction `at`, which nobody uses."""
+    new = {Ref(n, k): Ref(n + (n >= at), k) for n, each in enumerate(program) for k in range(results(each))}
+    later = tuple(refer(each, new) for each in program.instructions[at:])
+    modes = (*program.modes[:at], (), *program.modes[at:]) if program.modes else ()
+    return Program((*program.instructions[:at], step, *later), modes)
+
+
+def redirected(program: Program, at: int, old: Ref, new: Ref) -> Program:
+    """The program in which instruction `at` and those after it use `new` where they used `old`."""
+    later = (
+        with_operands(step, [new if ref == old else ref for ref in operands(step)])
+        for step in program.instructions[at:]
+    )
+    return replace(program, instructions=(*program.instructions[:at], *later))
+
+
 def cloned(program: Program, at: int, target: Ref) -> Program:
     """The program in which instruction `at` and those after it use a copy of `target`."""
-    new = {Ref(n, k): Ref(n + (n >= at), k) for n, step in enumerate(program) for k in range(results(step))}
-    new[target] = Ref(at)
-    later = tuple(refer(step, new) for step in program.instructions[at:])
-    modes = (*program.modes[:at], (), *program.modes[at:]) if program.modes else ()
-    return Program((*program.instructions[:at], Apply("clone", (target,)), *later), modes)
+    return redirected(inserted(program, at, Apply("clone", (target,))), at + 1, target, Ref(at))
 
 
 def bypassed(program: Program, at: int, source: Ref) -> Program:
     """The program in which the users of instruction `at` use `source` instead."""
-    new = {Ref(n, k): Ref(n, k) for n, step in enumerate(program) for k in range(results(step))}
-    new[Ref(at)] = source
-    later = tuple(refer(step, new) for step in program.instructions[at + 1 :])
-    return replace(program, instructions=(*program.instructions[: at + 1], *later))
+    return redirected(program, at + 1, Ref(at), source)
+
+
+def spared(program: Program, leaf: Ref) -> Program:
+    """The program in which optimizers, clearing and clipping pass a leaf by, wherever they have another one left."""
+    steps = tuple(
+        _spared(step, leaf)
+        if isinstance(step, (Optimizer, Step, ZeroGrad, Clip)) and any(ref != leaf for ref in step.leaves)
+        else step
+        for step in program
+    )
+    return replace(program, instructions=steps)
+
+
+def _spared(step: Optimizer | Step | ZeroGrad | Clip, leaf: Ref) -> Instruction:
+    leaves = tuple(ref for ref in step.leaves if ref != leaf)
+    if not isinstance(step, (Optimizer, Step)) or not step.groups:
+        return replace(step, leaves=leaves)
+    groups, first = [], 0
+    for count, own in step.groups:
+        left = sum(ref != leaf for ref in step.leaves[first : first + count])
+        groups += [(left, own)] if left else []
+        first += count
+    return replace(step, leaves=leaves, groups=tuple(groups))
 
 
 def pruned(program: Program, at: int) -> Program:

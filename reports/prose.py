@@ -42,7 +42,7 @@ def shortened(text: str, most: int = 160) -> str:
 
 def in_units(units: float) -> str:
     """An error in units of its bound: ``1.4 times the bound``, ``3.2e+09 times the bound``."""
-    return f"{units:.3g} times the bound"
+    return "beyond any bound" if math.isinf(units) else f"{units:.3g} times the bound"
 
 
 def in_words(number: int) -> str:

@@ -204,12 +204,13 @@ class Failure:
 
     `program` is the program's JSON form and `at` the index of the failing instruction. `code` is the same program in
     the framework's own code, one line per instruction, so that instruction `at` stands on line ``at + 1``; `loop` is
-    that with its repetitions as loops, empty where nothing repeats, and `other` the code of the program that it ought
-    to agree with, where the rule relates two (`program` then holds both). `variation` is a phrase such as ``passes
-    with retain_graph=True``. `script` reproduces the failure with the framework alone; `replay` is a program file's
-    path and `command` the command that runs it again. `alone` says whether it fails where nothing else ran. `deviation`
-    is `observed` as data, and `cured` names the ops without which the program does not show it: each was tried. What is
-    not known is None, and reports leave it out.
+    that with its repetitions as loops, to be run as it stands, empty where nothing repeats, and `other` the code of the
+    program that it ought to agree with, where the rule relates two (`program` then holds both). `variation` is a phrase
+    such as ``passes with foreach=False``. `script` is the program with the framework alone, its lines numbered in
+    comments, and prints what is wrong; it is empty where the framework has no code of its own. `replay` is a program
+    file's path, `command` the command that runs it again. `alone` says whether it fails where nothing else ran.
+    `deviation` is `observed` as data, and `cured` names the ops without which the program does not show it: each was
+    tried. What is not known is None, and reports leave it out.
     """
 
     verdict: Wrong

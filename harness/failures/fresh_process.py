@@ -25,6 +25,7 @@ from autograd_conformance.frameworks.printed import run_printed
 from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.harness.check import judged, related_as
 from autograd_conformance.harness.child import LOADING, finished
+from autograd_conformance.harness.failures.blame import possible
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
@@ -108,10 +109,10 @@ def _broken(form: Mapping[str, Any], target: Target, observe: Callable[[Program]
         related = relations_codec.from_json(form, VOCABULARY)
         violation = related_as(related, observe(related.first), observe(related.second), target).violation
         return frozenset() if violation is None else frozenset([violation.rule])
-    program, found = codec.from_json(form, VOCABULARY), set()
+    program, found = codec.from_json(form, VOCABULARY), set[str]()
 
     def excuses(violation: Violation) -> bool:
-        found.add(violation.rule)
+        found.update(possible(violation))
         return True
 
     judged(program, observe(program), target, excuses)

@@ -14,10 +14,12 @@ from autograd_conformance.harness.audit.outcome import Fault
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.deviation import deviation_of
 from autograd_conformance.harness.failures import related as relations
+from autograd_conformance.harness.failures.blame import settled
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.cure import cures
+from autograd_conformance.harness.failures.listing import listed, runnable
 from autograd_conformance.harness.failures.reduce import reduced
-from autograd_conformance.harness.failures.script import replaying, script
+from autograd_conformance.harness.failures.script import script
 from autograd_conformance.harness.failures.variations import nearest
 from autograd_conformance.harness.failures.votes import votes
 from autograd_conformance.harness.guard import told
@@ -40,8 +42,9 @@ from autograd_conformance.rules.relations.relation import Related
 def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None) -> Failure:
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
     if broken.related is not None:
-        return _relation(broken, broken.related, test, session, verdict, file)
-    case = _shortest(broken, session)
+        small = reduced(broken, session.known)
+        return _relation(small, small.related or broken.related, test, session, verdict, file)
+    case = settled(_shortest(broken, session))
     violation = case.violation
     path = file or _replay_file(case.form, session, violation.rule, test)
     command = replay_command(session, path)
@@ -55,13 +58,13 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
         observed=observed_text(violation),
         allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
         code="\n".join(case.code),
-        loop=case.loop,
+        loop=runnable(case.loop, case.dialect),
         why=tuple(Step(line, text) for line, text in explain(case.context)),
         error=_error(violation),
         votes=votes(case),
         diagnosis=violation.diagnosis,
         variation=nearest(case),
-        script=script(case, command),
+        script=script(case),
         replay=str(path),
         command=command,
         deviation=deviation_of(violation),
@@ -98,7 +101,7 @@ def _relation(
         why=relations.why(related, violation),
         error=_error(violation),
         diagnosis=relations.alone(related, broken.target),
-        script=relations.script(related, violation, dialect, command),
+        script=relations.script(related, violation, broken.target),
         replay=str(path),
         command=command,
         deviation=deviation_of(violation),
@@ -124,8 +127,8 @@ def died(entry: Entry, session: Session, status: int | None = None) -> Failure:
         observed=ending(entry, session.timeout, status),
         allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
         code="\n".join(lines),
-        loop=loop(entry.program, dialect, known=names(entry.program)) or "",
-        script="\n".join([dialect.prelude, "", *lines, ""]) if dialect else replaying(command),
+        loop=runnable(loop(entry.program, dialect, known=names(entry.program)) or "", dialect),
+        script=listed(lines, dialect),
         replay=str(path),
         command=command,
     )
@@ -148,7 +151,7 @@ def audited(op: str, fault: Fault, session: Session) -> Failure:
         observed=fault.observed,
         allowed=tuple(Allowed(text, rule) for text, rule in fault.allowed),
         code="\n".join(lines),
-        script="\n".join([dialect.prelude, "", *lines, ""]) if dialect else replaying(command),
+        script=listed(lines, dialect, fault.at),
         replay=str(path),
         command=command,
         deviation=fault.deviation,

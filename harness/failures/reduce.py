@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from autograd_conformance.harness.check import Broken, is_advice, judged
+import numpy as np
+
+from autograd_conformance.harness.check import Broken, is_advice, judged, related_as
 from autograd_conformance.harness.known import Known, is_known
-from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, under
+from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, spared, under
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
@@ -28,23 +30,27 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import results
 from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.relations.relation import Related
 
 GRIDS = (1, 8)
 """Into how many parts one is divided, by numbers that a person reads easily."""
 
-MANY = 24
+MANY = 40
 """How many numbers a program has at most that all are different: more would be long ones."""
+
+UNCLEAR = 1000.0
+"""By how much less a value may be wrong with numbers that are told apart."""
 
 TRIES = 200
 """How many smaller programs are run for one failure."""
 
 
 def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES) -> Broken:
-    """The same failure in the smallest program that was found; as it is where two programs are related. Without tries
-    only what stands behind the failing line is left out.
+    """The same failure in the smallest program that was found; where two programs are related, with other numbers at
+    most. Without tries only what stands behind the failing line is left out.
     """
     if broken.related is not None:
-        return broken
+        return _told_apart_together(broken, broken.related, known) if tries else broken
     broken = _again(broken, broken.program.upto(broken.violation.at + 1), known) or broken
     before, left = None, tries
     while before != broken.program and left > 0:
@@ -57,7 +63,8 @@ def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES) -> 
                 if found is not None:
                     broken = found
                     break
-    return (_again(broken, _told_apart(broken.program), known) or broken) if tries else broken
+    apart = (_again(broken, program, known) for program in _told_apart(broken.program)) if tries else ()
+    return next((found for found in apart if found is not None and _is_as_clear(found, broken)), broken)
 
 
 def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
@@ -65,6 +72,8 @@ def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
     step = program[at]
     if not failing:
         yield pruned(program, at)
+    if isinstance(step, Leaf) and (passed_by := spared(program, Ref(at))) != program:
+        yield passed_by
     if isinstance(step, (Apply, Detach)) and results(step) == 1 and not failing:
         sources: tuple[Ref, ...] = step.args if isinstance(step, Apply) else (step.source,)
         for source in dict.fromkeys(sources):
@@ -93,26 +102,82 @@ def _plainer(step: Instruction) -> Iterator[Instruction]:
             yield plain
 
 
-def _told_apart(program: Program) -> Program:
+def _told_apart(program: Program) -> Iterator[Program]:
     """The program with another number in each place, so that no two readings of a result agree by accident: with 1 a
-    product is its factor, and with 2 a sum is a product.
+    product is its factor, and with 2 a sum is a product. Where it needs tensors that are equal, or small numbers, only
+    different ones differ, or all are small.
     """
-    numbers = count(3)
+    for parts, equal in ((2, False), (2, True), (10, False), (10, True)):
+        changed = _with_numbers(program, parts, equal)
+        if changed is not None:
+            yield changed
 
-    def other(value: Literal) -> Literal:
-        return replace(value, data=tuple(next(numbers) / 2 for _ in value.data))
+
+COPIES = ("relations/order", "relations/sharing", "relations/interleaved", "training/apart")
+"""Rules about programs that compute the same from the same tensors, whatever is in them."""
+
+
+def _told_apart_together(broken: Broken, related: Related, known: Sequence[Known]) -> Broken:
+    """The same failure with other numbers in both programs, tensors of both being the same in both; as it is, where
+    they may be related by their numbers.
+    """
+    if related.rule not in COPIES:
+        return broken
+    size, target = len(related.first), broken.target
+    joined = Program((*related.first, *related.second))
+    for parts in (2, 10):
+        changed = _with_numbers(joined, parts, True)
+        if changed is None:
+            continue
+        first = replace(related.first, instructions=changed.instructions[:size])
+        second = replace(related.second, instructions=changed.instructions[size:])
+        other = replace(related, first=first, second=second)
+        seen = target.observe(first)
+        found = related_as(other, seen, target.observe(second), target).violation
+        if found is None or (found.rule, found.at) != (broken.violation.rule, broken.violation.at):
+            continue
+        if not any(is_known(entry, first, found) for entry in known):
+            return type(broken)(first, seen, found, target, other)
+    return broken
+
+
+def _is_as_clear(found: Broken, was: Broken) -> bool:
+    """Whether what is wrong is not much less so with other numbers: an op may be flat there."""
+    return _wrong_by(found.violation) * UNCLEAR >= _wrong_by(was.violation)
+
+
+def _wrong_by(violation: Violation) -> float:
+    """How far a value is from the right one, in bounds; 1 where no two are compared."""
+    got, want, bound = violation.got, violation.want, violation.bound
+    if got is None or want is None or bound is None or not got.size or not np.all(bound):
+        return 1.0
+    return float(np.max(np.abs(got - want) / bound))
+
+
+def _with_numbers(program: Program, parts: int, equal: bool) -> Program | None:
+    """The program with 3, 4, 5, ... of so many parts for its numbers; tensors that are equal may stay equal."""
+    numbers, known = count(3), dict[tuple[type, Literal], Literal]()
+
+    def other(value: Literal, of: type) -> Literal:
+        kind = np.dtype(value.dtype).type
+        new = known.get((of, value)) or replace(
+            value, data=tuple(float(kind(next(numbers) / parts)) for _ in value.data)
+        )
+        if equal:
+            known[of, value] = new
+        return new
 
     steps: list[Instruction] = []
     for step in program:
         match step:
             case Leaf(value):
-                steps.append(replace(step, value=other(value)))
+                steps.append(replace(step, value=other(value, Leaf)))
             case Backward() | Grad():
-                given = tuple(None if c is None else other(c) for c in step.cotangents)
+                given = tuple(None if c is None else other(c, Backward) for c in step.cotangents)
                 steps.append(replace(step, cotangents=given))
             case _:
                 steps.append(step)
-    return replace(program, instructions=tuple(steps)) if next(numbers) <= MANY else program
+    return replace(program, instructions=tuple(steps)) if next(numbers) <= MANY else None
 
 
 def _rounded(value: Literal, parts: int) -> Literal:

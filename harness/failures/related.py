@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from autograd_conformance.frameworks.base import Target
-from autograd_conformance.harness.check import violation_of
-from autograd_conformance.harness.failures.script import replaying
+from autograd_conformance.harness.check import judged
+from autograd_conformance.harness.failures.blame import settled
+from autograd_conformance.harness.failures.case import Case
+from autograd_conformance.harness.failures.listing import indented, numbered, whole
 from autograd_conformance.printing.dialect import Dialect, code
-from autograd_conformance.programs.language import Backward, Grad, Hook, InPlace, Program, Ref
+from autograd_conformance.programs.language import Grad, Hook, Program, Ref
+from autograd_conformance.programs.observations import Raised, Returned, Skipped
 from autograd_conformance.programs.text import names
 from autograd_conformance.reports.records import Step
 from autograd_conformance.rules.explanation.due_words import due_text
@@ -48,35 +53,45 @@ def alone(related: Related, target: Target) -> str:
     """What each program breaks by itself."""
     said = []
     for which, program in zip(("first", "second"), programs(related)):
-        found = violation_of(program, target)
-        broken = f"breaks {found.rule} on line {found.at + 1}: {observed_text(found)}" if found else "breaks no rule"
+        observation = target.observe(program)
+        found = judged(program, observation, target)
+        broken = "breaks no rule"
+        if found is not None:
+            found = settled(Case(program, observation, found, target)).violation
+            broken = f"breaks {found.rule} on line {found.at + 1}: {observed_text(found)}"
         said.append(f"the {which} program {broken}")
     return f"By itself, {'; '.join(said)}."
 
 
-def script(related: Related, violation: Violation, dialect: Dialect | None, replay: str) -> str:
-    """Both programs, one after the other, with what is compared; without a dialect, the command that replays them."""
+def script(related: Related, violation: Violation, target: Target) -> str:
+    """Both programs, one after the other, with what is compared; nothing without a dialect."""
+    dialect = target.dialect
     if dialect is None:
-        return replaying(replay)
-    lines = [dialect.prelude]
+        return ""
+    lines: list[str] = []
     for n, (title, program) in enumerate(zip(("The first program", "The second program"), programs(related))):
-        shown = _shown(related, violation, n)
-        lines += ["", f"# {title}", *_guarded(program, dialect)]
-        for ref in shown:
+        lines += [f"# {title}", *_written(program, target, dialect, violation.at if n == 0 else None)]
+        for ref in _shown(related, violation, n):
             name = names(program)[ref]
             what = dialect.gradient.format(leaf=name) if _is_gradient(related, violation, program, ref) else name
             lines.append(f'print("{title}: {what} is", {what})')
-    return "\n".join(lines) + "\n"
+        lines += [""] if n == 0 else []
+    return whole(dialect, lines)
 
 
-def _guarded(program: Program, dialect: Dialect) -> list[str]:
-    """A program's lines; calls, which may have to fail, go on when they do."""
+def _written(program: Program, target: Target, dialect: Dialect, failing: int | None) -> list[str]:
+    """A program's lines; what raises is caught and printed."""
     lines: list[str] = []
-    for at, (step, line) in enumerate(zip(program, code(program, dialect))):
-        if isinstance(step, (Backward, Grad, InPlace)) and at + 1 < len(program):
-            lines += ["try:", f"    {line}", "except Exception as error:", '    print("raises", error)']
-        else:
-            lines.append(line)
+    for line, seen in zip(numbered(code(program, dialect), failing), target.observe(program), strict=True):
+        match seen.outcome:
+            case Raised():
+                lines += ["try:", indented(line), "except Exception as error:", '    print("raises", error)']
+            case Skipped():
+                lines.append(f"# {line}: it needs what was never made")
+            case Returned():
+                lines.append(line)
+            case _:
+                assert_never(seen.outcome)
     return lines
 
 

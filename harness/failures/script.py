@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import builtins
 from dataclasses import replace
+from typing import assert_never
 
 import numpy as np
 
 from autograd_conformance.frameworks.runner import literal
 from autograd_conformance.harness.failures.case import Case
+from autograd_conformance.harness.failures.listing import indented, numbered, whole
 from autograd_conformance.printing.dialect import Dialect, code, tensor
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Instruction, Leaf, Program, Ref
-from autograd_conformance.programs.observations import Gradient, Raised, Skipped, StepObservation, Tensor
+from autograd_conformance.programs.observations import (
+    Gradient,
+    Outcome,
+    Raised,
+    Returned,
+    Skipped,
+    StepObservation,
+    Tensor,
+)
 from autograd_conformance.programs.text import names
 from autograd_conformance.rules.explanation.due_words import due_text
 from autograd_conformance.rules.judge.due import DueError
@@ -27,30 +37,36 @@ OF_GRADIENTS = ("optimizers/keeps-gradients", "optimizers/clears", "optimizers/c
 """Rules about what is held, whatever the instruction is."""
 
 
-def script(case: Case, replay: str) -> str:
-    """Code that can be pasted and run; without a dialect, the command that replays the program."""
+def script(case: Case) -> str:
+    """Code that can be pasted and run, its lines numbered; nothing without a dialect."""
     program, observation, violation, dialect = case.program, case.observation, case.violation, case.dialect
     if dialect is None:
-        return replaying(replay)
+        return ""
     dialect = _printing(dialect, violation)
-    written = case.code if dialect is case.dialect else code(program, dialect)
-    lines = [dialect.prelude, ""]
+    written = numbered(case.code if dialect is case.dialect else code(program, dialect), violation.at)
+    lines: list[str] = []
     for at, line in enumerate(written[: violation.at + 1]):
         outcome = observation[at].outcome
         if at == violation.at:
             failed = violation.subject is not None and isinstance(outcome, Raised)
             lines += (_left if failed else _last)(program, observation[at], violation, line, dialect)
-        elif isinstance(outcome, Raised):
-            caught = _caught(program, dialect, outcome)
-            lines += ["try:", f"    {line}", f"except {caught}:", "    pass  # it has to raise, and does"]
         else:
-            lines.append(f"# {line}  # needs what was never made" if isinstance(outcome, Skipped) else line)
-    return "\n".join(lines) + "\n"
+            lines += _past(program, line, outcome, dialect)
+    return whole(dialect, lines)
 
 
-def replaying(command: str) -> str:
-    """What stands for a script where the framework has no dialect: the command that replays the program."""
-    return f"# This framework has no printed form of its own; replay the program with:\n{command}\n"
+def _past(program: Program, line: str, outcome: Outcome, dialect: Dialect) -> list[str]:
+    """A line of a program that others follow, whatever came of it."""
+    match outcome:
+        case Raised():
+            caught = _caught(program, dialect, outcome)
+            return ["try:", indented(line), f"except {caught}:", "    pass  # it has to raise, and does"]
+        case Skipped():
+            return [f"# {line}: it needs what was never made"]
+        case Returned():
+            return [line]
+        case _:
+            assert_never(outcome)
 
 
 def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
@@ -70,7 +86,7 @@ def _last(program: Program, seen: StepObservation, violation: Violation, line: s
         wanted = " or ".join(kinds)
         return [
             "try:",
-            f"    {line}",
+            indented(line),
             f"except {_caught(program, dialect, seen.outcome)} as error:",
             '    print("raised:", error)',
             "else:",
@@ -82,7 +98,7 @@ def _last(program: Program, seen: StepObservation, violation: Violation, line: s
         return [line, *_touched(program, violation, dialect)]
     shown = [*_before(program, violation, dialect), line]
     if dialect.saved and violation.rule.startswith("memory/"):
-        shown.append(f'print("saved tensors alive:", {dialect.saved}, "(it has to be: {_allowed(violation)})")')
+        shown.append(f'print("saved tensors alive:", {dialect.saved}, "(allowed: {_allowed(violation)})")')
     if violation.subject is not None:
         what = _what(program, seen, violation, violation.subject, dialect)
         if what is not None:
@@ -168,7 +184,7 @@ def _left(program: Program, seen: StepObservation, violation: Violation, line: s
     return [
         *_before(program, violation, dialect),
         "try:",
-        f"    {line}",
+        indented(line),
         f"except {_caught(program, dialect, seen.outcome)}:",
         "    pass  # it may raise",
         *shown,

@@ -1,80 +1,166 @@
-"""The nearest variation that passes: one change to a failing program, the smallest first, that breaks no rule.
+"""The nearest variation that passes: one change to a failing program after which what failed is compared, and is right.
 
-What has to change for a failure to go away is often the shortest description of the bug.
+A shrunk program passes without any of its lines: that is no news. What has to change for a failure to go away while the
+same is still asked of the framework is often the shortest description of the bug.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
-from typing import assert_never
+from itertools import chain, islice
 
-from autograd_conformance.harness.check import passes
+from autograd_conformance.frameworks.base import Target
+from autograd_conformance.harness.check import judged, violation_of
 from autograd_conformance.harness.failures.case import Case
-from autograd_conformance.programs.editing import bypassed, cloned, replaced, sound, under, without
+from autograd_conformance.harness.failures.telling import Variations, telling
+from autograd_conformance.programs.editing import replaced, sound, under, without
 from autograd_conformance.programs.language import (
-    Apply,
-    AssignGrad,
     Backward,
     BackwardCall,
     Clip,
-    Delete,
-    Detach,
-    DetachInPlace,
     Grad,
     Hook,
-    InPlace,
     Instruction,
-    Leaf,
-    Literal,
-    Optimizer,
     Program,
-    ReadGrad,
     Ref,
-    RemoveHook,
-    RetainGrad,
-    SetRequiresGrad,
+    Shape,
     Step,
     ZeroGrad,
 )
+from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned
 from autograd_conformance.programs.operands import operands, results
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.explanation.context import retraced
+from autograd_conformance.rules.judge.due import DueError
+from autograd_conformance.rules.judge.observed import RaisedError
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.tape.graph import Expectation
+from autograd_conformance.rules.tape.model import Tape
 
 MOST = 40
 """How many variations are tried."""
 
-Variations = Iterator[tuple[str, Program]]
+WORK = 600
+"""How many lines they have together: of a long program fewer are tried."""
 
 
 def nearest(case: Case) -> str | None:
-    """A phrase for the first variation that passes ("passes with retain_graph=True on line 3"), or None."""
-    for text, changed in islice(variations(case.program.upto(case.violation.at + 1)), MOST):
-        if passes(changed, case.target):
-            return f"passes {text}"
+    """A phrase for the first variation that passes and tells something ("passes with foreach=False on line 3"), or
+    None; none, too, where the program itself passes when it is run again.
+    """
+    program = case.program.upto(case.violation.at + 1)
+    shapes = _shapes(case.observation)
+    news = telling(program, shapes, case.target.ops)
+    rest = lesser(program, case.violation.subject)
+    found = chain(((text, each, False) for text, each in news), ((text, each, True) for text, each in rest))
+    for text, changed, by_rule in islice(found, min(MOST, WORK // len(program))):
+        if _is_another(changed, program) and _holds(changed, case, by_rule):
+            again = violation_of(program, case.target) is not None and _holds(changed, case, by_rule)
+            return f"passes {text}" if again else None
     return None
 
 
-def variations(program: Program) -> Variations:
-    """Every variation that is another program, and sound, with what it is, the smallest changes first."""
-    for text, changed in _changes(program):
-        if changed.instructions and changed != program and sound(changed):
-            yield text, changed
+def _is_another(changed: Program, program: Program) -> bool:
+    return bool(changed.instructions) and changed != program and sound(changed)
 
 
-def _changes(program: Program) -> Variations:
-    yield from _retained(program)
-    yield from _less(program)
-    yield from _moved(program)
-    yield from _calls(program)
-    yield from _values(program)
-    for at, step in enumerate(program):
-        if isinstance(step, Detach):
-            yield f"without the detach on line {at + 1}", bypassed(program, at, step.source)
-        elif isinstance(step, Apply) and len(step.args) == 1 and step.results == 1:
-            yield f"without the op on line {at + 1}", bypassed(program, at, step.args[0])
+def _shapes(observation: Observation) -> dict[Ref, Shape]:
+    """The shape of each value that was made."""
+    made = ((at, seen.outcome.values) for at, seen in enumerate(observation) if isinstance(seen.outcome, Returned))
+    return {Ref(at, k): each.value.shape for at, values in made for k, each in enumerate(values) if each is not None}
 
 
-def _retained(program: Program) -> Variations:
+# -- whether a variation tells something ------------------------------------------------------------------------------
+
+
+def _holds(changed: Program, case: Case, by_rule: bool) -> bool:
+    """Whether a variation breaks no rule, and its end is asked for what failed: where `by_rule`, by the very rule."""
+    try:
+        observation = case.target.observe(changed)
+        violation = judged(changed, observation, case.target)
+    except Exception:  # operands of shapes that an op does not take: nothing that the reference could compute
+        return False
+    return violation is None and _compared(changed, observation, case, by_rule)
+
+
+def _compared(changed: Program, observation: Observation, case: Case, by_rule: bool) -> bool:
+    """Whether what failed is compared at the end of a variation that passes."""
+    violation, last = case.violation, len(changed) - 1
+    if isinstance(observation[last].outcome, Raised) != _has_to_raise(case):
+        return False
+    if _errors(observation[:last]) != _errors(case.observation[: violation.at]):
+        return False  # that is another story
+    if violation.rule.startswith("modes/") and len(changed) > violation.at + 1:
+        return False  # what is inserted stands under no mode, and ends the block that it stands in
+    tape, expectation = _end(changed, observation, case.target)
+    if violation.rule in expectation.exercises or _has_to_raise(case):
+        return True
+    if isinstance(violation.observed, RaisedError):
+        return _is_asked(changed[last], tape, expectation)
+    return not by_rule and _is_asked(changed[last], tape, expectation) and _is_there(changed, case, tape, expectation)
+
+
+def _errors(observation: Observation) -> list[Kind]:
+    """The errors that instructions raised."""
+    return [seen.outcome.kind for seen in observation if isinstance(seen.outcome, Raised)]
+
+
+def _end(program: Program, observation: Observation, target: Target) -> tuple[Tape, Expectation]:
+    reference = Reference(program, target.traits.begins_with_zeros)
+    return retraced(program, observation, reference, target.capabilities, len(program) - 1)
+
+
+def _has_to_raise(case: Case) -> bool:
+    """Whether the failing line must raise, or raised as it may and left something behind."""
+    violation = case.violation
+    due = all(isinstance(allowed.due, DueError) for allowed in violation.allowed)
+    return due or (violation.subject is not None and isinstance(case.observation[violation.at].outcome, Raised))
+
+
+def _is_asked(step: Instruction, tape: Tape, expectation: Expectation) -> bool:
+    """Whether an instruction has something to do: a call reaches a leaf, a step moves one."""
+    match step:
+        case Backward() | Grad():
+            return bool(expectation.traversal.must_reach)
+        case Step(leaves) | Clip(leaves):
+            return tape.holds_any(leaves)
+        case _:
+            return True
+
+
+def _is_there(changed: Program, case: Case, tape: Tape, expectation: Expectation) -> bool:
+    """Whether the leaf that the failure is about is compared: it is told by its place among the leaves, for a change
+    may make its number another.
+    """
+    violation, program = case.violation, case.program
+    if _is_about_rule(violation, program):
+        return False
+    if violation.subject not in program.leaves or len(changed.leaves) != len(program.upto(violation.at + 1).leaves):
+        return True
+    leaf = changed.leaves[program.leaves.index(violation.subject)]
+    match changed[len(changed) - 1]:
+        case Backward() | Grad():
+            return leaf in expectation.traversal.must_reach
+        case Step() | Clip():
+            held = case.observation[violation.at].gradients.get(violation.subject) is None
+            return held == (tape.grads.get(leaf) is None)
+        case _:
+            return True
+
+
+def _is_about_rule(violation: Violation, program: Program) -> bool:
+    """Whether a failure is about something that only its rule compares: a hook, a flag."""
+    subject = violation.subject
+    return violation.want is None or (subject is not None and isinstance(program[subject.at], Hook))
+
+
+# -- changes after which a shrunk program passes anyway, unless the same rule is still asked for -----------------------
+
+
+def lesser(program: Program, subject: Ref | None = None) -> Variations:
+    """Options that are other ones, and lines and modes that are left out, the last first; the line that made what the
+    failure is about stays.
+    """
     last = len(program) - 1
     for at, step in enumerate(program):
         if isinstance(step, BackwardCall):
@@ -82,29 +168,24 @@ def _retained(program: Program) -> Variations:
                 if at != last and bool(step.retain_graph) != keep:
                     changed = replace(step, retain_graph=keep)
                     yield f"with retain_graph={keep} on line {at + 1}", replaced(program, at, changed)
+    yield from _less(program, subject)
+    yield from _options(program)
 
 
-def _less(program: Program) -> Variations:
+def _less(program: Program, subject: Ref | None) -> Variations:
     """Without an instruction whose results, if it makes any, nobody uses; without a grad mode."""
     used = {ref for step in program for ref in operands(step)}
-    for at, step in enumerate(program.instructions[:-1]):
+    for at, step in reversed(list(enumerate(program.instructions[:-1]))):
         makes = range(results(step))
         idle = isinstance(step, (Grad, Hook)) and not any(Ref(at, k) in used for k in makes)
-        if idle or not makes:
+        if (idle or not makes) and (subject is None or at != subject.at):
             yield f"without line {at + 1}", without(program, at)
     for at, modes in enumerate(program.modes):
         if modes:
             yield f"without the grad mode on line {at + 1}", under(program, at, ())
 
 
-def _moved(program: Program) -> Variations:
-    """With a write to a copy."""
-    for at, step in enumerate(program):
-        if isinstance(step, InPlace):
-            yield f"with a clone before the write on line {at + 1}", cloned(program, at, step.target)
-
-
-def _calls(program: Program) -> Variations:
+def _options(program: Program) -> Variations:
     for at, step in enumerate(program):
         if isinstance(step, BackwardCall):
             if step.retain_graph is not None:
@@ -113,44 +194,7 @@ def _calls(program: Program) -> Variations:
             if step.create_graph and not any(ref.at == at for later in program for ref in operands(later)):
                 changed = replace(step, create_graph=False, retain_graph=step.retains)
                 yield f"without create_graph on line {at + 1}", replaced(program, at, changed)
-            if isinstance(step, Backward) and step.inputs is not None:
-                yield f"without inputs on line {at + 1}", replaced(program, at, replace(step, inputs=None))
-            ones = tuple(c and replace(c, data=(1.0,) * len(c.data)) for c in step.cotangents)
-            if ones != step.cotangents:
-                changed = replace(step, cotangents=ones)
-                yield f"with a cotangent of ones on line {at + 1}", replaced(program, at, changed)
-
-
-def _values(program: Program) -> Variations:
-    for at, step in enumerate(program):
-        if isinstance(step, Leaf):
-            if 0.0 in step.value.data:
-                nonzero = tuple(x or 1.0 for x in step.value.data)
-                yield f"with ones for the zeros on line {at + 1}", replaced(program, at, _leaf(step, nonzero))
-            if not step.requires_grad:
-                yield f"with requires_grad on line {at + 1}", replaced(program, at, replace(step, requires_grad=True))
-    if any(isinstance(s, Leaf) and s.value.dtype == "float32" for s in program):
-        yield "in float64", Program(tuple(_widened(s) for s in program), program.modes)
-
-
-def _leaf(step: Leaf, data: tuple[float, ...]) -> Leaf:
-    return replace(step, value=replace(step.value, data=data))
-
-
-def _widened(step: Instruction) -> Instruction:
-    match step:
-        case Leaf(value):
-            return replace(step, value=replace(value, dtype="float64"))
-        case Backward(cotangents=cotangents) | Grad(cotangents=cotangents):
-            return replace(step, cotangents=tuple(_wide(c) for c in cotangents))
-        case (
-            Apply() | Detach() | InPlace() | DetachInPlace() | SetRequiresGrad() | RetainGrad() | Hook() | RemoveHook()
-            | ZeroGrad() | ReadGrad() | AssignGrad() | Optimizer() | Step() | Clip() | Delete()
-        ):  # fmt: skip
-            return step
-        case _:
-            assert_never(step)
-
-
-def _wide(cotangent: Literal | None) -> Literal | None:
-    return None if cotangent is None else replace(cotangent, dtype="float64")
+        elif isinstance(step, ZeroGrad):
+            to = "zeros" if step.set_to_none else "none"
+            other = replace(step, set_to_none=not step.set_to_none)
+            yield f"with clearing to {to} on line {at + 1}", replaced(program, at, other)

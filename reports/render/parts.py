@@ -2,13 +2,14 @@
 
 The order is an argument: which rule, what it allows and what happened, in which program (and against which other one,
 where the rule relates two), why that program forces the expected value, how wrong the value is, what the cause may be,
-what makes it go away, and how to see it oneself.
+what makes it go away, and how to see it oneself. A script whose lines bear their numbers is the program that is shown.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from autograd_conformance.reports.records import Allowed, Alone, Error, Failure, Source, Step, Votes
 
@@ -91,10 +92,18 @@ class Variation:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A program for the framework alone that reproduces the failure, and what came of that where it was tried."""
+    """The program as a script for the framework alone, whose last lines print what is wrong."""
 
     text: str
-    alone: Alone | None = None
+    form: Literal["program", "unrolled", "script"] = "program"
+    """Whether it is the program that is shown, or that beside the one with loops, or stands beside a listing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """What came of it when it was run again, alone."""
+
+    alone: Alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,28 +114,35 @@ class Replay:
     path: str | None
 
 
-Part = Claim | Outcomes | Looped | Listing | Other | Why | Measure | Diagnosis | Variation | Script | Replay
+Part = Claim | Outcomes | Looped | Listing | Other | Script | Why | Measure | Diagnosis | Variation | Rerun | Replay
 
 
 def parts(failure: Failure) -> tuple[Part, ...]:
     """The parts of a failure in their order, without those that are not known."""
     f = failure
     lines = tuple(f.code.rstrip("\n").split("\n"))
+    whole = bool(re.search(r"  # 1\b", f.script))
     at = None if f.at is None or f.at >= len(lines) else f.at + 1
     everything: tuple[Part | None, ...] = (
         Claim(f.rule, f.level, f.verdict, f.sentence, f.sources, f.test, f.op),
         Outcomes(f.allowed, f.observed),
         Looped(f.loop) if f.loop.strip() else None,
-        Listing(lines, at, bool(f.loop.strip())) if f.code.strip() and _needed(f) else None,
-        Other(tuple(f.other.rstrip("\n").split("\n"))) if f.other else None,
+        Listing(lines, at, bool(f.loop.strip())) if f.code.strip() and not whole and _needed(f) else None,
+        Other(tuple(f.other.rstrip("\n").split("\n"))) if f.other and not whole else None,
+        Script(f.script, _form(f, whole)) if f.script.strip() else None,
         Why(f.why) if f.why else None,
         Measure(f.error, f.votes) if f.error or f.votes else None,
         Diagnosis(f.diagnosis) if f.diagnosis else None,
         Variation(f.variation) if f.variation else None,
-        Script(f.script, f.alone) if f.script.strip() else None,
+        Rerun(f.alone) if f.alone else None,
         Replay(f.command, f.replay) if f.command or f.replay else None,
     )
     return tuple(part for part in everything if part is not None)
+
+
+def _form(f: Failure, whole: bool) -> Literal["program", "unrolled", "script"]:
+    """What a script is: the program, if its lines bear their numbers."""
+    return "script" if not whole else "unrolled" if f.loop.strip() else "program"
 
 
 def _needed(f: Failure) -> bool:

@@ -1,7 +1,7 @@
 """A failure as plain text: what a person reads first, and pastes into a bug report as it stands.
 
-Prose and listings keep to 100 columns. The script and the command are verbatim and flush left, whatever their width,
-because they are there to be copied.
+Prose and listings keep to 100 columns. Code and the command are verbatim and flush left, whatever their width, because
+they are there to be copied.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from autograd_conformance.reports.render.parts import (
     Outcomes,
     Part,
     Replay,
+    Rerun,
     Script,
     Variation,
     Why,
@@ -36,11 +37,11 @@ def render(failure: Failure, brief: bool = False) -> str:
     """The failure, its parts in order, ending in a line end; parts that are not known are left out, and, where it is
     to be brief, the rule's sources and how to reproduce it, though not whether that was tried.
     """
-    told = replace(failure, sources=()) if brief else failure
-    shown = ["\n".join(lines(part)) for part in parts(told) if not (brief and isinstance(part, (Script, Replay)))]
-    if brief and failure.alone:
-        shown.append("\n".join(_again(failure.alone)))
-    return "\n\n".join(shown) + "\n"
+    told = failure
+    if brief:
+        alone = failure.alone and replace(failure.alone, printed="", trouble=None)
+        told = replace(failure, sources=(), alone=alone, command=None, replay=None)
+    return "\n\n".join("\n".join(lines(part)) for part in parts(told)) + "\n"
 
 
 def lines(part: Part) -> Iterator[str]:
@@ -52,14 +53,18 @@ def lines(part: Part) -> Iterator[str]:
             yield from _outcomes(part)
         case Looped():
             yield "The shortest program found, as a loop:"
-            for code in part.text.rstrip("\n").split("\n"):
-                yield from _broken("    ", "        ", printable(code))
+            yield ""
+            yield from map(printable, part.text.rstrip("\n").split("\n"))
         case Listing():
             yield "Line by line:" if part.unrolled else "The shortest program found:"
             yield from listing(part)
         case Other():
             yield "It has to agree with:"
             yield from listing(part)
+        case Script():
+            yield f"{script_title(part)}:"
+            yield ""
+            yield from part.text.rstrip("\n").split("\n")
         case Why():
             yield "Why:"
             for step in part.steps:
@@ -70,13 +75,8 @@ def lines(part: Part) -> Iterator[str]:
             yield from _filled("Diagnosis: ", part.text)
         case Variation():
             yield from _filled("Nearest variation: ", part.text)
-        case Script():
-            yield f"{script_title(part)}:"
-            yield ""
-            yield from part.text.rstrip("\n").split("\n")
-            if part.alone:
-                yield ""
-                yield from _alone(part.alone)
+        case Rerun():
+            yield from _alone(part.alone)
         case Replay():
             where = f" (the program is in {part.path})" if part.path else ""
             yield f"Replay it under the suite{where}{':' if part.command else '.'}"
@@ -123,10 +123,9 @@ def _measure(measure: Measure) -> Iterator[str]:
 
 
 def script_title(script: Script) -> str:
-    """What a script is: it reproduces the failure, unless it was tried and did not."""
-    if script.alone is None or (script.alone.failed and script.alone.code is not False):
-        return "A script that reproduces it with the framework alone"
-    return "The program as a script, for the framework alone"
+    """What a script is."""
+    titles = {"program": "The shortest program found", "unrolled": "Line by line", "script": "The same as a script"}
+    return titles[script.form]
 
 
 def standing(alone: Alone) -> str:
@@ -143,12 +142,8 @@ def standing(alone: Alone) -> str:
     return f"alone it did not fail in {counted(alone.runs, 'run')}, nor after the programs that had run before it"
 
 
-def _again(alone: Alone) -> list[str]:
-    return _filled("Run again: ", standing(alone))
-
-
 def _alone(alone: Alone) -> Iterator[str]:
-    yield from _again(alone)
+    yield from _filled("Run again: ", standing(alone))
     if alone.printed or alone.trouble:
         yield "The script, run alone, printed:"
         for printed in alone.printed.rstrip("\n").split("\n") if alone.printed.strip() else ():

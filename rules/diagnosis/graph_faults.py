@@ -21,12 +21,17 @@ from autograd_conformance.rules.diagnosis.state_faults import Contributions, Fau
 
 def faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     """The faults that would give a call other gradients: those in what went before it first, and then the simplest."""
+    yield from state_faults(reference, call)
+    yield from graph_faults(reference, call)
+
+
+def graph_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
+    """The faults in how a call traverses its graph, which show in every call that goes through such a one."""
     hooked = reference.hooked()
 
     def traverse(changed: BackwardCall = call, **options: Any) -> Contributions:
         return pull(reference.entries, reference.values, reference.roots(changed), hooked=hooked, **options)
 
-    yield from state_faults(reference, call)
     if any(c is not None for c in call.cotangents):
         shapes = [np.shape(reference.values[r]) for r in call.roots]
         ones = replace(call, cotangents=tuple(_ones(s, c) for s, c in zip(shapes, call.cotangents, strict=True)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
+import numpy as np
+
 from autograd_conformance.ops.catalogue import WRITES, row_of
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import (
@@ -251,11 +253,23 @@ def _call_note(context: Context, at: int, call: Backward | Grad) -> str | None:
             )
         return f"raises ({raised.kind.value}) on its way: what it went through may be freed."
     parts = [*_freeing_notes(context, at, call), *_result_notes(context, at, call)]
-    subject = context.violation.subject
-    gradient = None if subject is None else context.observation[at].gradients.get(subject)
-    if gradient is not None and _gradients_matter(context):
-        parts.append(f"leaves {context.name(subject)}'s gradient at {shown(gradient.value)}.")
+    if _gradients_matter(context):
+        left = [f"{context.name(ref)}'s gradient at {shown(value)}" for ref, value in _left(context, at)]
+        parts += [f"{'It leaves' if parts else 'leaves'} {joined(left)}."] if left else []
     return " ".join(parts) or None
+
+
+def _left(context: Context, at: int) -> list[tuple[Ref, np.ndarray]]:
+    """The gradients that a call changed, of those that the failure is about."""
+    failing, subject = context.program[context.violation.at], context.violation.subject
+    about = failing.leaves if isinstance(failing, Clip) else () if subject is None else (subject,)
+    held = context.observation[at - 1].gradients if at else {}
+    found = []
+    for ref in about:
+        old, new = held.get(ref), context.observation[at].gradients.get(ref)
+        if new is not None and (old is None or not np.array_equal(old.value, new.value, equal_nan=True)):
+            found.append((ref, new.value))
+    return found
 
 
 def _gradients_matter(context: Context) -> bool:

@@ -30,6 +30,7 @@ from autograd_conformance.programs.operands import operands
 from autograd_conformance.rules.explanation.context import Context
 from autograd_conformance.rules.explanation.due_words import due_text, must_text
 from autograd_conformance.rules.explanation.observed_words import it_text
+from autograd_conformance.rules.judge.due import DueMove, Movement
 from autograd_conformance.rules.judge.observed import (
     Changed,
     Flag,
@@ -136,6 +137,8 @@ def _value(context: Context, subject: str) -> str:
             return f"{subject} shares {context.name(target)}'s memory, so the write shows in it: it has to be {seen}"
         case InPlace():
             return f"by definition {subject} becomes {seen}"
+        case Step() if violation.allowed[0].due == DueMove(Movement.NOWHERE):
+            return f"{subject} holds no gradient, so it has to stay {seen}"
         case Step(_, optimizer):
             return f"by {optimizer}'s formula {subject} moves to {seen}"
         case Clip(_, kind, bound):

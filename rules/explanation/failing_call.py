@@ -111,7 +111,7 @@ def _cut(context: Context) -> str | None:
 
 def _way(context: Context, ref: Ref) -> str:
     path = context.path(ref)
-    return f"through {lines(path)}" if path else "itself"
+    return f"through {lines(path)}" if path else "as its root"
 
 
 def _version_mismatches(context: Context) -> str:
@@ -134,11 +134,15 @@ def _sum(context: Context, subject: str, call: Backward) -> str:
     assert violation.subject is not None
     due = context.reference.pullback(call).get(context.reference.edge(violation.subject))
     path = context.path(violation.subject)
-    way = f"through {lines(path)} " if path else ""
-    before = "held no gradient" if violation.grad_before is None else f"held {shown(violation.grad_before)}"
+    way = f" through {lines(path)}" if path else ""
+    if violation.grad_before is None:
+        does, before = _with_hooks(context), "held no gradient"
+    else:
+        does = f" and contributes {shown(due)}{_with_hooks(context)}"
+        before = f"held {shown(violation.grad_before)}"
     return (
-        f"reaches {subject} {way}and contributes {shown(due)}{_with_hooks(context)}; {subject} {before}, "
-        f"so it has to hold {shown(violation.want)}, but it holds {shown(violation.got)}."
+        f"reaches {subject}{way}{does}; {subject} {before}, so it has to hold {shown(violation.want)}, "
+        f"but it holds {shown(violation.got)}."
     )
 
 

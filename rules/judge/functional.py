@@ -27,7 +27,7 @@ from autograd_conformance.rules.judge.observed import (
 )
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.values import Values, check_flag
-from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.judge.violation import Allowed, Violation, diagnosed
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
 from autograd_conformance.rules.tape.traversal import ZERO
 
@@ -144,7 +144,8 @@ def _gradient(
         return None
     got = {r: None if t is None else t.value for r, t in zip(step.inputs, values, strict=True)}
     diagnosis = diagnose(judging.reference, step, ref, {}, got)
-    return Violation(
+    plain = Violation(
         rule, at, OtherGradient(Place.RESULT), (Allowed(RightGradient(Place.RESULT), rule),), out, None,
-        got=tensor.value, want=want, bound=bound, diagnosis=diagnosis.text if diagnosis else None,
+        got=tensor.value, want=want, bound=bound,
     )  # fmt: skip
+    return diagnosed(plain, diagnosis.text if diagnosis else None, rule)

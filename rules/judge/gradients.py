@@ -43,7 +43,7 @@ from autograd_conformance.rules.judge.observed import (
     Strides,
 )
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.judge.violation import Allowed, Violation, diagnosed
 from autograd_conformance.rules.tape.exercises import derived_op
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
 
@@ -127,26 +127,37 @@ def _value(
         return None
     traversal, alone = expectation.traversal, expectation.traversal.alone
     rule = blamed(judging, expectation, "gradients/op" if alone else "gradients/graph")
-    gradients = values_of(judging.tape.grads), values_of(seen.gradients)
-    diagnosis = diagnose(judging.reference, call, leaf, *gradients, alone)
-    if diagnosis and judging.applies(diagnosis.rule) and rule in ("gradients/op", "gradients/graph", "training/loop"):
-        rule = diagnosis.rule
     allows = _rule_of(judging, leaf, traversal)
     if leaf not in traversal.leaves and Kind.MODIFIED not in expectation.raises:
         rule = allows
-    derived = derived_op(traversal)
-    op = {
-        "gradients/op": str(traversal.nodes[0].op) if alone else None,
-        "higher/op": derived,
-        "higher/op-third": derived,
-    }
     allowed: tuple[Allowed, ...] = (Allowed(RightGradient(Place.LEAF), allows),)
     if Kind.MODIFIED in expectation.raises:
         allowed += (Allowed(DueError(Kind.MODIFIED), expectation.raises[Kind.MODIFIED]),)
-    return Violation(
+    plain = Violation(
         rule, at, OtherGradient(Place.LEAF), allowed, leaf,
-        op.get(rule), value_of(old), got.value, want, bound, diagnosis.text if diagnosis else None,
+        _op_of(rule, traversal), value_of(old), got.value, want, bound,
     )  # fmt: skip
+    gradients = values_of(judging.tape.grads), values_of(seen.gradients)
+    diagnosis = diagnose(judging.reference, call, leaf, *gradients, alone)
+    if diagnosis is None:
+        return plain
+    if rule in NAMED and judging.applies(diagnosis.rule):
+        rule = diagnosis.rule
+    return diagnosed(plain, diagnosis.text, rule, _op_of(rule, traversal))
+
+
+NAMED = ("gradients/op", "gradients/graph", "training/loop")
+"""Rules in the place of which the one that a diagnosis names is blamed."""
+
+
+def _op_of(rule: str, traversal: Traversal) -> str | None:
+    """The op that is to blame where a rule about single ops is broken."""
+    match rule:
+        case "gradients/op":
+            return str(traversal.nodes[0].op) if traversal.alone else None
+        case "higher/op" | "higher/op-third":
+            return derived_op(traversal)
+    return None
 
 
 def _object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient) -> Violation | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,6 +48,9 @@ class Violation:
     """A sentence on the fault that would give exactly `got`."""
     partner: Ref | None = None
     """The leaf that shares the subject's gradient object."""
+    plain: Violation | None = None
+    """The same without the diagnosis, and without the rule that it names: what is left where the diagnosis turns out to
+    be an accident."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,11 @@ class Judgement:
 
 Excuses = Callable[[Violation], bool]
 """Whether a violation is known, and no failure; a violation that it excused is not asked for again."""
+
+
+def diagnosed(plain: Violation, text: str | None, rule: str, op: str | None = None) -> Violation:
+    """A violation with a diagnosis, if there is one, which may name another rule."""
+    return plain if text is None else replace(plain, rule=rule, op=op, diagnosis=text, plain=plain)
 
 
 def nothing(violation: Violation) -> bool:

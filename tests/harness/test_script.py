@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
+import subprocess
+import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
@@ -18,6 +21,7 @@ from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.script import script
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import names, parse
@@ -39,7 +43,7 @@ def shown(text: str, subject: str | None = None, due: Due = RETURNS, **about: An
     about = {k: by_name[v] if isinstance(v, str) else np.array(v) for k, v in about.items()}
     ref: Ref | None = None if subject is None else by_name[subject]
     violation = Violation("some/rule", len(program) - 1, OtherValue(), (Allowed(due, "some/rule"),), ref, **about)
-    code = script(Case(program, run(program, TORCH), violation, InProcess(TORCH)), "")
+    code = script(Case(program, run(program, TORCH), violation, InProcess(TORCH)))
     printed = io.StringIO()
     with redirect_stdout(printed), warnings.catch_warnings(action="ignore"):
         exec(code, {})
@@ -239,10 +243,49 @@ SCRIPTS = [
 ]
 
 
+PASTED = [
+    "a = leaf [1, 2]; no_grad: b = square a; no_grad: write a mul_ b; enable_grad: c = exp a; backward c with [3, 4]",
+    f"{A}; backward s; zero a to zeros; backward s; backward s; g = held a",
+    f"{A}; k = hook b raise; backward s; unhook k; l = hook a observe accumulated; no_grad: d = exp a"
+    "; no_grad: drop d; l = hook a scale 2.0; backward s",
+    f"{A}; optimizer a adam lr=0.5; backward s; step a adam lr=0.5; zero a; no_grad: step a adam lr=0.5"
+    "; clip_grad a norm 1.0",
+    "a = leaf [1, 2]; enable_grad: write a zero_; b = square a; g = grad b wrt a unused=False materialize=True"
+    "; h = exp g; no_grad: backward b with [1, 1]",
+]
+
+
+def test_what_is_printed_runs_where_it_is_pasted():
+    """In an interpreter that takes a line at a time, as in a file: modes, hooks, optimizers, errors that are due."""
+    codes = []
+    for program in (parse(text, VOCABULARY) for text in PASTED):
+        last, seen = len(program) - 1, run(program, TORCH)
+        for due, subject in ((RETURNS, Ref(0)), (DueError(Kind.GRAPH_FREED), None)):
+            got = None if subject is None else np.array([1.0, 2.0])
+            violation = Violation("some/rule", last, OtherValue(), (Allowed(due, "some/rule"),), subject, got=got)
+            codes.append(script(Case(program, seen, violation, InProcess(TORCH))))
+    words = [sys.executable, "-iqW", "ignore"]
+    pasted = subprocess.run(words, input="\n".join(codes), capture_output=True, text=True, check=True)
+    assert not re.search("Error|Traceback", pasted.stderr), pasted.stderr
+    with redirect_stdout(io.StringIO()) as out, warnings.catch_warnings(action="ignore"):
+        for code in codes:
+            exec(code, {})
+    wanted = out.getvalue().splitlines()
+    assert wanted and [line for line in pasted.stdout.splitlines() if line in wanted] == wanted
+
+
+def test_lines_bear_their_numbers():
+    program = parse(f"{A}; no_grad: write a mul_ a; backward s", VOCABULARY)
+    violation = Violation("some/rule", 4, OtherValue(), (Allowed(RETURNS, "some/rule"),))
+    lines = script(Case(program, run(program, TORCH), violation, InProcess(TORCH))).splitlines()
+    assert [line.partition("  # ")[2] for line in lines if "  # " in line] == ["1", "2", "3", "4", "5 <--"]
+    assert lines[lines.index("") + 1].startswith("a = torch.tensor(") and lines[-1].startswith("c.backward()" + " " * 9)
+
+
 @pytest.mark.parametrize(("text", "framework", "printed"), SCRIPTS)
 def test_a_lie_about_state_is_shown(text: str, framework: Torch, printed: list[str]):
     program, observation, violation = broken(text, framework)
-    code = script(Case(program, observation, violation, InProcess(framework)), "")
+    code = script(Case(program, observation, violation, InProcess(framework)))
     with redirect_stdout(io.StringIO()) as out, warnings.catch_warnings(action="ignore"):
         exec(code, {})
     assert out.getvalue().splitlines() == printed

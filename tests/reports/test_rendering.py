@@ -30,6 +30,13 @@ The shortest program found:
     3 | b.backward()
 --> 4 | b.backward()
 
+The same as a script:
+
+import torch
+
+
+a = torch.tensor([2.0], requires_grad=True)
+
 Why:
   line 2: the product saves a for its backward
   line 4: line 3 freed it, so this call must raise
@@ -44,13 +51,6 @@ Votes:
 Diagnosis: saved values outlive the call that should free them
 
 Nearest variation: passes with retain_graph=True in line 3
-
-A script that reproduces it with the framework alone:
-
-import torch
-
-
-a = torch.tensor([2.0], requires_grad=True)
 
 Replay it under the suite (the program is in report/1.json):
 
@@ -74,25 +74,43 @@ def test_a_failure_as_text(failure: Failure, expected: str) -> None:
     assert text.render(failure) == expected
 
 
+NUMBERED = """\
+import torch
+
+a = torch.tensor([2.0], requires_grad=True)  # 1
+b = a * a                                    # 2
+b.backward()                                 # 3
+b.backward()                                 # 4 <--
+print("a.grad is      ", a.grad)
+"""
+
+
+def test_a_script_whose_lines_are_numbered_is_the_program_that_is_shown() -> None:
+    failure = replace(FAILURE, script=NUMBERED)
+    whole, brief = text.render(failure), text.render(failure, brief=True)
+    for told in (whole, brief):
+        assert f"The shortest program found:\n\n{NUMBERED}\nWhy:\n" in told
+        assert "4 |" not in told
+    assert "pytest --replay" in whole and "pytest --replay" not in brief
+    page = unescaped(markdown.render(replace(BROKEN, failures=(failure,))))
+    assert f"The shortest program found:\n\n```python\n{NUMBERED}```\n" in page
+    loop = text.render(replace(failure, loop=LOOP))
+    assert f"{AS_LOOP}\nLine by line:\n\n{NUMBERED}" in loop
+
+
 LOOP = """\
 a = torch.tensor([2.0], requires_grad=True)
 b = a * a
 for _ in range(2):
     b.backward()  # <-- here, in iteration 2"""
-AS_LOOP = """\
-The shortest program found, as a loop:
-    a = torch.tensor([2.0], requires_grad=True)
-    b = a * a
-    for _ in range(2):
-        b.backward()  # <-- here, in iteration 2
-"""
+AS_LOOP = f"The shortest program found, as a loop:\n\n{LOOP}\n"
 
 
 def test_a_failure_in_a_loop_is_told_by_lines_where_something_refers_to_them() -> None:
     both = text.render(replace(FAILURE, loop=LOOP))
     assert f"{AS_LOOP}\nLine by line:\n    1 | a = torch" in both and "found:\n" not in both
     alone = text.render(replace(FAILURE, loop=LOOP, why=(), variation="passes with retain_graph=True"))
-    assert f"{AS_LOOP}\nError: " in alone
+    assert f"{AS_LOOP}\nThe same as a script:" in alone
     assert "Line by line:" in text.render(replace(FAILURE, loop=LOOP, why=()))
     page = unescaped(markdown.render(replace(BROKEN, failures=(replace(FAILURE, loop=LOOP),))))
     assert f"as a loop:\n\n```python\n{LOOP}\n```\n\nLine by line:\n\n```text\n    1 | a" in page
@@ -125,10 +143,16 @@ def test_the_page_shows_a_failure_in_the_order_of_the_text() -> None:
     shown = [
         *("Not conformant", "2 of 3 applicable MUST rules", "## Failures", "2 failures, the worst first."),
         *(f"### 1. {RAISES}: silently wrong", "MUST, fail: A second backward"),
-        *("raises: graph freed", "returned; a.grad is [8.0]", "--> 4 | b.backward()", "the product saves a"),
+        *(
+            "raises: graph freed",
+            "returned; a.grad is [8.0]",
+            "--> 4 | b.backward()",
+            "```python\nimport torch\n\n\na = ",
+        ),
+        *("the product saves a",),
         *("2.5e+15 times the bound", "| finite differences | [4.0] |", "Diagnosis: ", "Nearest variation: passes with"),
         *("<details>", "torch.Tensor.backward, <https://docs.example/backward_pass.html>"),
-        *("```python\nimport torch\n\n\na = ", "```sh\npytest --replay report/1.json\n```", "</details>"),
+        *("```sh\npytest --replay report/1.json\n```", "</details>"),
         *(f"### 2. {OP} (exp): crash or hang", "## Families", "## Rules", "cause 1: ", "cause 2: exp: "),
         *("## Ops", "- **crash** (1): `exp`", "- not supported (2): `topk`, `cumprod`"),
         *("## How to reproduce", "Seed: `7`", "Profile: `quick`", "Environment", "| numpy | 2.3.1 |"),

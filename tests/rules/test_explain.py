@@ -71,7 +71,7 @@ def outputs(*failures: tuple[str, Torch]) -> list[str]:
     codes = []
     for text, framework in failures:
         program, observation, violation = broken(text, framework)
-        codes.append(script(Case(program, observation, violation, InProcess(framework)), ""))
+        codes.append(script(Case(program, observation, violation, InProcess(framework))))
     done = subprocess.run(
         [sys.executable, "-I", "-c", EACH], input=json.dumps(codes), capture_output=True, text=True, check=True
     )
@@ -112,7 +112,7 @@ STORIES = [
         "4: multiply saves values that its derivative needs.",
         "5: add needs nothing saved.",
         "6: walks line 2; it does not retain the graph, so what it saved is freed."
-        " leaves a's gradient at 20.0855369232.",
+        " It leaves a's gradient at 20.0855369232.",
         "7: raises, as it may, but then each leaf holds its old gradient or the complete new one:"
         " a held 20.0855369232 and is left with 0.5.",
     ], "a.grad is       tensor(0.5000, dtype=torch.float64)\nbefore the call it was 20.085536923187668 and each leaf"),
@@ -121,7 +121,7 @@ STORIES = [
         "3: raises, as it may, but then each leaf holds its old gradient: a held none and is left with [0.5, 0.5].",
     ], "a.grad is       tensor([0.5000, 0.5000], dtype=torch.float64)\nbefore the call it was none"),
     (DERIVATIVE, Stopped(), [
-        "4: reaches a through lines 2 and 3 and contributes [ 14.7781121979, 109.1963000663]; a held no gradient,"
+        "4: reaches a through lines 2 and 3; a held no gradient,"
         " so it has to hold [ 14.7781121979, 109.1963000663], but it holds [0., 0.].",
     ], "a.grad is       tensor([0., 0.])\nit has to be  [14.7781"),
     (FORWARD, Bent(), [
@@ -129,7 +129,7 @@ STORIES = [
     ], "b is       tensor([1.0000, 2.7456], dtype=torch.float64, grad_fn=<ExpBackward0>)\nit has to be  [1.0, 2.7182"),
     (DETACHED, Attached(), [
         "3: c has the values of b and no history.",
-        "5: reaches a through line 4 and contributes 4; a held no gradient, so it has to hold 4, but it holds 12.",
+        "5: reaches a through line 4; a held no gradient, so it has to hold 4, but it holds 12.",
     ], "a.grad is       tensor(12., dtype=torch.float64)\nit has to be  4.0"),
 ]  # fmt: skip
 
@@ -147,11 +147,11 @@ def test_a_failure_is_shown():
         assert printed[: len(start)] == start
 
 
-def test_without_a_dialect_the_command_is_shown():
+def test_without_a_dialect_there_is_no_script():
     framework = Printed(KEEPS)
     framework.dialect = None  # type: ignore[assignment]
     case = Case(*broken(AGAIN, framework), InProcess(framework))
-    assert script(case, "pytest --replay=x").endswith("\npytest --replay=x\n")
+    assert script(case) == ""
 
 
 # -- the nearest variation ---------------------------------------------------------------------------------------------
@@ -159,15 +159,19 @@ def test_without_a_dialect_the_command_is_shown():
 WEIGHTED = "a = leaf [1, 2]; b = exp a; backward b with [3, 4]"
 
 VARIATIONS = [
-    (AGAIN, Printed(KEEPS), "passes with retain_graph=True on line 4"),
-    (HELD, Printed(OVERWRITES), "passes without line 3"),
+    (AGAIN, Printed(KEEPS), None),
+    (HELD, Printed(OVERWRITES), None),
     (WEIGHTED, Printed(IGNORES), "passes with a cotangent of ones on line 3"),
     (WEIGHTED.replace("[1", "[0"), Printed(HOLES), "passes with ones for the zeros on line 1"),
     (WEIGHTED.replace("[", "f32 ["), Printed(NARROW), "passes in float64"),
     (DETACHED, Attached(), "passes without the detach on line 3"),
-    (FORWARD, Bent(), None),
+    (FORWARD, Bent(), "passes with negative in the place of exp on line 2"),
     ("a = leaf 3; b = negative a; c = exp b; backward c", Printed(HALVES), None),
-    ("a = leaf 3; b = exp a; c = negative b; backward c", Stopped(), "passes without the op on line 2"),
+    (
+        "a = leaf 3; b = exp a; c = negative b; backward c",
+        Stopped(),
+        "passes with negative in the place of exp on line 2",
+    ),
 ]
 
 

@@ -61,7 +61,7 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
         "3: changes a; it is not recorded, for it stands under no_grad: the history of a stays as it was."
         " What multiply on line 2 may have kept is another value now.",
         "4: multiply on line 2 was recorded before line 3 wrote to what it may have kept: this call must raise, or take"
-        " the values as they were recorded. It reaches a through line 2 and contributes [2., 4.]; a held no gradient,"
+        " the values as they were recorded. It reaches a through line 2; a held no gradient,"
         " so it has to hold [2., 4.], but it holds [ 6., 12.].",
     ]),
     (f"{A}; b = exp a; v = select b dim=0 index=0; write v zero_; backward b with [1, 1]", returned(1, 1), "a", [
@@ -70,8 +70,7 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
         "4: changes c, and with it b, in the same memory; it is recorded: from here on c is its result."
         " What exp on line 2 may have kept is another value now.",
         "5: exp on line 2 was recorded before line 4 wrote to what it may have kept: this call must raise, or take the"
-        " values as they were recorded. It reaches a through lines 2, 3 and 4 and contributes [0.          ,"
-        " 7.3890560989];"
+        " values as they were recorded. It reaches a through lines 2, 3 and 4;"
         " a held no gradient, so it has to hold [0.          , 7.3890560989], but it holds [1., 1.].",
     ]),
     (f"{A}; b = negative a; write b add_scalar_ scalar=1.0; backward b with [1, 1]", does(MODIFIED), "a", [
@@ -95,7 +94,7 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     # grad modes and switches
     (f"{A}; no_grad: b = square a; c = multiply a b; backward c with [1, 2]", returned(3, 24), "a", [
         "2: is not recorded, for it stands under no_grad: b is a constant to what follows.",
-        "4: reaches a through line 3 and contributes [1., 8.]; a held no gradient, so it has to hold [1., 8.], but it"
+        "4: reaches a through line 3; a held no gradient, so it has to hold [1., 8.], but it"
         " holds [ 3., 24.].",
     ]),
     (f"{A}; no_grad: enable_grad: b = exp a", value(requires_grad=False), "a", [
@@ -130,12 +129,12 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     ("a = leaf 3; b = square a; g = grad b wrt a create=True; backward g", gradient(lambda g: g + 1), "a", [
         "3: c is the gradient with respect to a. create_graph=True records the call itself, so what it returns is"
         " differentiable.",
-        "4: reaches a through line 3 and contributes 2; a held no gradient, so it has to hold 2, but it holds 3.",
+        "4: reaches a through line 3; a held no gradient, so it has to hold 2, but it holds 3.",
     ]),
     # hooks, retained gradients, detaching in place
     (f"{H}; k = hook b scale 2.0; backward c", gradient(lambda g: g / 2), "a", [
         "4: the hook is called with b's gradient, and multiplies it by 2.",
-        "5: reaches a through lines 2 and 3 and contributes -12 (with the hook of line 4); a held no gradient, so it"
+        "5: reaches a through lines 2 and 3 (with the hook of line 4); a held no gradient, so it"
         " has"
         " to hold -12, but it holds -6.",
     ]),
@@ -146,7 +145,7 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     ]),
     (f"{H}; retain b; backward c", gradient(lambda g: g * 3), "b", [
         "4: b holds its own gradient from here on, as its hooks leave it.",
-        "5: reaches b through line 3 and contributes -1; b held no gradient, so it has to hold -1, but it holds -3.",
+        "5: reaches b through line 3; b held no gradient, so it has to hold -1, but it holds -3.",
     ]),
     (f"{A}; b = exp a; v = select b dim=0 index=0; detach_ v", does(Returned()), "a", [
         "4: c is a view of b, and a view cannot be cut off from its base: it must raise (view detached in place).",
@@ -155,7 +154,7 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     (f"{A}; write a zero_; b = square a; backward b; backward b with [1, 1]", gradient(lambda g: g + 1), "a", [
         "2: is refused (leaf written in place), and leaves every value as it was.",
         "4: is refused (non-scalar root).",
-        "5: reaches a through line 3 and contributes [2., 4.]; a held no gradient, so it has to hold [2., 4.], but it"
+        "5: reaches a through line 3; a held no gradient, so it has to hold [2., 4.], but it"
         " holds [3., 5.].",
     ]),
     # what is held, and steps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -289,7 +290,9 @@ def test_a_failure_shows_both_programs(tmp_path):
     assert "the second program breaks no rule" in shown.diagnosis
     assert records.decode(json.loads(json.dumps(records.encode(shown)))) == shown
     page = text.render(shown)
-    assert page.index("It has to agree with:") > page.index("The shortest program found:")
+    assert page.index("# The second program") > page.index("# The first program") > page.index("The shortest program")
+    assert "It has to agree with:" not in page
+    assert re.findall(r"  # (\d.*)", shown.script)[:4] == ["1", "2", "3", "4 <--"]
     assert "c.backward" in page
     assert shown.script.count("a.grad is") == 2
     compile(shown.script, "script", "exec")
