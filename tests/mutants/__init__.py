@@ -15,6 +15,7 @@ from tests.mutants import (
     derivatives,
     detach,
     errors,
+    forms,
     functional,
     gradient_objects,
     graphs,
@@ -28,6 +29,7 @@ from tests.mutants import (
     random_ops,
     recurrent,
     relations,
+    sharing,
     stateful,
     training,
     views,
@@ -36,8 +38,9 @@ from tests.mutants import (
 from tests.mutants.mutant import Mutant
 
 FAMILIES: tuple[ModuleType, ...] = (
-    accumulation, gradient_objects, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful, writes,
-    views, modes, functional, hooks, memory, relations, history, optimizers, recurrent, random_ops, training,
+    accumulation, gradient_objects, forms, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful,
+    writes, views, sharing, modes, functional, hooks, memory, relations, history, optimizers, recurrent, random_ops,
+    training,
 )  # fmt: skip
 
 
