@@ -25,6 +25,7 @@ from tests.mutants import (
     lifetime,
     memory,
     modes,
+    moved_hooks,
     optimizers,
     random_ops,
     recurrent,
@@ -39,8 +40,8 @@ from tests.mutants.mutant import Mutant
 
 FAMILIES: tuple[ModuleType, ...] = (
     accumulation, gradient_objects, forms, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful,
-    writes, views, sharing, modes, functional, hooks, memory, relations, history, optimizers, recurrent, random_ops,
-    training,
+    writes, views, sharing, modes, functional, hooks, moved_hooks, memory, relations, history, optimizers, recurrent,
+    random_ops, training,
 )  # fmt: skip
 
 
