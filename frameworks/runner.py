@@ -257,7 +257,10 @@ class Run:
         adapter, fired = self.adapter, self.fired
 
         def called(gradient: Value) -> Value | None:
-            fired.append(HookCall(Ref(at), None if gradient is None else self.reader.read(gradient)))
+            if gradient is None:
+                fired.append(HookCall(Ref(at), None))
+            else:
+                fired.append(HookCall(Ref(at), self.reader.read(gradient), self.reader.dtype(gradient)))
             if step.effect == "raise":
                 raise HookRaised(HookRaised.MESSAGE)
             if gradient is None or step.effect == "observe":

@@ -32,6 +32,7 @@ from autograd_conformance.rules.judge.observed import (
     OutcomesDiffer,
     OwnMemory,
     RaisedError,
+    ResultDtype,
     ResultShape,
     ReturnedUnexpectedly,
     SavedTensorCount,
@@ -40,6 +41,7 @@ from autograd_conformance.rules.judge.observed import (
     Strides,
     SumsDiffer,
     ValueChanged,
+    ValueMemory,
     ValuesDiffer,
 )
 from autograd_conformance.rules.judge.violation import Violation
@@ -73,6 +75,8 @@ def deviation_of(violation: Violation) -> Deviation:
             return Deviation("value", "other place")
         case ResultShape():
             return Deviation("value", "other shape")
+        case ResultDtype():
+            return Deviation("form", "other dtype")
         case NoGradient():
             return Deviation("value", "no gradient")
         case NoResult():
@@ -106,6 +110,8 @@ def deviation_of(violation: Violation) -> Deviation:
             return Deviation("form", "own memory")
         case SharedMemory():
             return Deviation("form", "shared memory")
+        case ValueMemory():
+            return Deviation("form", "memory of something else")
         case ObjectKept():
             return Deviation("form", "same gradient object")
         case ObjectReplaced():

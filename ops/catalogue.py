@@ -17,7 +17,7 @@ from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.row import Certainty, Op, table
 from autograd_conformance.ops.shapes import every, nonempty, offer, ranked, shaped
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.tables import OPS, VIEWS
 from autograd_conformance.programs.validation import Vocabulary
 
 MAYBE, NEVER = Certainty.MAYBE, Certainty.NEVER
@@ -63,6 +63,16 @@ ROWS: dict[str, Op] = {**OPS, **WRITES, **MODULES, **RANDOM_OPS}
 APPLIED = frozenset((*OPS, *MODULES, *RANDOM_OPS))
 """The names of ops that programs apply, modules and random ones included; what they write is in `WRITES`."""
 
+
+UNSEEN_BASES = frozenset((
+    "adaptive_avg_pool1d", "avg_pool1d", "cross_entropy", "dropout", "einsum", "einsum_three", "inner", "instance_norm",
+    "linear_bias", "lp_pool1d", "max_pool1d", "multi_dot", "nll_loss", "repeat", "repeat_uneven", "tensordot",
+))  # fmt: skip
+"""Ops whose result has memory of its own and is, in PyTorch, for some operands a view of something that the op computes
+on its way and nobody else sees (a product in another shape)."""
+
+MAY_BE_VIEWS = VIEWS | UNSEEN_BASES | frozenset(MODULES)
+"""Ops whose results may be views: of an operand, or of what nobody sees. What all other ops give never is one."""
 
 VOCABULARY = Vocabulary(APPLIED, WRITES, OPTIMIZERS)
 """The names that programs may use."""

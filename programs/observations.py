@@ -111,6 +111,8 @@ class HookCall:
     """The hook's handle."""
     value: np.ndarray | None
     """The gradient that it was given."""
+    dtype: str | None = None
+    """That gradient's dtype, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)

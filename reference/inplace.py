@@ -39,7 +39,7 @@ class Writes(HeldGradients):
             at, (made,), step.op, step.attrs, edges, operands, needs_input_grad, storages, storages[0]
         )
         if any(needs_input_grad):
-            if self._may_be_view(step.target):
+            if self.may_be_view(step.target):
                 self.rebased.add(edges[0])  # the write may reach past it to what it is a view of
             self._rebase(at, step.target, made, self.latest)
         self.overwrite(at, step.target, made)
@@ -54,7 +54,7 @@ class Writes(HeldGradients):
         if self.same_object.get(target, target) != base:
             new = self._put(at, target, base, made, written)
         self.edges[base] = new
-        if self._may_be_view(base) and storages.views_of.get(base):
+        if self.may_be_view(base) and storages.views_of.get(base):
             self.rebased.add(new)  # what an op returned may itself be a view of something that nobody sees
         family = storages.view_family(base)
         self.requires_grad.update(dict.fromkeys(family, True))
@@ -82,7 +82,7 @@ class Writes(HeldGradients):
 
     def _passed(self, target: Ref, base: Ref) -> Iterator[Ref]:
         """The values that a write to a view may pass on the way to its base, or to what that is a view of."""
-        if self._may_be_view(base):
+        if self.may_be_view(base):
             yield base
         while target != base and target in self.storages.derived:
             target = self.storages.derived[target].source

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd_conformance.ops.catalogue import MAY_BE_VIEWS
 from autograd_conformance.programs.language import Apply, Grad, Instruction, Ref
 from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate
 from autograd_conformance.reference.staging.derivatives import Array
@@ -74,10 +75,13 @@ class State:
         """Whether a value was made by a backward call: a gradient that is held, or that `Grad` returned."""
         return isinstance(ref, HeldGradient) or isinstance(self.steps[ref.at], Grad)
 
-    def _may_be_view(self, ref: Ref) -> bool:
-        """Whether a value is a gradient, or what an op returned: it may be a view of a tensor that nobody sees."""
+    def may_be_view(self, ref: Ref) -> bool:
+        """Whether a value may be a view, if only of a tensor that nobody sees: gradients, and what some ops return."""
         ref = self.same_object.get(ref, ref)
-        return self.is_gradient(ref) or isinstance(self.steps[ref.at], Apply)
+        if self.is_gradient(ref):
+            return True
+        step = self.steps[ref.at]
+        return isinstance(step, Apply) and step.op in MAY_BE_VIEWS
 
     def held_gradient(self, value: Array) -> HeldGradient:
         """A new gradient for values to hold, without a history."""
@@ -159,7 +163,7 @@ class State:
         for other in storages.overlapping.get(storage, ()):
             storages.unspecified.update(storages.aliases(other))
         aliases = storages.aliases(ref)
-        self.rebased.update(self.edge(alias) for alias in aliases if self._may_be_view(alias))
+        self.rebased.update(self.edge(alias) for alias in aliases if self.may_be_view(alias))
         if len(aliases) == 1:
             self.values[ref] = value
             return

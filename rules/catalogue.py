@@ -82,7 +82,7 @@ def _info(slug: str, sentence: str, *sources: Source, needs: tuple[Capability, .
 
 _RULES = (
     # gradients: what the numbers are
-    _must("gradients/forward", "An op's result MUST equal its definition within the rounding of its dtype.", CHAIN_RULE),
+    _must("gradients/forward", "An op's result MUST equal its definition within the rounding of its dtype, which MUST be that of its operands.", CHAIN_RULE),
     _must("gradients/op", "The gradient of an op by itself MUST be its vector-Jacobian product.", CHAIN_RULE, MECHANICS),
     _must("gradients/graph", "A backward call MUST give every leaf that the root depends on the gradient of the computation as it was recorded.", BACKWARD, SECOND_TIME),
     _must("gradients/fan-out", "A value that is used several times MUST receive the sum of the contributions of all its uses.", MECHANICS),
@@ -92,7 +92,7 @@ _RULES = (
     _must("gradients/cotangent", "A cotangent that is given MUST weight the root's elements: the result is the vector-Jacobian product with it.", BACKWARD, needs=(Capability.COTANGENTS,)),
     _must("gradients/cotangent-kept", "A backward call MUST leave the cotangents that it is given, which are the caller's, as they were.", BACKWARD, CHAIN_RULE, needs=(Capability.COTANGENTS,)),
     _must("gradients/equal-leaves", "Two leaves of equal values MUST each receive their own gradient.", MECHANICS),
-    _must("gradients/form", "A leaf's gradient MUST have the shape and the dtype of the leaf.", LAYOUTS),
+    _must("gradients/form", "A gradient MUST have the shape and the dtype of what it is the gradient of, in a leaf or anywhere else.", LAYOUTS),
     _must("gradients/requires-grad", "A result MUST require grad if and only if some operand does.", MECHANICS, needs=(Capability.REQUIRES_GRAD,)),
     # accumulation: what a leaf holds
     _must("accumulation/first", "A leaf without a gradient MUST hold exactly what the first backward call contributes.", BACKWARD, needs=(Capability.IMPERATIVE,)),
@@ -131,7 +131,7 @@ _RULES = (
     _info("writes/overlap", "What a write does whose elements overlap in memory, or that reads what it writes, is not specified.", VIEWS),
     # views: values that share memory
     _must("views/shares", "A view, and a detached value, MUST share memory with its source.", VIEWS, DETACH, needs=(Capability.VIEWS, Capability.MEMORY)),
-    _must("views/own-memory", "The result of an op that gives no view MUST NOT share memory with its operands.", VIEWS, needs=(Capability.MEMORY,)),
+    _must("views/own-memory", "A new leaf, the result of an op that gives no view, and a gradient that a call makes MUST NOT share memory with any value.", VIEWS, needs=(Capability.MEMORY,)),
     _must("views/history", "What is written to a view MUST become part of the history of its base and of every other view of it.", IN_PLACE, needs=(Capability.WRITES, Capability.VIEWS)),
     _info("views/restricted", "A view made under no_grad, or one of several made by one op, may refuse to be written to, and to be used after its base was written to.", MECHANICS),
     # modes: what is recorded

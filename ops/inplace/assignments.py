@@ -9,7 +9,7 @@ import numpy as np
 
 from autograd_conformance.ops.row import Certainty, Choices, Op
 from autograd_conformance.ops.selection import nested, placed, put, untouched
-from autograd_conformance.ops.shapes import broadcast, every, nonempty, ranked, same, shaped
+from autograd_conformance.ops.shapes import broadcast, every, nonempty, ranked, same, shaped, size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.ops.tables.binary import masks
 from autograd_conformance.programs.language import Shape
@@ -102,6 +102,62 @@ def _pair_sources(first: Shape) -> list[tuple[Shape, ...]]:
     return [((k, *first[1:]),) for k in (1, 2) if k <= first[0]]
 
 
+def _row_steps(first: Shape) -> list[tuple[int, int, int]]:
+    """Steps in the last dimension: every other element from either end, and one alone."""
+    n = first[-1]
+    return [s for s in dict.fromkeys([(0, n, 2), (1, n, 2), (n - 1, n, 1)]) if _count(s)]
+
+
+def _step_sources(first: Shape) -> list[tuple[Shape, ...]]:
+    return _rows(*((*first[:-1], _count(s)) for s in _row_steps(first)), (*first[:-1], 1), ())
+
+
+def _steps(*shapes: Shape) -> Choices:
+    first, source = shapes
+    fitting = [s for s in _row_steps(first) if _fits(source, (*first[:-1], _count(s)))]
+    return [dict(zip(("start", "stop", "step"), s, strict=True)) for s in fitting]
+
+
+def _element_masks(shape: Shape) -> list[tuple[bool, ...]]:
+    """Masks of a whole value: some elements, all, none."""
+    at = np.arange(size(shape)).reshape(shape)
+    return list(dict.fromkeys(nested(m) for m in (at % 2 == 0, at % 3 == 1, at >= 0, at < 0)))  # type: ignore[misc, arg-type]
+
+
+def _element_sources(first: Shape) -> list[tuple[Shape, ...]]:
+    return _rows((), *((int(np.sum(m)),) for m in _element_masks(first)))
+
+
+def _elements(*shapes: Shape) -> Choices:
+    first, source = shapes
+    return [{"mask": m} for m in _element_masks(first) if _fits(source, (int(np.sum(m)),))]
+
+
+def _points(*shapes: Shape) -> Choices:
+    """Two index arrays: elements of a matrix, each once, some counted from the end."""
+    (n, m), source = shapes
+    options = [((0,), (m - 1,)), ((n - 1, 0), (0, m - 1)), ((-1,), (0,))]
+    return [
+        {"rows": rows, "columns": columns}
+        for rows, columns in dict.fromkeys(options)
+        if _fits(source, (len(rows),))
+        and len({(r % n, c % m) for r, c in zip(rows, columns, strict=True)}) == len(rows)
+    ]
+
+
+def _diagonal(shape: Shape, offset: int) -> int:
+    return len(np.diagonal(np.zeros(shape), offset))
+
+
+def _diagonal_sources(first: Shape) -> list[tuple[Shape, ...]]:
+    return _rows((), *((_diagonal(first, k),) for k in (0, 1, -1) if _diagonal(first, k)))
+
+
+def _diagonals(*shapes: Shape) -> Choices:
+    first, source = shapes
+    return [{"offset": k} for k in (0, 1, -1) if (n := _diagonal(first, k)) and _fits(source, (n,))]
+
+
 def _stretched(j, x, source, where):
     """The source, broadcast to the part that `where` selects."""
     return j.np.broadcast_to(source, where(np.zeros(x.shape)).shape)
@@ -154,6 +210,18 @@ def _where(mask):
 
 def _listed(index):
     return lambda at: at[np.array(index)]
+
+
+def _stepped(start, stop, step):
+    return lambda at: at[..., start:stop:step]
+
+
+def _pointed(rows, columns):
+    return lambda at: at[np.array(rows), np.array(columns)]
+
+
+def _on_diagonal(offset):
+    return lambda at: np.diagonal(at, offset)
 
 
 def _with_values(choices):
@@ -223,6 +291,42 @@ ASSIGNMENTS = (
         FILLED,
         rest=_column_sources,
         choices=_columns,
+    ),
+    _op(
+        "set_steps_",
+        "{0}[..., {start}:{stop}:{step}] = {1}",
+        _assigned(_stepped),
+        MAYBE,
+        FILLED,
+        rest=_step_sources,
+        choices=_steps,
+    ),
+    _op(
+        "set_elements_",
+        f"{{0}}[{_tensor('mask')}] = {{1}}",
+        _assigned(_where),
+        MAYBE,
+        FILLED,
+        rest=_element_sources,
+        choices=_elements,
+    ),
+    _op(
+        "set_points_",
+        f"{{0}}[{_tensor('rows')}, {_tensor('columns')}] = {{1}}",
+        _assigned(_pointed),
+        MAYBE,
+        every(nonempty, ranked(2, 2)),
+        rest=lambda first: _rows((), (1,), (2,)),
+        choices=_points,
+    ),
+    _op(
+        "set_diagonal_",
+        "{0}.diagonal({offset})[:] = {1}",
+        _assigned(_on_diagonal),
+        MAYBE,
+        every(nonempty, ranked(2, 2)),
+        rest=_diagonal_sources,
+        choices=_diagonals,
     ),
     _op(
         "set_mask_",

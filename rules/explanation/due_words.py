@@ -47,6 +47,7 @@ from autograd_conformance.rules.judge.observed import (
     NoResult,
     OwnMemory,
     Place,
+    ResultDtype,
     ResultShape,
     SharedMemory,
     Strides,
@@ -99,6 +100,8 @@ def _value_due(due: ValueDue) -> str:
     match due:
         case ResultShape(shape):
             return f"shape {shape}"
+        case ResultDtype(dtype):
+            return dtype
         case DefinedValue():
             return "returns its definition's value"
         case DocumentedDraw():

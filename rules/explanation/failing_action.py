@@ -42,6 +42,7 @@ from autograd_conformance.rules.judge.observed import (
     ReturnedUnexpectedly,
     SharedMemory,
     ValueChanged,
+    ValueMemory,
 )
 from autograd_conformance.rules.prose import joined, shown
 
@@ -120,6 +121,8 @@ def _state(context: Context) -> str:
     if isinstance(observed, SharedMemory):
         source = context.named(operands(step))
         return f"computes something new: {subject} needs memory of its own, but it shares that of {source}."
+    if isinstance(observed, ValueMemory):
+        return f"makes something new: {subject} needs memory of its own, but it shares that of {observed.of}."
     if isinstance(observed, OwnMemory):
         source = context.named(operands(step))
         return f"{subject} is {source} seen in another way: they share memory, but {subject} has its own."

@@ -38,6 +38,7 @@ from autograd_conformance.rules.judge.observed import (
     PairDifference,
     Place,
     RaisedError,
+    ResultDtype,
     ResultShape,
     ReturnedUnexpectedly,
     SavedTensorCount,
@@ -47,6 +48,7 @@ from autograd_conformance.rules.judge.observed import (
     SumsDiffer,
     ValueChanged,
     ValueDifference,
+    ValueMemory,
     ValuesDiffer,
 )
 from autograd_conformance.rules.prose import shown
@@ -86,6 +88,8 @@ def _value_difference(observed: ValueDifference) -> str:
     match observed:
         case ResultShape(shape):
             return f"a result of shape {shape}"
+        case ResultDtype(dtype):
+            return f"the value is {dtype}"
         case OtherValue():
             return "returned another value"
         case Drew(value):
@@ -100,6 +104,8 @@ def _value_difference(observed: ValueDifference) -> str:
             return "the result has memory of its own"
         case SharedMemory():
             return "the result shares an operand's memory"
+        case ValueMemory(of):
+            return f"it shares the memory of {of}"
         case NoResult():
             return "the result is none"
         case GradientResult():

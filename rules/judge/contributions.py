@@ -24,8 +24,10 @@ def value_of(gradient: Gradient | None) -> np.ndarray | None:
 
 
 def is_unchanged(old: Gradient | None, new: Gradient | None) -> bool:
-    """Whether a gradient has the same elements as before."""
-    return is_same(value_of(old), value_of(new))
+    """Whether a gradient has the same elements, in the same dtype, as before."""
+    if old is None or new is None:
+        return old is new
+    return old.dtype == new.dtype and is_same(old.value, new.value)
 
 
 def is_same(one: np.ndarray | None, other: np.ndarray | None) -> bool:

@@ -17,6 +17,7 @@ from autograd_conformance.rules.judge.observed import (
     NoResult,
     OwnMemory,
     Place,
+    ResultDtype,
     ResultShape,
     SharedMemory,
     Strides,
@@ -198,8 +199,8 @@ class Multiple:
 
 
 ValueDue = (
-    ResultShape | DefinedValue | DocumentedDraw | DueMove | Flag | OwnMemory | SharedMemory | NoResult | GradientResult
-    | ZeroResult
+    ResultShape | ResultDtype | DefinedValue | DocumentedDraw | DueMove | Flag | OwnMemory | SharedMemory | NoResult
+    | GradientResult | ZeroResult
 )  # fmt: skip
 GradientDue = (
     RightGradient | OldGradient | AnyGradient | NoGradient | ZeroGradient | AssignedGradient | GradientForm | NewObject

@@ -7,6 +7,7 @@ import numpy as np
 from autograd_conformance.programs.language import Grad, Ref
 from autograd_conformance.programs.observations import Gradient, StepObservation, Tensor
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
+from autograd_conformance.rules.judge import memory
 from autograd_conformance.rules.judge.contributions import (
     blamed,
     contribution_bound,
@@ -26,7 +27,7 @@ from autograd_conformance.rules.judge.observed import (
     ResultShape,
 )
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.judge.values import Values, check_flag
+from autograd_conformance.rules.judge.values import Values, check_dtype, check_flag
 from autograd_conformance.rules.judge.violation import Allowed, Violation, diagnosed
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
 from autograd_conformance.rules.tape.traversal import ZERO
@@ -91,11 +92,16 @@ def _result(
         if unused or tensor.value.any():
             return judging.differs("functional/unused-none", at, out, GradientResult(), NoResult(), step)
     violation = _gradient(judging, at, step, place, tensor, values, want, expectation)
+    judging.dtypes[out] = tensor.dtype
+    if not violation:
+        due = judging.dtypes.get(step.inputs[place])
+        violation = check_dtype(judging, at, step, "gradients/form", out, tensor, due)
     if not violation and want is not None:
         if step.create_graph:
             violation = check_flag(judging, at, step, out, tensor)
         elif tensor.requires_grad:
             violation = judging.differs("higher/plain-raises", at, out, Flag(True), Flag(False), step)
+    violation = violation or memory.check_returned(judging, at, step, out, tensor)
     if violation:
         return violation
     if want is not None and not want.any() and step.materialize_grads and step.create_graph:

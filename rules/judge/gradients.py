@@ -8,6 +8,7 @@ from autograd_conformance.programs.language import Backward, Ref
 from autograd_conformance.programs.observations import Gradient, Kind, StepObservation
 from autograd_conformance.programs.text import names
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
+from autograd_conformance.rules.judge import memory
 from autograd_conformance.rules.judge.contributions import (
     blamed,
     blamed_module,
@@ -65,7 +66,7 @@ def check(
         violation = _reached(judging, at, call, leaf, got, contribution, expectation, seen)
         if violation and not judging.goes_on(violation):
             return violation
-    return _shared(judging, at, seen, traversal)
+    return _shared(judging, at, seen, traversal) or memory.check_held(judging, at, call, seen)
 
 
 # -- leaves that the call reaches -------------------------------------------------------------------------------------
@@ -90,7 +91,7 @@ def _reached(
             rule = "gradients/equal-leaves"
         rule = blamed_module(judging, expectation, rule)
         return judging.differs(rule, at, leaf, NoGradient(), AnyGradient(), call)
-    dtype = judging.tape.leaves[leaf].value.dtype if leaf in judging.tape.leaves else got.dtype
+    dtype = judging.dtypes.get(leaf, got.dtype)
     if got.value.shape != contribution.shape or got.dtype != dtype:
         form, due = GradientForm(got.value.shape, got.dtype), GradientForm(contribution.shape, dtype)
         return judging.differs("gradients/form", at, leaf, form, due, call)
@@ -171,8 +172,10 @@ def _object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient)
             return judging.differs("accumulation/replaces", at, leaf, ObjectKept(), NewObject(), call)
         if not kept and not call.create_graph:
             return judging.differs("accumulation/in-place", at, leaf, ObjectReplaced(), AddedInPlace(), call)
+        if kept and old.strides is not None and got.strides is not None and old.strides != got.strides:
+            return judging.differs("accumulation/layout", at, leaf, Strides(got.strides), Strides(old.strides), call)
     strides = judging.strides.get(leaf)
-    if old is None and not call.create_graph and strides is not None and got.strides is not None:
+    if old is None and strides is not None and got.strides is not None:
         want = _due_strides(strides, got.value.shape)
         if any(a != b for a, b, n in zip(got.strides, want, got.value.shape, strict=True) if n > 1):
             return judging.differs("accumulation/layout", at, leaf, Strides(got.strides), Strides(want), call)

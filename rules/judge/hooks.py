@@ -12,6 +12,7 @@ from autograd_conformance.reference.bounds import gradient_bound
 from autograd_conformance.rules.judge.contributions import is_right, is_same, value_of
 from autograd_conformance.rules.judge.due import Due, DueError, RegistrationOrder, RightGradient
 from autograd_conformance.rules.judge.observed import (
+    GradientForm,
     HookCalled,
     HookCalledTimes,
     HookNotCalled,
@@ -104,6 +105,11 @@ def _arguments(
     """
     for fired in seen.fired:
         target, want = _hook_of(judging, fired.hook).target, due.get(fired.hook)
+        dtype = judging.dtypes.get(target)
+        if fired.value is not None and fired.dtype is not None and dtype is not None and fired.dtype != dtype:
+            rule, shape = "hooks/accumulated" if fired.hook in after else "hooks/called", fired.value.shape
+            observed, form = GradientForm(shape, fired.dtype), GradientForm(shape, dtype)
+            return _hook(judging, rule, at, fired.hook, observed, form, call)
         if fired.hook in after:
             gradient = seen.gradients.get(target)
             if not is_same(fired.value, value_of(gradient)):

@@ -38,7 +38,16 @@ from autograd_conformance.programs.observations import Kind, Observation, Raised
 from autograd_conformance.reference.observed import adopt, enter, in_domain, leave_out, take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
-from autograd_conformance.rules.judge import functional, gradients, hooks, left_open, optimizers, unchanged, values
+from autograd_conformance.rules.judge import (
+    functional,
+    gradients,
+    hooks,
+    left_open,
+    memory,
+    optimizers,
+    unchanged,
+    values,
+)
 from autograd_conformance.rules.judge.due import DueError, DueReturn, Kept, Unchanged
 from autograd_conformance.rules.judge.observed import CotangentWritten, RaisedError, ReturnedUnexpectedly
 from autograd_conformance.rules.judge.saved_tensors import SavedTensorChecks
@@ -235,19 +244,25 @@ def _check_results(judging: Judging, moment: Moment, results: values.Values) -> 
             return unchanged.check_assigned(judging, at, step, seen)
         case Step():
             violation = optimizers.check_step(judging, at, step, results, seen)
-            return violation or values.check_elsewhere(judging, at, step, seen)
+            violation = violation or values.check_elsewhere(judging, at, step, seen)
+            violation = violation or optimizers.check_aliases(judging, at, step, seen)
+            return violation or memory.check_kept(judging, at, step, seen)
         case Clip():
             return optimizers.check_clip(judging, at, step, seen)
         case InPlace():
-            return values.check_written(judging, at, step, seen)
+            return values.check_written(judging, at, step, seen) or memory.check_kept(judging, at, step, seen)
         case ZeroGrad():
             return unchanged.check_cleared(judging, at, step, seen)
         case DetachInPlace():
             violation = unchanged.check_gradients(judging, at, step, seen)
-            return violation or values.check_detached(judging, at, step, seen)
+            violation = violation or values.check_detached(judging, at, step, seen)
+            return violation or memory.check_kept(judging, at, step, seen)
         case SetRequiresGrad() | RetainGrad() | Hook() | RemoveHook() | Optimizer():
             return unchanged.check_gradients(judging, at, step, seen)
-        case Backward() | Delete():
-            return None  # calls are checked before; what is deleted cannot be looked at
+        case Delete(deleted):
+            memory.forget(judging, deleted)
+            return None
+        case Backward():
+            return None  # calls are checked before
         case _:
             assert_never(step)

@@ -53,6 +53,13 @@ class ResultShape:
 
 
 @dataclass(frozen=True, slots=True)
+class ResultDtype:
+    """A result, or what was written to, has a dtype; also what is due."""
+
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
 class OtherValue:
     """An op, a leaf or a detach returned numbers other than those of its definition."""
 
@@ -110,6 +117,14 @@ class OwnMemory:
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
     """A result shares an operand's memory; also what is due."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueMemory:
+    """A result, or the gradient that a leaf holds, lies in the memory of something else that there is."""
+
+    of: str
+    """Whose memory it is: a value, by its name in the program's text, or the gradient of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,8 +327,8 @@ class SumsDiffer:
 
 
 ValueDifference = (
-    ResultShape | OtherValue | Drew | OtherPlace | ValueChanged | Flag | OwnMemory | SharedMemory | NoResult
-    | GradientResult
+    ResultShape | ResultDtype | OtherValue | Drew | OtherPlace | ValueChanged | Flag | OwnMemory | SharedMemory
+    | ValueMemory | NoResult | GradientResult
 )  # fmt: skip
 GradientDifference = (
     OtherGradient | NoGradient | GradientForm | GradientChanged | ObjectKept | ObjectReplaced | Strides | SharedGradient

@@ -11,11 +11,11 @@ from autograd_conformance.programs.operands import grouped
 from autograd_conformance.reference.optimizers import LeafState, slack, stepped
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.judge.contributions import is_unchanged
-from autograd_conformance.rules.judge.due import Due, DueMove, Kept, Movement, RightGradient, Unchanged
-from autograd_conformance.rules.judge.observed import GradientChanged, OtherGradient, OtherPlace, Place
+from autograd_conformance.rules.judge.due import DefinedValue, Due, DueMove, Kept, Movement, RightGradient, Unchanged
+from autograd_conformance.rules.judge.observed import GradientChanged, OtherGradient, OtherPlace, OtherValue, Place
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.judge.values import Values
-from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.judge.values import Values, check_dtype
+from autograd_conformance.rules.judge.violation import Allowed, Violation, op_of
 
 
 def check_step(judging: Judging, at: int, step: Step, values: Values, seen: StepObservation) -> Violation | None:
@@ -27,6 +27,9 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, seen: Step
     for leaf, tensor in zip(step.leaves, values, strict=True):
         assert tensor is not None
         want, old = judging.reference.values[leaf], judging.before[leaf]
+        violation = check_dtype(judging, at, step, "optimizers/formula", leaf, tensor, judging.dtypes.get(leaf))
+        if violation:
+            return violation
         if _is_near(judging, tensor.value, want, old):
             continue
         bound = _step_bound(judging, step, leaf, tensor.dtype, old)
@@ -42,6 +45,26 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, seen: Step
         if not is_unchanged(judging.tape.grads.get(leaf), got) and not _moved_along(judging, leaf, step, got):
             rule, due = "optimizers/keeps-gradients", Unchanged(Kept.GRADIENTS)
             return judging.differs(rule, at, leaf, GradientChanged(), due, step)
+    return None
+
+
+def check_aliases(judging: Judging, at: int, step: Step, seen: StepObservation) -> Violation | None:
+    """Whether what shares the memory of a leaf that was stepped moved along with it."""
+    storages, rule = judging.reference.storages, "writes/aliases"
+    for leaf in step.leaves:
+        aliases, moved = storages.aliases(leaf), seen.values.get(leaf)
+        if len(aliases) == 1 or moved is None or storages.offsets(leaf).size < storages.offsets(aliases[0]).size:
+            continue
+        content = np.empty_like(moved.value, shape=moved.value.size)
+        content[storages.offsets(leaf).ravel()] = moved.value.ravel()
+        for alias in aliases:
+            got = seen.values.get(alias)
+            if got is None or alias in storages.unspecified:
+                continue
+            want = content[storages.offsets(alias)]
+            if not np.array_equal(got.value, want, equal_nan=True) and judging.applies(rule):
+                allowed = (Allowed(DefinedValue(), rule),)
+                return Violation(rule, at, OtherValue(), allowed, alias, op_of(step), got=got.value, want=want)
     return None
 
 
@@ -112,7 +135,7 @@ def check_clip(judging: Judging, at: int, step: Clip, seen: StepObservation) -> 
                 return judging.differs(rule, at, leaf, GradientChanged(), Unchanged(Kept.OTHER_GRADIENTS), step)
             continue
         want = reference.values[grad]
-        if got is None or got.value.shape != want.shape:
+        if got is None or got.value.shape != want.shape or got.dtype != old.dtype:
             return judging.differs(rule, at, leaf, GradientChanged(), clipped, step)
         bound = 256 * finfo.eps * np.abs(old.value) + finfo.tiny
         if not (np.abs(got.value - want) <= bound).all() and judging.applies(rule):

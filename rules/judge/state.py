@@ -39,6 +39,12 @@ class Judging:
     """Every value as it was before the instruction, where that writes to values."""
     strides: dict[Ref, tuple[int, ...] | None] = field(default_factory=dict)
     """The strides of every value that was made, in elements; none where they cannot be observed."""
+    dtypes: dict[Ref, str] = field(default_factory=dict)
+    """The dtype of every value that was made, as it was seen."""
+    memories: dict[Ref, int] = field(default_factory=dict)
+    """The memory of every value that is not deleted, by the number that was seen."""
+    owners: dict[int, Ref] = field(default_factory=dict)
+    """The first of the values in each memory."""
     exercised: dict[str, int] = field(default_factory=dict)
     """How often each rule was put to the test."""
     unspecified: bool = False

@@ -29,6 +29,7 @@ from autograd_conformance.rules.judge.due import (
 from autograd_conformance.rules.judge.observed import (
     Changed,
     GradientChanged,
+    GradientForm,
     HoldsGradient,
     NoGradient,
     OtherGradient,
@@ -68,6 +69,9 @@ def check_assigned(judging: Judging, at: int, step: AssignGrad, seen: StepObserv
         else:
             want = judging.reference.values[step.value]
             fine = got is not None and close(got.value, want, judging.dtype)
+            if fine and got is not None and got.dtype != (dtype := judging.dtypes.get(step.value, got.dtype)):
+                form, due = GradientForm(got.value.shape, got.dtype), GradientForm(got.value.shape, dtype)
+                return judging.differs("accumulation/assigned", at, leaf, form, due, step)
         if not fine:
             observed = HoldsGradient(value_of(got))
             return judging.differs("accumulation/assigned", at, leaf, observed, AssignedGradient(), step)
@@ -89,6 +93,9 @@ def check_cleared(judging: Judging, at: int, step: ZeroGrad, seen: StepObservati
             fine, due = got is None or (begins and not got.value.any()), NoGradient()
         else:
             fine = got is not None and not got.value.any() and got.value.shape == old.value.shape
+            if fine and got is not None and got.dtype != old.dtype:
+                form, due = GradientForm(got.value.shape, got.dtype), GradientForm(old.value.shape, old.dtype)
+                return judging.differs(rule, at, leaf, form, due, step)
             due = ZeroGradient()
         if not fine:
             return judging.differs(rule, at, leaf, HoldsGradient(value_of(got)), due, step)

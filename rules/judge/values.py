@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 import numpy as np
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.random import RANDOM_OPS
-from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import (
     Apply,
     Detach,
@@ -26,6 +26,7 @@ from autograd_conformance.programs.observations import StepObservation, Tensor
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.reference.bounds import close, forward_bound
 from autograd_conformance.reference.reverse import GradientEdge
+from autograd_conformance.rules.judge import memory
 from autograd_conformance.rules.judge.due import DefinedValue, DocumentedDraw, Kept, Unchanged
 from autograd_conformance.rules.judge.observed import (
     Changed,
@@ -33,9 +34,8 @@ from autograd_conformance.rules.judge.observed import (
     Flag,
     Flagged,
     OtherValue,
-    OwnMemory,
+    ResultDtype,
     ResultShape,
-    SharedMemory,
     ValueChanged,
 )
 from autograd_conformance.rules.judge.state import HUGE, Judging
@@ -52,14 +52,18 @@ def check_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad
     for k, tensor in enumerate(values):
         ref = Ref(at, k)
         want = judging.reference.values.get(ref)
-        if want is None or tensor is None or ref in judging.reference.storages.unspecified:
+        if tensor is None:
+            continue
+        judging.dtypes[ref] = tensor.dtype
+        if want is None or ref in judging.reference.storages.unspecified:
             continue
         judging.strides[ref] = tensor.strides
         violation = (
             _draw(judging, at, step, ref, tensor)
             or _value(judging, at, step, rule, ref, tensor, want)
+            or check_dtype(judging, at, step, rule, ref, tensor, _due_dtype(judging, step))
             or check_flag(judging, at, step, ref, tensor)
-            or _memory(judging, at, step, ref, tensor)
+            or memory.check_made(judging, at, step, ref, tensor)
         )
         if violation:
             return violation
@@ -102,6 +106,32 @@ def _value(
     )  # fmt: skip
 
 
+def _due_dtype(judging: Judging, step: Leaf | Apply | Detach | ReadGrad) -> str | None:
+    """The dtype of what an instruction makes; None for an op on operands of several, of which no rule speaks."""
+    match step:
+        case Leaf(value):
+            return value.dtype
+        case Apply(op, args):
+            found = {judging.dtypes.get(r) for r in args}
+            return row_of(op).dtype or (found.pop() if len(found) == 1 else None)
+        case Detach(source):
+            return judging.dtypes.get(source)
+        case ReadGrad(leaf):
+            held = judging.tape.grads.get(leaf)
+            return None if held is None else held.dtype
+        case _:
+            assert_never(step)
+
+
+def check_dtype(
+    judging: Judging, at: int, step: Instruction, rule: str, ref: Ref, tensor: Tensor, due: str | None
+) -> Violation | None:
+    """Whether a value has the dtype that is due, where one is."""
+    if due is None or tensor.dtype == due:
+        return None
+    return judging.differs(rule, at, ref, ResultDtype(tensor.dtype), ResultDtype(due), step)
+
+
 def check_flag(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
     """Whether a result requires grad as it should."""
     requires = judging.reference.requires_grad[ref]
@@ -127,20 +157,6 @@ def _history_rule(judging: Judging, at: int, step: Instruction, requires: bool) 
     return "gradients/requires-grad"
 
 
-def _memory(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
-    """Whether a result shares memory with an operand, as views do, or has memory of its own."""
-    if tensor.memory is None or not judging.stateful:
-        return None
-    storages = judging.reference.storages
-    sources = {storages.ids[storages.storage(r)] for r in operands(step) if storages.storage(r) in storages.ids}
-    shares = isinstance(step, Detach) or (isinstance(step, Apply) and row_of(step.op).aliases is Certainty.ALWAYS)
-    if shares and sources and tensor.memory not in sources:
-        return judging.differs("views/shares", at, ref, OwnMemory(), SharedMemory(), step)
-    if isinstance(step, Apply) and row_of(step.op).aliases is Certainty.NEVER and tensor.memory in sources:
-        return judging.differs("views/own-memory", at, ref, SharedMemory(), OwnMemory(), step)
-    return None
-
-
 # -- writes -----------------------------------------------------------------------------------------------------------
 
 
@@ -156,7 +172,11 @@ def check_written(judging: Judging, at: int, step: InPlace, seen: StepObservatio
         violation = _value(judging, at, step, rule, ref, tensor, want, judging.reference.latest)
         if violation:
             return violation
-    return check_elsewhere(judging, at, step, seen) or _written_flag(judging, at, step, seen)
+    violation = check_elsewhere(judging, at, step, seen)
+    left = seen.values.get(target)
+    if left is not None and not violation:
+        violation = check_dtype(judging, at, step, "writes/value", target, left, judging.dtypes.get(target))
+    return violation or _written_flag(judging, at, step, seen)
 
 
 def _written_flag(judging: Judging, at: int, step: InPlace, seen: StepObservation) -> Violation | None:
@@ -181,7 +201,7 @@ def check_detached(judging: Judging, at: int, step: DetachInPlace, seen: StepObs
     if left.requires_grad:
         observed, due = Flag(True, Flagged.TARGET), Flag(False, Flagged.TARGET)
         return judging.differs(rule, at, target, observed, due, step)
-    return None
+    return check_dtype(judging, at, step, rule, target, left, judging.dtypes.get(target))
 
 
 def check_elsewhere(judging: Judging, at: int, step: InPlace | Step, seen: StepObservation) -> Violation | None:

@@ -95,7 +95,7 @@ def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str
     """What the call is asked for."""
     rules: list[str] = []
     if isinstance(call, Grad):
-        rules += ["functional/value", "functional/no-accumulation"]
+        rules += ["functional/value", "functional/no-accumulation", "gradients/form"]
         edges = [tape.reference.edge(r) for r in call.inputs]
         if len(set(call.inputs)) < len(call.inputs):
             rules.append("functional/duplicates")

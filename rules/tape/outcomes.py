@@ -160,7 +160,7 @@ def _writing(tape: TapeState, step: InPlace, modes: Modes) -> Expectation:
     if recorded and any(r in storages.restricted for r in (target, *family)):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"
         unspecified = True
-    if recorded and any(r in tape.unrecorded for r in family):
+    if recorded and any(r in tape.unrecorded and reference.may_be_view(r) for r in family):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"  # what an op returned may be a view of something unseen
     if recorded and any(reference.requires_grad[r] and reference.is_leaf(r) for r in (storages.base(target), target)):
         raises[Kind.LEAF_WRITTEN] = "writes/leaf-raises"
@@ -205,8 +205,8 @@ def _detaching(tape: TapeState, target: Ref) -> Expectation:
 
 
 def _is_plain(tape: TapeState, target: Ref) -> bool:
-    """Whether a value is never a view: what an op returns may be a view of a tensor that nobody sees."""
-    return isinstance(tape.reference.steps[target.at], (Leaf, Detach))
+    """Whether a value is never a view: what some ops return may be a view of a tensor that nobody sees."""
+    return isinstance(tape.reference.steps[target.at], (Leaf, Detach, Apply)) and not tape.reference.may_be_view(target)
 
 
 def _hooking(tape: TapeState, step: Hook, invalidated: dict[Kind, str]) -> Expectation:

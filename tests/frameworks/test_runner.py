@@ -155,7 +155,7 @@ def test_hooks_are_called_in_order_and_change_what_flows():
 
 def test_hooks_are_called_with_copies():
     seen = last(f"{A}; k = hook a observe; backward s retain=True; backward s")
-    assert seen.fired == (HookCall(Ref(3), seen.fired[0].value),)
+    assert seen.fired == (HookCall(Ref(3), seen.fired[0].value, "float64"),)
     assert seen.fired[0].value.tolist() == [2, 4]  # type: ignore[union-attr]
 
 

@@ -15,6 +15,7 @@ from tests.mutants import (
     derivatives,
     detach,
     errors,
+    forms,
     functional,
     gradient_objects,
     graphs,
@@ -24,10 +25,12 @@ from tests.mutants import (
     lifetime,
     memory,
     modes,
+    moved_hooks,
     optimizers,
     random_ops,
     recurrent,
     relations,
+    sharing,
     stateful,
     training,
     views,
@@ -36,8 +39,9 @@ from tests.mutants import (
 from tests.mutants.mutant import Mutant
 
 FAMILIES: tuple[ModuleType, ...] = (
-    accumulation, gradient_objects, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful, writes,
-    views, modes, functional, hooks, memory, relations, history, optimizers, recurrent, random_ops, training,
+    accumulation, gradient_objects, forms, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful,
+    writes, views, sharing, modes, functional, hooks, moved_hooks, memory, relations, history, optimizers, recurrent,
+    random_ops, training,
 )  # fmt: skip
 
 

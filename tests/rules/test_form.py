@@ -1,0 +1,145 @@
+"""Dtypes, strides and memory are compared wherever a tensor is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.observations import HookCall, Returned, StepObservation
+from autograd_conformance.programs.text import names, parse
+from tests.rules.tampering import TORCH, Tamper, judged, value, verdict
+
+A = "a = leaf f32 [[1, 2], [3, 4]]"
+M = f"{A}; b = multiply a a"
+
+
+def held(**changes: object) -> Tamper:
+    """The gradient that a value holds has another form."""
+
+    def tamper(seen: StepObservation, leaf: Ref) -> StepObservation:
+        gradient = seen.gradients[leaf]
+        assert gradient is not None
+        return replace(seen, gradients={**seen.gradients, leaf: replace(gradient, **changes)})  # type: ignore[arg-type]
+
+    return tamper
+
+
+def shown(**changes: object) -> Tamper:
+    """A value is seen in another form after an instruction that shows all values."""
+    return lambda seen, ref: replace(seen, values={**seen.values, ref: replace(seen.values[ref], **changes)})  # type: ignore[arg-type]
+
+
+def moved(**changes: object) -> Tamper:
+    """The leaf that a step moved is seen in another form."""
+
+    def tamper(seen: StepObservation, leaf: Ref) -> StepObservation:
+        assert isinstance(seen.outcome, Returned)
+        (tensor,) = seen.outcome.values
+        assert tensor is not None
+        return replace(seen, outcome=Returned((replace(tensor, **changes),)))  # type: ignore[arg-type]
+
+    return tamper
+
+
+def hooked(change: Callable[[HookCall], HookCall]) -> Tamper:
+    """The hooks were called otherwise."""
+    return lambda seen, leaf: replace(seen, fired=tuple(map(change, seen.fired)))
+
+
+WIDE = {"dtype": "float64"}
+GRAD = "with f32 [[1, 1], [1, 1]]"
+ELSEWHERE = {"memory": -1}
+
+
+@pytest.mark.parametrize(
+    ("program", "tamper", "of", "rule"),
+    [
+        (A, value(**WIDE), "a", "gradients/forward"),
+        (M, value(**WIDE), "b", "gradients/forward"),
+        ("a = leaf f32 [1, 2]; b = astype_float64 a", value(dtype="float32"), "b", "gradients/forward"),
+        (f"{A}; b = detach a", value(**WIDE), "b", "detach/values"),
+        (f"{A}; backward a {GRAD}", held(**WIDE), "a", "gradients/form"),
+        (f"{M}; retain b; backward b {GRAD}", held(**WIDE), "b", "gradients/form"),
+        (f"{A}; backward a {GRAD}; b = held a", value(**WIDE), "b", "gradients/forward"),
+        (f"{A}; b = grad a wrt a {GRAD}", value(**WIDE), "b", "gradients/form"),
+        (f"{A}; b = leaf f32 1; c = grad a wrt b {GRAD} materialize=True", value(**WIDE), "c", "gradients/form"),
+        (f"{A}; b = leaf f32 [[1, 2], [3, 4]] const; assign a b", held(**WIDE), "a", "accumulation/assigned"),
+        (f"{A}; backward a {GRAD}; zero a to zeros", held(**WIDE), "a", "accumulation/zero-to-zeros"),
+        (f"{M}; backward a {GRAD}; retain b", held(**WIDE), "a", "hooks/retained"),
+        (f"{A}; hook a observe; backward a {GRAD}", hooked(lambda h: replace(h, **WIDE)), "a", "hooks/called"),
+        (f"{A}; hook a observe accumulated; backward a {GRAD}", hooked(lambda h: replace(h, **WIDE)), "a",
+         "hooks/accumulated"),
+        (f"{M}; write b mul_scalar_ scalar=2", shown(**WIDE), "b", "writes/value"),
+        (f"{M}; detach_ b", shown(**WIDE), "b", "detach/in-place"),
+        (f"{A}; backward a {GRAD}; step a sgd lr=0.5", moved(**WIDE), "a", "optimizers/formula"),
+        (f"{A}; backward a {GRAD}; clip_grad a value 0.5", held(**WIDE), "a", "optimizers/clips"),
+        (f"{A}; backward a {GRAD} create=True", held(strides=(1, 2)), "a", "accumulation/layout"),
+        (f"{A}; backward a {GRAD}; backward a {GRAD}", held(strides=(1, 2)), "a", "accumulation/layout"),
+    ],
+)  # fmt: skip
+def test_another_form_is_found(program: str, tamper: Tamper, of: str, rule: str) -> None:
+    found = verdict(program, tamper, of=of)
+    assert found is not None
+    assert found.rule == rule
+
+
+@pytest.mark.parametrize("step", ["step a sgd lr=0.5", "write a mul_scalar_ scalar=2", "detach_ a"])
+def test_what_shared_memory_shares_it_after_an_instruction_that_works_in_place(step: str) -> None:
+    flag = " const" if step.startswith("write") else ""
+    found = verdict(f"a = leaf [1, 2]{flag}; b = detach a; {step}", shown(**ELSEWHERE), of="a")
+    assert found is not None
+    assert found.rule == "views/shares"
+
+
+def test_what_shares_the_memory_of_a_leaf_moves_with_it() -> None:
+    program = "a = leaf [1, 2]; b = detach a; backward a with [1, 1]; step a sgd lr=0.5"
+    found = verdict(program, shown(value=np.array([1.0, 2.0])), of="b")
+    assert found is not None
+    assert found.rule == "writes/aliases"
+
+
+# -- memory that is another's -----------------------------------------------------------------------------------------
+
+
+def memory_taken(program: str, of: str, taken_from: str) -> str | None:
+    """The rule that is broken where a value, or its gradient, lies in the memory of another one."""
+    parsed = parse(program, VOCABULARY)
+    refs = {name: ref for ref, name in names(parsed).items()}
+    observation = list(run(parsed, TORCH))
+    source = observation[refs[taken_from].at].outcome
+    assert isinstance(source, Returned)
+    (owner,) = source.values
+    assert owner is not None
+    last = observation[-1]
+    if of in refs and refs[of].at == len(parsed) - 1:
+        observation[-1] = value(memory=owner.memory)(last, refs[of])
+    else:
+        observation[-1] = held(memory=owner.memory)(last, refs[of])
+    found = judged(parsed, tuple(observation)).violation
+    return found.rule if found else None
+
+
+@pytest.mark.parametrize(
+    ("program", "of"),
+    [
+        ("a = leaf [1, 2]; b = leaf [1, 2]", "b"),
+        ("a = leaf [1, 2]; b = exp a; c = exp b", "c"),
+        ("a = leaf [1, 2]; b = exp a; backward b with [1, 1]", "a"),
+        ("a = leaf [1, 2]; b = exp a; backward b with [1, 1] create=True", "a"),
+        ("a = leaf [1, 2]; b = exp a; c = grad b wrt a with [1, 1]", "c"),
+        ("a = leaf [1, 2]; b = exp a; c = multiply b b; retain c; backward c with [1, 1]", "c"),
+    ],
+)
+def test_what_is_made_has_memory_of_its_own(program: str, of: str) -> None:
+    assert memory_taken(program, of, "a") == "views/own-memory"
+
+
+def test_a_gradient_that_was_assigned_is_where_it_was() -> None:
+    program = "a = leaf [1, 2]; b = leaf [3, 4] const; assign a b; backward a with [1, 1]"
+    assert verdict(program, lambda seen, ref: seen) is None
