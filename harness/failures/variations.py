@@ -13,14 +13,17 @@ from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import judged, violation_of
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.telling import Variations, telling
+from autograd_conformance.programs.capabilities import needs
 from autograd_conformance.programs.editing import replaced, sound, under, without
 from autograd_conformance.programs.language import (
+    Apply,
     Backward,
     BackwardCall,
     Clip,
     Grad,
     Hook,
     Instruction,
+    Leaf,
     Program,
     Ref,
     Shape,
@@ -54,14 +57,21 @@ def nearest(case: Case) -> str | None:
     rest = lesser(program, case.violation.subject)
     found = chain(((text, each, False) for text, each in news), ((text, each, True) for text, each in rest))
     for text, changed, by_rule in islice(found, min(MOST, WORK // len(program))):
-        if _is_another(changed, program) and _holds(changed, case, by_rule):
+        if _is_another(changed, program, case.target) and _holds(changed, case, by_rule):
             again = violation_of(program, case.target) is not None and _holds(changed, case, by_rule)
             return f"passes {text}" if again else None
     return None
 
 
-def _is_another(changed: Program, program: Program) -> bool:
-    return bool(changed.instructions) and changed != program and sound(changed)
+def _is_another(changed: Program, program: Program, target: Target) -> bool:
+    """Whether a variation is another program, sound, of what the framework has."""
+    if not changed.instructions or changed == program or not sound(changed):
+        return False
+    ops = {step.op for step in changed if isinstance(step, Apply)}
+    dtypes = {step.value.dtype for step in changed if isinstance(step, Leaf)}
+    return (
+        ops <= {*target.ops} and dtypes <= {*target.dtypes} and needs(changed) <= target.capabilities | needs(program)
+    )
 
 
 def _shapes(observation: Observation) -> dict[Ref, Shape]:

@@ -214,6 +214,27 @@ def test_what_only_avoids_the_comparison_is_not_printed(framework: Torch, text: 
     assert nearest(failing(framework, text)) is None
 
 
+class Few(DiamondOnce):
+    """Has no other op and no other dtype than the program."""
+
+    ops = frozenset({"square", "sum"})
+    dtypes = ("float32",)
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Any:
+        assert op in self.ops
+        made = Torch.apply(self, op, operands, attrs)
+        if made[0].requires_grad:
+            made[0].register_hook(lambda grad: grad * 2)
+        return made
+
+
+def test_nothing_is_asked_of_a_framework_that_it_does_not_have():
+    """What it cannot do would be an adapter error, and end the run."""
+    assert nearest(failing(Few(), "a = leaf f32 [1.5, 2]; b = square a; backward b with f32 [3, 4]")) == (
+        "passes without the op on line 2"
+    )
+
+
 class Cured(ArgumentOnce):
     """Is right once it is told to be."""
 
