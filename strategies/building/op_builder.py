@@ -27,13 +27,12 @@ CALM = ("tanh", "sin", "cos", "sigmoid", "negative")
 
 _NONEMPTY = tuple(s for s in POOL if 0 not in s)
 
-REQUIRES = (True, True, True, True, False)
-"""Whether a fresh operand requires grad, drawn from these."""
-
 
 class OpBuilder(Draft):
     """A draft that draws its ops."""
 
+    requiring: Sequence[bool] = (True, True, True, True, False)
+    """Whether a fresh operand requires grad is drawn from these."""
     largest = 2 * LARGEST
     """The most elements that a result has."""
     layouts: Sequence[Layout | None] = (None,)
@@ -120,7 +119,7 @@ class OpBuilder(Draft):
                     if domain is ANY or domain.holds(self.reference.values[ref]):
                         return ref
         value = self.tensor(self.pick(shapes), dtype or self.dtype, domain)
-        return self._laid(value, domain, self.pick(REQUIRES))
+        return self._laid(value, domain, self.pick(self.requiring))
 
     def _laid(self, value: Literal, domain: Domain, requires_grad: bool) -> Ref:
         """A fresh leaf, or a view of one that lies in one of `layouts` where shape and domain allow it."""
