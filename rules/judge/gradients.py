@@ -132,7 +132,7 @@ def _value(
     if diagnosis and judging.applies(diagnosis.rule) and rule in ("gradients/op", "gradients/graph", "training/loop"):
         rule = diagnosis.rule
     allows = _rule_of(judging, leaf, traversal)
-    if leaf not in traversal.leaves:
+    if leaf not in traversal.leaves and Kind.MODIFIED not in expectation.raises:
         rule = allows
     derived = derived_op(traversal)
     op = {

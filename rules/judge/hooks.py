@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
-from autograd_conformance.programs.observations import HookCall, StepObservation
+from autograd_conformance.programs.observations import HookCall, Kind, StepObservation
 from autograd_conformance.reference.bounds import gradient_bound
 from autograd_conformance.rules.judge.contributions import is_right, is_same, value_of
-from autograd_conformance.rules.judge.due import Due, RegistrationOrder, RightGradient
+from autograd_conformance.rules.judge.due import Due, DueError, RegistrationOrder, RightGradient
 from autograd_conformance.rules.judge.observed import (
     HookCalled,
     HookCalledTimes,
@@ -49,7 +49,7 @@ def check(
     return (
         _calls(judging, at, call, seen, must | may | after)
         or _omissions(judging, at, call, seen, due, must, after)
-        or _arguments(judging, at, call, seen, due, must, after)
+        or _arguments(judging, at, call, seen, due, must, after, expectation.raises.get(Kind.MODIFIED))
         or _order(judging, at, call, seen, must)
     )
 
@@ -97,8 +97,11 @@ def _arguments(
     due: dict[Ref, np.ndarray],
     must: set[Ref],
     after: set[Ref],
+    modified: str | None,
 ) -> Violation | None:
-    """A hook that was called with another gradient than it should be."""
+    """A hook that was called with another gradient than it should be; `modified` is the rule by which the call may
+    raise instead, since a saved tensor was written to: it is that which is broken.
+    """
     for fired in seen.fired:
         target, want = _hook_of(judging, fired.hook).target, due.get(fired.hook)
         if fired.hook in after:
@@ -108,9 +111,10 @@ def _arguments(
                 wrong, right = OtherGradient(place), RightGradient(place)
                 return _hook(judging, "hooks/accumulated", at, fired.hook, wrong, right, call)
         elif fired.hook in must and want is not None and not _agrees(judging, call, fired, target, want):
-            rule, place = "hooks/called", Place.HOOK
+            rule, place = modified or "hooks/called", Place.HOOK
             if judging.applies(rule):
-                allowed = (Allowed(RightGradient(place), rule),)
+                allowed: tuple[Allowed, ...] = (Allowed(RightGradient(place), "hooks/called"),)
+                allowed += (Allowed(DueError(Kind.MODIFIED), modified),) if modified else ()
                 return Violation(rule, at, OtherGradient(place), allowed, target, got=fired.value, want=want)
     return None
 

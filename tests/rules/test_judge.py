@@ -330,3 +330,15 @@ def test_a_gradient_that_cannot_be_added_to_is_met_on_the_way(leaves: str, opera
     seen = run(program, TORCH)
     assert seen[-1].outcome.kind is Kind.OVERLAP  # type: ignore[union-attr]
     assert judged(program, seen).violation is None  # the other leaf holds nothing, or all of what it gets
+
+
+STALE = "a = leaf [1, 2]; b = square a; {on}; backward b with [1, 1] retain=True; step a sgd lr=0.125 fused=True"
+
+
+@pytest.mark.parametrize("on", ["h = hook a observe", "h = hook b scale 2", "retain b"])
+def test_a_stale_gradient_breaks_the_rule_about_writes_wherever_it_is_seen(on: str):
+    """A fused step does not count as a write in PyTorch."""
+    program = parse(f"{STALE.format(on=on)}; backward b with [1, 1]", VOCABULARY)
+    found = judged(program, run(program, TORCH)).violation
+    assert found is not None
+    assert (found.rule, found.at) == ("writes/error-or-recorded", len(program) - 1)
