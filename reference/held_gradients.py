@@ -49,18 +49,23 @@ class HeldGradients(Pullback):
         self.made_by_call: dict[int, list[Ref]] = {}
         """The gradients that each call made."""
         self._contributions: dict[int, dict[Ref, Array]] = {}  # of calls after which more than leaves hold gradients
-        self._totals: dict[Ref, tuple[int, Array | None]] = {}  # what follows after so many instructions
+        self._changing: list[int] = []  # the instructions so far that may change what a leaf holds
+        self._looked = 0  # how many instructions were looked at for these
+        self._totals: dict[Ref, tuple[int, Array | None]] = {}  # what follows after so many of them
 
     def grad(self, leaf: Ref) -> Array | None:
         """The gradient that a leaf holds: as it was seen, or as it follows if every call so far was legal."""
         if self.observing:
             held = self.grads.get(leaf)
             return None if held is None else self.values[held]
+        new = range(self._looked, len(self.steps))
+        self._changing += [at for at in new if isinstance(self.steps[at], (Backward, ZeroGrad, AssignGrad))]
+        self._looked = len(self.steps)
         since, total = self._totals.get(leaf) or (0, self._first(leaf))
-        for at in range(since, len(self.steps)):
+        for at in self._changing[since:]:
             if at not in self.skipped:
                 total = self._after(at, self.steps[at], leaf, total)
-        self._totals[leaf] = len(self.steps), total
+        self._totals[leaf] = len(self._changing), total
         return total
 
     def _first(self, leaf: Ref) -> Array | None:

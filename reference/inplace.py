@@ -130,7 +130,7 @@ class Writes(HeldGradients):
     def _clip(self, at: int, step: Clip) -> None:
         gradients = {leaf: gradient for leaf in step.leaves if (gradient := self.grad(leaf)) is not None}
         made = clipped(step, gradients)
-        self._totals.update({leaf: (at + 1, gradient) for leaf, gradient in made.items()})
+        self._totals.update({leaf: (len(self._changing), gradient) for leaf, gradient in made.items()})
         if self.observing:
             held = {leaf: ref for leaf in gradients if (ref := self.grads[leaf]) is not None}
             if len({self.storages.storage(ref) for ref in held.values()}) < len(held):

@@ -10,21 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.metadata import version
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
 
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs.language import Attr, Attrs, Clip, Ref, Shape
-from autograd_conformance.reference.staging import namespace  # noqa: F401 (JAX in float64)
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.reference.staging.intervals import Interval, enclosures
 from autograd_conformance.reference.staging.numpy_source import Staged, stage
+
+if TYPE_CHECKING:
+    import jax
+    import jax.numpy as jnp
+    import optax
+else:
+    from autograd_conformance.reference.staging.late import jax, jnp, optax
 
 
 @dataclass
@@ -191,7 +195,7 @@ def _formula(optimizer: str, settings: Attrs) -> Attrs:
 def _staged(optimizer: str, settings: Attrs, shape: Shape) -> tuple[Staged, Staged]:
     """What a leaf's memory is at first, and one step from a value, a gradient and a memory to a value and a memory."""
     attrs = _formula(optimizer, settings)
-    key = (optax.__version__, optimizer, attrs, shape)
+    key = (version("optax"), optimizer, attrs, shape)
 
     def make(which: int) -> Callable[[], Any]:
         def made() -> Any:

@@ -6,7 +6,8 @@ traces, differentiates and runs everything itself, un-jitted, in float64; detach
 
 from __future__ import annotations
 
-import jax
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from autograd_conformance.programs.language import Apply, Backward, BackwardCall, Detach, Leaf, Program, Ref
@@ -14,6 +15,11 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry
 from autograd_conformance.reference.staging.derivatives import array, definition
 from autograd_conformance.reference.staging.namespace import J
+
+if TYPE_CHECKING:
+    import jax
+else:
+    from autograd_conformance.reference.staging.late import jax
 
 
 def gradients(program: Program, call: Backward) -> dict[Ref, np.ndarray]:

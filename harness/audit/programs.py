@@ -55,6 +55,8 @@ GRID = np.arange(-32, 33) / 8.0
 class Sampler(OpBuilder):
     """A builder that draws from NumPy's generator instead of Hypothesis."""
 
+    requiring = (True,)
+
     def __init__(self, seed: int, dtype: str, first: Shape | None = None) -> None:
         self.random, self.first = np.random.default_rng(seed), first
         super().__init__(lambda strategy: True, dtype)

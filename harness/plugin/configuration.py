@@ -59,8 +59,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def _as_controller(config: pytest.Config) -> None:
     check_options(config)
     _check_paths(config)
+    if config.option.collectonly:  # the tests are the same for every framework: none is loaded
+        return
     config.stash[SESSION] = session = open_session(config, "main")
-    if config.option.replay or config.option.collectonly:
+    if config.option.replay:
         return
     workers = getattr(config.option, "numprocesses", None) or 0
     if workers and config.option.maxworkerrestart is None:

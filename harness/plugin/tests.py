@@ -41,7 +41,7 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
-    if SESSION not in config.stash or config.option.collectonly:
+    if SESSION not in config.stash:
         return
     ours = [item for item in session.items if item.get_closest_marker("rule")]
     plan = Plan.of((about(item)[0] for item in ours), config.stash.get(LEFT_OUT, 0))

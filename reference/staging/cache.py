@@ -7,18 +7,16 @@ or another version of JAX never meets old code. Losing the file costs time, noth
 
 from __future__ import annotations
 
-import ast
 import atexit
 import hashlib
-import importlib.util
 import os
 import pickle
 import sqlite3
 from collections.abc import Callable
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 
-import jax
 import numpy as np
 
 from autograd_conformance.reference.staging.numpy_source import Source, Staged
@@ -26,41 +24,22 @@ from autograd_conformance.reference.staging.numpy_source import Source, Staged
 BATCH = 64
 """How many new sources are collected before they are written."""
 
-PACKAGE = "autograd_conformance"
-STAGING = (f"{PACKAGE}.reference.staging.derivatives", f"{PACKAGE}.reference.optimizers")
-"""The modules that stage functions: what they import, and what that imports, is what staged code depends on."""
+ROOT = Path(__file__).resolve().parents[2]
+
+STAGING = ("programs/*.py", "ops/**/*.py", "reference/staging/*.py", "reference/optimizers.py")
+"""The files that staged code depends on."""
 
 
 @lru_cache(maxsize=1)
 def sources() -> tuple[Path, ...]:
     """The files that staged code depends on: those that stage, and all of ours that they import, at any depth."""
-    found: dict[str, Path] = {}
-    pending = list(STAGING)
-    while pending:
-        name = pending.pop()
-        path = None if name in found else _file(name)
-        if path is None:
-            continue
-        found[name] = path
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
-                pending += [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return tuple(sorted(set(found.values())))
-
-
-def _file(name: str) -> Path | None:
-    """The file of a module, if there is a module of that name."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except ModuleNotFoundError:  # a name inside a module, not a module
-        return None
-    return Path(spec.origin) if spec and spec.origin else None
+    return tuple(sorted(path for pattern in STAGING for path in ROOT.glob(pattern)))
 
 
 @lru_cache(maxsize=1)
 def _digest() -> str:
     """A digest of what staged code depends on: `sources`, and the versions of what traces and runs it."""
-    hasher = hashlib.sha256(f"{jax.__version__} {np.__version__}".encode())
+    hasher = hashlib.sha256(f"{version('jax')} {np.__version__}".encode())
     for path in sources():
         hasher.update(path.read_bytes())
     return hasher.hexdigest()[:16]
@@ -130,9 +109,8 @@ class Store:
 
 def folder() -> Path:
     """Where the file lies: in the checkout, or in the user's cache folder where there is none."""
-    root = Path(__file__).resolve().parents[2]
-    if (root / "pyproject.toml").exists():
-        return root / ".cache"
+    if (ROOT / "pyproject.toml").exists():
+        return ROOT / ".cache"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "autograd-conformance"
 
 

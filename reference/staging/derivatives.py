@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 
 from autograd_conformance.ops.catalogue import row_of
@@ -14,6 +14,11 @@ from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.reference.staging.namespace import J
 from autograd_conformance.reference.staging.numpy_source import Source, Staged, stage
 from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp
+
+if TYPE_CHECKING:
+    import jax
+else:
+    from autograd_conformance.reference.staging.late import jax
 
 Array = np.ndarray
 

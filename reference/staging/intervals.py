@@ -8,12 +8,16 @@ small for the dtype may be flushed to zero, what is too large is infinite, and w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal
 
 from autograd_conformance.reference.staging.primitives import PRIMITIVES
+
+if TYPE_CHECKING:
+    import jax.extend.core as jax_core
+else:
+    from autograd_conformance.reference.staging.late import jax_core
 
 Array = np.ndarray
 
@@ -45,7 +49,7 @@ class Interval(NamedTuple):
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
 
-def enclosures(closed: ClosedJaxpr, arguments: Sequence[Interval], dtype: str) -> list[Interval]:
+def enclosures(closed: jax_core.ClosedJaxpr, arguments: Sequence[Interval], dtype: str) -> list[Interval]:
     """The intervals that the results lie in if a framework computes them in `dtype` from anything in `arguments`.
 
     NotImplementedError names a primitive that has no rule here.
@@ -70,13 +74,13 @@ class _Rounding(NamedTuple):
         return Interval(np.where(unknown, -np.inf, below), np.where(unknown, np.inf, above))
 
 
-def _run(closed: ClosedJaxpr, arguments: Sequence[Interval], rounding: _Rounding) -> list[Interval]:
+def _run(closed: jax_core.ClosedJaxpr, arguments: Sequence[Interval], rounding: _Rounding) -> list[Interval]:
     jaxpr = closed.jaxpr
     known: dict[Any, Interval] = dict(zip(jaxpr.invars, arguments, strict=True))
     known.update({v: Interval.exact(c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)})
 
     def read(atom: Any) -> Interval:
-        return Interval.exact(atom.val) if isinstance(atom, Literal) else known[atom]
+        return Interval.exact(atom.val) if isinstance(atom, jax_core.Literal) else known[atom]
 
     for eqn in jaxpr.eqns:
         operands = [read(a) for a in eqn.invars]

@@ -13,14 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal
-from scipy import special
 
 from autograd_conformance.reference.staging.primitives import HELPERS, PRIMITIVES
+
+if TYPE_CHECKING:
+    import jax
+    import jax.extend.core as jax_core
+    from scipy import special
+else:
+    from autograd_conformance.reference.staging.late import jax, jax_core, special
 
 _INLINED = {
     "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat": "jaxpr",
@@ -92,11 +96,11 @@ class _Writer:
         self.body: list[_Line] = []
         self.names = 0
 
-    def write(self, closed: ClosedJaxpr) -> Source:
+    def write(self, closed: jax_core.ClosedJaxpr) -> Source:
         reads = self._function("staged", closed)
         return Source("".join(self.functions), self.constants, reads, self.portable)
 
-    def _function(self, name: str, closed: ClosedJaxpr) -> Reads:
+    def _function(self, name: str, closed: jax_core.ClosedJaxpr) -> Reads:
         """Write one function, behind those that it calls; which arguments each of its results depends on."""
         outer, self.body = self.body, []
         arguments = [self._fresh("x") for _ in closed.jaxpr.invars]
@@ -121,13 +125,13 @@ class _Writer:
         self.constants[name] = array[()]
         return name
 
-    def _inline(self, closed: ClosedJaxpr, arguments: list[str]) -> list[str]:
+    def _inline(self, closed: jax_core.ClosedJaxpr, arguments: list[str]) -> list[str]:
         jaxpr = closed.jaxpr
         name: dict[Any, str] = dict(zip(jaxpr.invars, arguments, strict=True))
         name.update({v: self._constant(c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)})
 
         def read(atom: Any) -> str:
-            return self._constant(atom.val) if isinstance(atom, Literal) else name[atom]
+            return self._constant(atom.val) if isinstance(atom, jax_core.Literal) else name[atom]
 
         for eqn in jaxpr.eqns:
             args = [read(a) for a in eqn.invars]
@@ -139,7 +143,9 @@ class _Writer:
         primitive = eqn.primitive.name
         if primitive in _INLINED:
             inner = eqn.params[_INLINED[primitive]]
-            return self._inline(inner if isinstance(inner, ClosedJaxpr) else ClosedJaxpr(inner, ()), args)
+            return self._inline(
+                inner if isinstance(inner, jax_core.ClosedJaxpr) else jax_core.ClosedJaxpr(inner, ()), args
+            )
         if primitive == "iota":
             return [self._constant(_run(eqn)())]
         made = [self._fresh("v") for _ in eqn.outvars]

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 from autograd_conformance.programs.language import Ref
+from autograd_conformance.strategies.building.independent import MOST, independent
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 """A function that draws from a strategy, as Hypothesis hands one to composite strategies."""
 
+T = TypeVar("T")
+
 COIN = st.booleans()
 
-RETAIN = st.sampled_from((None, True, False, True))
-"""The argument `retain_graph` of a call."""
+RETAIN = (None, True, False, True)
+"""The argument `retain_graph` of a call, drawn from these."""
 
 
 @lru_cache(maxsize=None)
@@ -25,20 +28,50 @@ def _below(n: int) -> st.SearchStrategy[int]:
 
 
 @lru_cache(maxsize=None)
-def one_of(options: tuple[Any, ...]) -> st.SearchStrategy[Any]:
-    """One of several options, the first being the simplest."""
-    return st.sampled_from(options)
+def _raw(size: int) -> st.SearchStrategy[bytes]:
+    return st.binary(min_size=size, max_size=size)
+
+
+@st.composite
+def _part(draw: Draw, choices: Choices, act: Callable[[], T]) -> T:
+    choices.draw = draw
+    return act()
 
 
 class Choices:
-    """Draws by `draw`, as few bytes as each choice needs."""
+    """Draws by `draw`, as few bytes as each choice needs: directly while programs are generated, and else by way of
+    Hypothesis, which follows each choice to shrink it.
+    """
 
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
 
+    @property
+    def draw(self) -> Draw:
+        """What draws from a strategy."""
+        return self._draw
+
+    @draw.setter
+    def draw(self, draw: Draw) -> None:
+        self._draw, self._direct = draw, independent(draw)
+
     def below(self, n: int) -> int:
         """A number from 0 to n - 1; nothing is drawn where there is no choice."""
-        return self.draw(_below(n)) if n > 1 else 0
+        if n <= 1:
+            return 0
+        return self._draw(_below(n)) if self._direct is None or n > MOST else self._direct.below(n)
+
+    def coin(self) -> bool:
+        """False or True, False being the simpler one."""
+        return self._draw(COIN) if self._direct is None else self._direct.coin()
+
+    def raw(self, size: int) -> bytes:
+        """So many bytes."""
+        return self._draw(_raw(size)) if self._direct is None else self._direct.raw(size)
+
+    def part(self, act: Callable[[], T]) -> T:
+        """What a function makes whose draws shrinking may leave out together."""
+        return self._draw(_part(self, act)) if self._direct is None else act()
 
     def pick(self, options: Sequence[Any]) -> Any:
         """One of several options, the first being the simplest."""

@@ -51,9 +51,9 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.model import Tape
 from autograd_conformance.strategies.building.alphabet import Alphabet, current
-from autograd_conformance.strategies.building.choices import COIN, Choices, Draw
+from autograd_conformance.strategies.building.choices import Choices, Draw
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.building.tensors import literal, raw
+from autograd_conformance.strategies.building.tensors import literal
 
 SOME = Gradient(np.zeros(()), "float64")
 """What stands for any gradient, where only whether there is one matters."""
@@ -155,7 +155,7 @@ class Draft(Choices):
 
     def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
         """A literal inside a domain."""
-        data = self.draw(raw(size(shape))) if size(shape) else b""
+        data = self.raw(size(shape)) if size(shape) else b""
         return literal(data, shape, dtype or self.dtype, domain)
 
     # -- adding instructions ------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ class Draft(Choices):
     def cotangent(self, root: Ref) -> Literal | None:
         """A legal cotangent for a root: None is one where it has one element."""
         shape = self.shape(root)
-        if size(shape) == 1 and (not self.can(Capability.COTANGENTS) or self.draw(COIN)):
+        if size(shape) == 1 and (not self.can(Capability.COTANGENTS) or self.coin()):
             return None
         return self.tensor(shape, self.dtypes[root])
 

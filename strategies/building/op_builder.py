@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from hypothesis import strategies as st
 
 from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.row import LARGEST, POOL, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Apply, Attrs, Literal, Ref, Shape
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.strategies.building.choices import one_of
 from autograd_conformance.strategies.building.draft import Draft, Undrawable
 from autograd_conformance.strategies.building.layouts import Layout, behind, equal_along, view
 
@@ -29,12 +27,12 @@ CALM = ("tanh", "sin", "cos", "sigmoid", "negative")
 
 _NONEMPTY = tuple(s for s in POOL if 0 not in s)
 
-REQUIRES = st.sampled_from((True, True, True, True, False))
-
 
 class OpBuilder(Draft):
     """A draft that draws its ops."""
 
+    requiring: Sequence[bool] = (True, True, True, True, False)
+    """Whether a fresh operand requires grad is drawn from these."""
     largest = 2 * LARGEST
     """The most elements that a result has."""
     layouts: Sequence[Layout | None] = (None,)
@@ -48,7 +46,7 @@ class OpBuilder(Draft):
         """
         if name is None and not self.alphabet.weighted:
             raise Undrawable("no program can be drawn: no op of the framework works")
-        op = OPS[name or self.draw(one_of(tuple(self.alphabet.weighted)))]
+        op = OPS[name or self.pick(self.alphabet.weighted)]
         first = (
             on
             if on is not None and self._fits(op, 0, on)
@@ -121,7 +119,7 @@ class OpBuilder(Draft):
                     if domain is ANY or domain.holds(self.reference.values[ref]):
                         return ref
         value = self.tensor(self.pick(shapes), dtype or self.dtype, domain)
-        return self._laid(value, domain, self.draw(REQUIRES))
+        return self._laid(value, domain, self.pick(self.requiring))
 
     def _laid(self, value: Literal, domain: Domain, requires_grad: bool) -> Ref:
         """A fresh leaf, or a view of one that lies in one of `layouts` where shape and domain allow it."""

@@ -6,13 +6,9 @@ decides which do not: some have full mantissas, which a shorter format would cha
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
-from hypothesis import strategies as st
 
 from autograd_conformance.ops.domains import ANY, Domain
-from autograd_conformance.ops.shapes import size
 from autograd_conformance.programs.language import Literal, Shape
 
 
@@ -52,20 +48,9 @@ def _styled(values: np.ndarray, style: int, domain: Domain) -> np.ndarray:
             return domain.fit(values)
 
 
-@lru_cache(maxsize=None)
-def raw(elements: int) -> st.SearchStrategy[bytes]:
-    """The bytes of a tensor."""
-    return st.binary(min_size=elements, max_size=elements)
-
-
 def literal(data: bytes, shape: Shape, dtype: str, domain: Domain = ANY) -> Literal:
     """The tensor that bytes stand for, moved into a domain, exactly representable in its dtype."""
     drawn = np.frombuffer(data, np.uint8)
     values = VALUES[(drawn + np.arange(len(data))) % 256].reshape(shape)
     values = _styled(values, int(drawn.sum()) % STYLES, domain).astype(dtype)
     return Literal(tuple(values.ravel().tolist()), shape, dtype)
-
-
-def literals(shape: Shape, dtype: str = "float64", domain: Domain = ANY) -> st.SearchStrategy[Literal]:
-    """Tensors of one shape and dtype inside a domain."""
-    return raw(size(shape)).map(lambda data: literal(data, shape, dtype, domain))

@@ -60,7 +60,7 @@ def _compute(a: ActionBuilder) -> None:
     a.leaf()
     for _ in range(1 + a.below(10)):
         value = a.recent(a.live)
-        match a.draw(st.sampled_from(PARTS)):
+        match a.pick(PARTS):
             case "op":
                 a.op()
             case "beyond" if a.requires(value):

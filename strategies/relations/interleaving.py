@@ -33,7 +33,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import operands, refer, results
 from autograd_conformance.rules.relations.relation import Related
-from autograd_conformance.strategies.building.choices import RETAIN, Draw
+from autograd_conformance.strategies.building.choices import RETAIN, Choices, Draw
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.op_builder import OpBuilder
@@ -87,7 +87,7 @@ WIDE: tuple[Callable[[], st.SearchStrategy[Drawn]], ...] = (
 @st.composite
 def any_program(draw: Draw) -> Drawn:
     """A program of any kind, as far as the framework claims what it needs."""
-    make = draw(st.sampled_from((programs, programs, sequences, sequences, *WIDE)))
+    make = Choices(draw).pick((programs, programs, sequences, sequences, *WIDE))
     try:
         return draw(make())
     except Undrawable:
@@ -105,7 +105,7 @@ def forests(draw: Draw) -> Drawn:
             value = next((r for r in b.op(fresh=False, on=value) if b.requires(r)), value)
         ends.append(value)
     for end in ends:
-        b.backward(end, retain=b.draw(RETAIN))
+        b.backward(end, retain=b.pick(RETAIN))
     return b.drawn()
 
 
@@ -115,15 +115,16 @@ def forests(draw: Draw) -> Drawn:
 @st.composite
 def orders(draw: Draw) -> Related:
     """A program, and the same with one to six instructions moved as far as nothing depends on it."""
-    program = draw(st.one_of(any_program(), forests())).program
+    choices = Choices(draw)
+    program = draw(choices.pick((any_program, forests))()).program
     before = needs(program)
     order = list(range(len(program)))
-    for _ in range(draw(st.integers(1, 6))):
+    for _ in range(1 + choices.below(6)):
         ways = [(at, places) for at in order if (places := _elsewhere(order, at, before))]
         if ways:
-            at, places = draw(st.sampled_from(ways))
+            at, places = choices.pick(ways)
             order.remove(at)
-            order.insert(draw(st.sampled_from(places)), at)
+            order.insert(choices.pick(places), at)
     second, new = arranged([(program, at) for at in order])
     same = tuple((at, new[0][Ref(at)].at) for at in range(len(program)))
     return Related("relations/order", program, second, same=same, exact=single(program), interrupted=True)

@@ -22,21 +22,15 @@ MOST = 40
 
 
 @st.composite
-def _action(draw: Draw, sequence: Sequence) -> None:
-    sequence.act(draw)
-
-
-@st.composite
 def sequences(draw: Draw, most: int = 30) -> Drawn:
     """Up to `most` actions on one or two leaves, and a last call."""
     b = ActionBuilder(draw)
     sequence = Sequence(b)
-    actions = _action(sequence)
     b.leaf(b.pick(b.shapes(SHAPES)))
     for _ in range(3 + b.below(most - 2)):
         if len(b.reference.steps) >= MOST:
             break
-        draw(actions)
+        b.part(sequence.act)
     root = sequence.root()
     if root is not None:
         b.call(root, retain=sequence.retain())

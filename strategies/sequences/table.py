@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hypothesis import strategies as st
-
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.reference.staging.vjp import base_op
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.choices import Draw
 
 SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
 
@@ -44,17 +41,14 @@ class Sequence:
         self.handles: list[Ref] = []
         """The handles of the hooks that were not removed."""
 
-        self.table = st.sampled_from(["nothing", *(name for name, (times, _) in TABLE.items() for _ in range(times))])
+        self.table = ("nothing", *(name for name, (times, _) in TABLE.items() for _ in range(times)))
+        """The names of actions as they are drawn from, the simplest first."""
 
-    def act(self, draw: Draw) -> None:
-        """One action, with draws of its own."""
-        outer, self.b.draw = self.b.draw, draw
-        try:
-            name = draw(self.table)
-            if name != "nothing":
-                TABLE[name][1](self)
-        finally:
-            self.b.draw = outer
+    def act(self) -> None:
+        """One action."""
+        name = self.b.pick(self.table)
+        if name != "nothing":
+            TABLE[name][1](self)
 
     # -- choosing -----------------------------------------------------------------------------------------------------
 

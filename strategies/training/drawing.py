@@ -10,7 +10,6 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.optimizers import optimizer
-from autograd_conformance.strategies.building.tensors import raw
 from autograd_conformance.strategies.training.nets import ACTIVATIONS, SMOOTH, drawn_apart
 from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern
 from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
@@ -48,7 +47,7 @@ def drawn_plan(b: ActionBuilder, pattern: Pattern, mistakes: Sequence[Mistake] |
     count, variant = _of(b, pattern.counts), _of(b, pattern.variants_of(made))
     clearing, to_none = b.pick(tuple(Clearing)), b.below(3) < 2
     clips, kind, bound = b.below(4) == 3, b.pick(("norm", "value")), b.pick(BOUNDS)
-    fresh, deletes, data = b.below(2) == 1, b.below(4) < 3, b.draw(raw(DATA))
+    fresh, deletes, data = b.below(2) == 1, b.below(4) < 3, b.raw(DATA)
     plan = Plan(
         pattern.name, b.dtype, iterations=iterations, layers=layers, bias=bias, reduction=reduction, wide=wide, out=out,
         batch=batch, count=count, variant=variant, optimizers=(), clearing=clearing, to_none=to_none, fresh=fresh,

@@ -32,6 +32,7 @@ from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.sequences import sequences
 from autograd_conformance.strategies.situations import accumulation, detach, gradients, lifetime
 from tests.benchmarks import baseline
+from tests.benchmarks.commits import compare
 from tests.benchmarks.suites import suite_speeds
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -190,9 +191,13 @@ def main() -> None:
     parser.add_argument("--suites", type=int, default=0, metavar="N", help="also every suite, N programs a test")
     parser.add_argument("--scaling", action="store_true", help="also start-up, and -n 0 against -n 2")
     parser.add_argument("--save", action="store_true", help="make what was measured the base line")
+    parser.add_argument("--against", metavar="COMMIT", help="only compare the checkout with a commit, in turn")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # what PyTorch says of drawn programs is nothing to do with their speed
     console = Console(width=130)
+    if options.against:
+        compare(options.against, options.programs, options.repeats, console)
+        return
     session = Session("torch", ROOT / ".cache" / "benchmark")
     session.audited = audit(session.target, session.drawable, thrice=False)
     session.prepare()
