@@ -6,7 +6,7 @@ import numpy as np
 
 from autograd_conformance.ops.domains import ANY, MARGIN, MODERATE, NONZERO, POSITIVE, PROBABILITY, SMALL, SQUARABLE
 from autograd_conformance.ops.row import Certainty, Choices, Op, table
-from autograd_conformance.ops.selection import logsumexp, nested
+from autograd_conformance.ops.selection import nested
 from autograd_conformance.ops.shapes import dims, every, having, nonempty, offer, ranked, same, same_two, shaped
 from autograd_conformance.programs.language import Shape
 
@@ -16,11 +16,18 @@ REDUCTION = offer(reduction=("mean", "sum", "none"))
 
 
 def _log_softmax(j, x, dim):
-    return x - logsumexp(j, x, dim, keepdims=True)
+    shifted = _shifted(j, x, dim)
+    return shifted - j.np.log(j.np.sum(j.np.exp(shifted), axis=dim, keepdims=True))
 
 
 def _softmax(j, x, dim):
-    return j.np.exp(_log_softmax(j, x, dim))
+    powers = j.np.exp(_shifted(j, x, dim))
+    return powers / j.np.sum(powers, axis=dim, keepdims=True)
+
+
+def _shifted(j, x, dim):
+    """As far below the largest as they are: of large numbers the difference alone is exact."""
+    return x - j.lax.stop_gradient(j.np.max(x, axis=dim, keepdims=True))
 
 
 def _reduce(j, loss, reduction):

@@ -1,4 +1,5 @@
-"""Generated mutants that are equivalent to PyTorch: made by `python -m tests.mutants.generated`, not by hand."""
+"""Generated mutants that are equivalent to PyTorch: made by `python -m tests.mutants.generated`, not by
+hand."""
 
 OPS_OF: dict[str, str] = {
     "size_zero": """
@@ -59,6 +60,30 @@ OPS_OF: dict[str, str] = {
     """,
     "first_lost": """
         scatter index_copy
+    """,
+    "strided": """
+        sign floor ceil round
+    """,
+    "expanded": """
+        sign floor ceil round relu prod var std std_mean max min amax amin max_dim min_dim aminmax median median_dim
+        kthvalue topk sort vector_norm_inf cummax cummin index_fill masked_fill cross log_softmax softmin
+        cross_entropy max_pool1d max_pool2d det slogdet inv cholesky eigvalsh matrix_power
+    """,
+    "shifted": """
+        sign floor ceil round prod diff slice index_fill masked_fill
+    """,
+    "turned": """
+        sign floor ceil round prod var_mean std_mean max min median take_flat masked_select index_fill trace mv dot
+        addmv cross_entropy cross_entropy_soft dist det slogdet solve eigvalsh matrix_norm
+    """,
+    "short": """
+        sign floor ceil round
+    """,
+    "tile": """
+        sign floor ceil round prod min tile repeat repeat_uneven pad pad_border concat concat_three stack stack_three
+        block_diag index diagonal diag_embed trace outer tensordot kron nll_loss conv1d conv1d_bias conv2d conv2d_bias
+        conv_transpose1d avg_pool2d max_pool2d det slogdet inv solve solve_triangular cholesky eigvalsh matrix_power
+        gru gru_bidirectional
     """,
 }
 """Op names by kind."""
