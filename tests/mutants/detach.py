@@ -52,7 +52,7 @@ class DetachesSource(Mutant):
 class DetachRounds(Mutant):
     """Detach goes through float32."""
 
-    killed_by = ("detach/values",)
+    killed_by = ("detach/values", "views/shares")
 
     def detach(self, value: torch.Tensor) -> torch.Tensor:
         return value.detach().float().to(value.dtype)

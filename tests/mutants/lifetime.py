@@ -183,7 +183,9 @@ class FreesWholeGraph(Recording):
 
 
 class CachesResults(Recording):
-    """The same op on the same operands gives the same node again, freed or not."""
+    """The same op on the same operands gives a copy of what it gave before, whose history is the old one's, freed or
+    not.
+    """
 
     killed_by = ("lifetime/rebuilt", "lifetime/independent")
 
@@ -192,7 +194,7 @@ class CachesResults(Recording):
             made = self.made[id(value)]
             return (made[0], made[2]) == (op, attrs) and list(map(id, made[1])) == list(map(id, operands))
 
-        return [value for value in self.values if same(value)] or super().apply(op, operands, attrs)
+        return [value.clone() for value in self.values if same(value)] or super().apply(op, operands, attrs)
 
 
 class LeftoverCotangents(Recording):

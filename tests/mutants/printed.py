@@ -126,10 +126,10 @@ class Attached(Torch):
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
-        self.dialect = replace(self.dialect, detach="{source}.clone()")
+        self.dialect = replace(self.dialect, detach="{source}.view_as({source})")
 
     def detach(self, value: torch.Tensor) -> torch.Tensor:
-        return value.clone()
+        return value.view_as(value)
 
     def requires_grad(self, value: torch.Tensor) -> None:
         return None
