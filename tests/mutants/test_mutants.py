@@ -18,7 +18,7 @@ from tests.mutants.kill import kill
 from tests.mutants.mutant import Honest, Mutant
 from tests.mutants.probes import QUICK
 
-EACH = 3
+EACH = 2
 """Mutants of each family in the sample: those whose names have the smallest checksums."""
 
 
