@@ -38,40 +38,44 @@ LARGEST = 512
 def laid(op: str, dtype: str) -> Iterator[Program]:
     """A program of an op on operands that lie in each layout, and one on whose results the cotangent does."""
     for layout in LAYOUTS:
-        for make in (_on_operands, _behind):
-            program = make(op, layout, dtype)
+        for place in PLACES:
+            program = _laid(op, place, layout, dtype)
             if program is not None:
                 yield program
 
 
-def _on_operands(op: str, layout: Layout, dtype: str) -> Program | None:
-    """Of some draws the first in which an operand lies so and shows it; else the first of all."""
-    drawn = list[Program]()
-    for sampler in _samplers(op, f"on {layout}", dtype, layout):
-        sampler.layouts = (layout,)
-        made = sampler.op(op, fresh=True)
-        program = called(sampler, made, op)
-        steps = sampler.reference.steps
-        step = steps[made[0].at]
-        operands = step.args if isinstance(step, Apply) else ()
-        visible = [r for r in operands if isinstance(steps[r.at], Apply) and shows(sampler.shape(r), layout)]
-        if program is not None and any(np.any(sampler.reference.values[r]) for r in visible):
-            return program
-        drawn += [program] if program is not None else []
-    return drawn[0] if drawn else None
+def _on_operands(sampler: Sampler, op: str, layout: Layout) -> tuple[Program | None, bool]:
+    """A program of an op on operands that lie so, and whether one of them shows it."""
+    sampler.layouts = (layout,)
+    made = sampler.op(op, fresh=True)
+    program = called(sampler, made, op)
+    steps = sampler.reference.steps
+    step = steps[made[0].at]
+    operands = step.args if isinstance(step, Apply) else ()
+    visible = [r for r in operands if isinstance(steps[r.at], Apply) and shows(sampler.shape(r), layout)]
+    return program, any(np.any(sampler.reference.values[r]) for r in visible)
 
 
-def _behind(op: str, layout: Layout, dtype: str) -> Program | None:
-    """Of some draws the first in which a result's cotangent lies so and shows it; else the first of all."""
-    drawn = list[Program]()
-    for sampler in _samplers(op, f"behind {layout}", dtype, layout):
-        made = sampler.op(op, fresh=True)
-        visible = any(shows(sampler.shape(result), layout) for result in made)
-        program = called(sampler, [sampler.behind(result, layout) for result in made], op)
+def _behind(sampler: Sampler, op: str, layout: Layout) -> tuple[Program | None, bool]:
+    """A program of an op on whose results the cotangent lies so, and whether one of these shows it."""
+    made = sampler.op(op, fresh=True)
+    visible = any(shows(sampler.shape(result), layout) for result in made)
+    return called(sampler, [sampler.behind(result, layout) for result in made], op), visible
+
+
+PLACES = {"on": _on_operands, "behind": _behind}
+"""What makes a program in which a layout is that of operands, or of cotangents."""
+
+
+def _laid(op: str, place: str, layout: Layout, dtype: str) -> Program | None:
+    """Of some draws the first in which the layout shows; else the first of all."""
+    first = None
+    for sampler in _samplers(op, f"{place} {layout}", dtype, layout):
+        program, visible = PLACES[place](sampler, op, layout)
         if program is not None and visible:
             return program
-        drawn += [program] if program is not None else []
-    return drawn[0] if drawn else None
+        first = first or program
+    return first
 
 
 def _samplers(op: str, what: str, dtype: str, layout: Layout) -> Iterator[Sampler]:

@@ -11,12 +11,8 @@ import pytest
 import torch
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import judged
 from autograd_conformance.harness.failures.blame import possible, settled
-from autograd_conformance.harness.failures.case import Case
-from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.text import parse
+from tests.harness.cases import failing
 from tests.mutants.accumulation import Overwrites
 from tests.mutants.derivatives import SinFlipped
 from tests.mutants.graphs import ArgumentOnce, DiamondOnce, EqualLeavesMerged
@@ -47,14 +43,6 @@ class Late(Combining):
 
     def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
         return old + new / 2 if old is not None and new is not None else super().combine(leaf, old, new)
-
-
-def failing(framework: Torch, text: str) -> Case:
-    program, target = parse(text, VOCABULARY), InProcess(framework)
-    observation = target.observe(program)
-    violation = judged(program, observation, target)
-    assert violation is not None
-    return Case(program, observation, violation, target)
 
 
 ACCIDENTS = [

@@ -12,9 +12,6 @@ import torch
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import judged
-from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.telling import telling
 from autograd_conformance.harness.failures.variations import lesser, nearest
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -22,6 +19,7 @@ from autograd_conformance.programs.editing import sound
 from autograd_conformance.programs.language import Attrs, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned
 from autograd_conformance.programs.text import parse, render
+from tests.harness.cases import failing
 from tests.mutants.accumulation import Overwrites
 from tests.mutants.graphs import ArgumentOnce, DiamondOnce, EqualLeavesMerged
 from tests.mutants.lifetime import ChecksRootOnly, NeverFrees
@@ -146,14 +144,6 @@ def test_one_thing_is_another(text: str, phrase: str, becomes: str):
 
 
 # -- which one is printed ---------------------------------------------------------------------------------------------
-
-
-def failing(framework: Torch, text: str) -> Case:
-    program, target = parse(text, VOCABULARY), InProcess(framework)
-    observation = target.observe(program)
-    violation = judged(program, observation, target)
-    assert violation is not None
-    return Case(program, observation, violation, target)
 
 
 SKIPPED = "sgd lr=0.125 momentum=0.5"
