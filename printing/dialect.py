@@ -82,6 +82,8 @@ class Dialect:
     """The exception to catch where an error is expected."""
     saved: str = ""
     """Reads how many saved tensors are alive."""
+    memory: str = ""
+    """Reads in which memory the elements of {value} lie."""
     clear_to_zeros_briefly: str = ""
     """`clear_to_zeros` as a simple statement, which may stand behind another or a `with`."""
     held: str = ""

@@ -41,6 +41,7 @@ def dialect(device: torch.device) -> Dialect:
         clear_to_zeros="if {leaf}.grad is not None: {leaf}.grad.zero_()",
         clear_to_zeros_briefly="{leaf}.grad is not None and {leaf}.grad.zero_()",
         gradient="{leaf}.grad",
+        memory="{value}.untyped_storage().data_ptr()",
         error="RuntimeError",
         writes={name: op.torch for name, op in WRITES.items()},
         detach_in_place="{target}.detach_()",

@@ -22,10 +22,17 @@ from autograd_conformance.programs.observations import (
     StepObservation,
     Tensor,
 )
+from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.text import names
 from autograd_conformance.rules.explanation.due_words import due_text
 from autograd_conformance.rules.judge.due import DueError
-from autograd_conformance.rules.judge.observed import CotangentWritten, is_about_hook
+from autograd_conformance.rules.judge.observed import (
+    CotangentWritten,
+    OwnMemory,
+    SharedMemory,
+    ValueMemory,
+    is_about_hook,
+)
 from autograd_conformance.rules.judge.violation import Violation
 
 UNCHANGED = (
@@ -103,8 +110,25 @@ def _last(program: Program, seen: StepObservation, violation: Violation, line: s
         what = _what(program, seen, violation, violation.subject, dialect)
         if what is not None:
             shown.append(f'print("{what} is      ", {what})')
+            shown += _memories(program, violation, what, dialect)
         shown.append(_due(violation))
     return shown
+
+
+def _memories(program: Program, violation: Violation, what: str, dialect: Dialect) -> list[str]:
+    """Where the failure is about memory: which it is, and that of the values beside which it is wrong."""
+    match violation.observed:
+        case ValueMemory(of, of_gradient):
+            others = [dialect.gradient.format(leaf=of) if of_gradient else of]
+        case OwnMemory() | SharedMemory():
+            name = names(program)
+            others = [name[ref] for ref in dict.fromkeys(operands(program[violation.at]))]
+        case _:
+            return []
+    if not dialect.memory:
+        return []
+    read = {each: dialect.memory.format(value=each) for each in (what, *others)}
+    return [f'print("the memory of {each}:", {text})' for each, text in read.items()]
 
 
 def _given(call: Instruction, number: int, line: str, dialect: Dialect) -> list[str]:

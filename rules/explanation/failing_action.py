@@ -29,7 +29,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.rules.explanation.context import Context
 from autograd_conformance.rules.explanation.due_words import due_text, must_text
-from autograd_conformance.rules.explanation.observed_words import it_text
+from autograd_conformance.rules.explanation.observed_words import it_text, owner_text
 from autograd_conformance.rules.judge.due import DueMove, Movement
 from autograd_conformance.rules.judge.observed import (
     Changed,
@@ -122,7 +122,7 @@ def _state(context: Context) -> str:
         source = context.named(operands(step))
         return f"computes something new: {subject} needs memory of its own, but it shares that of {source}."
     if isinstance(observed, ValueMemory):
-        return f"makes something new: {subject} needs memory of its own, but it shares that of {observed.of}."
+        return f"makes something new: {subject} needs memory of its own, but it shares that of {owner_text(observed)}."
     if isinstance(observed, OwnMemory):
         source = context.named(operands(step))
         return f"{subject} is {source} seen in another way: they share memory, but {subject} has its own."

@@ -104,14 +104,19 @@ def _value_difference(observed: ValueDifference) -> str:
             return "the result has memory of its own"
         case SharedMemory():
             return "the result shares an operand's memory"
-        case ValueMemory(of):
-            return f"it shares the memory of {of}"
+        case ValueMemory():
+            return f"it shares the memory of {owner_text(observed)}"
         case NoResult():
             return "the result is none"
         case GradientResult():
             return "the result is a gradient"
         case _:
             assert_never(observed)
+
+
+def owner_text(observed: ValueMemory) -> str:
+    """Whose memory it is that is shared."""
+    return f"the gradient of {observed.of}" if observed.of_gradient else observed.of
 
 
 OTHER_GRADIENT: Mapping[Place, str] = {

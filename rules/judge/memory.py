@@ -69,7 +69,7 @@ def check_returned(judging: Judging, at: int, step: Grad, out: Ref, tensor: Tens
         return judging.differs(OWN, at, out, ValueMemory(names(judging.program)[owner]), OwnMemory(), step)
     for leaf, held in judging.tape.grads.items():
         if held is not None and held.memory == memory:
-            observed = ValueMemory(f"the gradient of {names(judging.program)[leaf]}")
+            observed = ValueMemory(names(judging.program)[leaf], of_gradient=True)
             return judging.differs(OWN, at, out, observed, OwnMemory(), step)
     return None
 

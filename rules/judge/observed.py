@@ -124,7 +124,9 @@ class ValueMemory:
     """A result, or the gradient that a leaf holds, lies in the memory of something else that there is."""
 
     of: str
-    """Whose memory it is: a value, by its name in the program's text, or the gradient of one."""
+    """Whose memory it is: a value, by its name in the program's text."""
+    of_gradient: bool = False
+    """Whether it is the memory of the gradient that this value holds."""
 
 
 @dataclass(frozen=True, slots=True)

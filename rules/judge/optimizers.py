@@ -24,6 +24,9 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, seen: Step
     if len(set(storages)) < len(storages):
         judging.unspecified = True  # one memory, moved as often as there are leaves in it
         return None
+    if _steps_on_gradient(judging, step):
+        judging.unspecified = True  # read before that leaf moved, or after
+        return None
     for leaf, tensor in zip(step.leaves, values, strict=True):
         assert tensor is not None
         want, old = judging.reference.values[leaf], judging.before[leaf]
@@ -37,6 +40,10 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, seen: Step
         off |= np.isnan(tensor.value) & np.isfinite(bound)
         if not off.any():
             continue
+        holder = _holder_of(judging, step, leaf)
+        if holder and not is_unchanged(judging.tape.grads.get(holder), seen.gradients.get(holder)):
+            due = Unchanged(Kept.GRADIENTS)
+            return judging.differs("optimizers/keeps-gradients", at, holder, GradientChanged(), due, step)
         rule, movement = _rule_of(judging, step, leaf, tensor.value)
         if judging.applies(rule):
             allowed = (Allowed(DueMove(movement), rule),)
@@ -46,6 +53,19 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, seen: Step
             rule, due = "optimizers/keeps-gradients", Unchanged(Kept.GRADIENTS)
             return judging.differs(rule, at, leaf, GradientChanged(), due, step)
     return None
+
+
+def _steps_on_gradient(judging: Judging, step: Step) -> bool:
+    """Whether a leaf that a step moves is, by its memory, the gradient by which it moves another."""
+    return any(judging.tape.grads.get(leaf) is not None and _holder_of(judging, step, leaf) for leaf in step.leaves)
+
+
+def _holder_of(judging: Judging, step: Step, leaf: Ref) -> Ref | None:
+    """The leaf of a step whose gradient another of its leaves is, by its memory."""
+    storages, grads = judging.reference.storages, judging.reference.grads
+    own = storages.storage(leaf)
+    held = ((other, grads.get(other)) for other in step.leaves if other != leaf)
+    return next((other for other, gradient in held if gradient and storages.storage(gradient) == own), None)
 
 
 def check_aliases(judging: Judging, at: int, step: Step, seen: StepObservation) -> Violation | None:

@@ -26,28 +26,48 @@ from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import names, parse
 from autograd_conformance.rules.judge.due import Due, DueError, DueReturn, OldGradient
-from autograd_conformance.rules.judge.observed import HookCalled, OtherValue
+from autograd_conformance.rules.judge.observed import (
+    HookCalled,
+    Observed,
+    OtherValue,
+    OwnMemory,
+    SharedMemory,
+    ValueMemory,
+)
 from autograd_conformance.rules.judge.violation import Allowed, Violation
 from tests.mutants.printed import broken
 
 TORCH = Torch()
 RETURNS = DueReturn()
+OTHER = OtherValue()
 A = "a = leaf [1, 2]; b = square a; s = sum b dim=(0,) keepdim=False"
 H = "a = leaf 3; b = multiply a a; c = negative b"
 
 
-def shown(text: str, subject: str | None = None, due: Due = RETURNS, **about: Any) -> list[str]:
+def shown(
+    text: str, subject: str | None = None, due: Due = RETURNS, observed: Observed = OTHER, **about: Any
+) -> list[str]:
     """What the script of a violation at the last instruction prints."""
     program = parse(text)
     by_name = {name: ref for ref, name in names(program).items()}
     about = {k: by_name[v] if isinstance(v, str) else np.array(v) for k, v in about.items()}
     ref: Ref | None = None if subject is None else by_name[subject]
-    violation = Violation("some/rule", len(program) - 1, OtherValue(), (Allowed(due, "some/rule"),), ref, **about)
+    violation = Violation("some/rule", len(program) - 1, observed, (Allowed(due, "some/rule"),), ref, **about)
     code = script(Case(program, run(program, TORCH), violation, InProcess(TORCH)))
     printed = io.StringIO()
     with redirect_stdout(printed), warnings.catch_warnings(action="ignore"):
         exec(code, {})
     return printed.getvalue().splitlines()
+
+
+def test_memory_is_printed_where_it_is_wrong():
+    own = OwnMemory()
+    lines = shown("a = leaf [1, 2]; b = negative a", "b", own, SharedMemory())
+    assert [line.partition(":")[0] for line in lines[1:]] == ["the memory of b", "the memory of a", "allowed"]
+    assert lines[1].split()[-1] != lines[2].split()[-1]
+    text = "a = leaf [1, 2]; b = square a; backward b with [1, 2]; g = grad a wrt a with [1, 2]"
+    lines = shown(text, "c", own, ValueMemory("a", of_gradient=True))
+    assert [line.partition(":")[0] for line in lines[1:]] == ["the memory of c", "the memory of a.grad", "allowed"]
 
 
 def test_a_value_after_a_write():

@@ -66,6 +66,8 @@ JUDGED = {
 }
 
 LEFT_OPEN = {
+    "which of two leaves moves first, where one is the other's gradient": f"{LEAF}; backward a with [1, 2, 3]; "
+    "b = held a; c = detach b; d = leaf [4, 5, 6]; assign c d; step a, c sgd lr=0.125",
     "a gradient under a name that is gone": "a = leaf [2]; e = silu a; backward e with [1] create=True; f = held a; "
     "g = held a; retain g; h = multiply g g; drop g; i = grad h wrt f with [0.25]; j = held a; backward j inputs j, a",
     "zeros that were computed, or put in the place of nothing": "a = leaf [[1]]; b = leaf [[2]]; c = mm a b; "
@@ -150,4 +152,16 @@ def test_a_known_step_is_known_by_whatever_rule_says_where_it_goes():
     violation = violation_of(program, InProcess(TORCH))
     assert violation is not None
     assert violation.rule == "optimizers/variants"
+    assert any(is_known(entry, program, violation) for entry in known("torch"))
+
+
+def test_a_step_that_changes_a_gradient_is_known_where_that_is_a_leaf_of_it_too():
+    text = (
+        "a = leaf [1, 2, 3]; backward a with [1, 2, 3]; b = held a; c = detach b; "
+        "step a, c sgd lr=0.125 momentum=0.5 nesterov=True foreach=True"
+    )
+    program = parse(text, VOCABULARY)
+    violation = violation_of(program, InProcess(TORCH))
+    assert violation is not None
+    assert violation.rule == "optimizers/keeps-gradients"
     assert any(is_known(entry, program, violation) for entry in known("torch"))
