@@ -23,6 +23,12 @@ def test_values(check, drawn: Drawn):
     check(drawn)
 
 
+@rule("detach/values")
+@given(drawn=detach.values_detached_twice())
+def test_detached_twice(check, drawn: Drawn):
+    check(drawn)
+
+
 @rule("detach/root-raises")
 @given(drawn=detach.detached_roots())
 def test_root_raises(check, drawn: Drawn):

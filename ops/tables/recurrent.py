@@ -11,9 +11,13 @@ from autograd_conformance.programs.language import Shape
 
 HIDDEN = (1, 2)
 
+LONGEST = (5, 3, 3)
+"""The longest sequence, the largest batch and the widest input."""
+
 
 def _sequence(shape: Shape) -> bool:
-    return len(shape) == 3 and all(1 <= n <= 3 for n in shape) and shape[0] * shape[1] <= 6
+    fits = all(1 <= n <= most for n, most in zip(shape, LONGEST, strict=False))
+    return len(shape) == 3 and fits and shape[0] * shape[1] <= 6
 
 
 def _weights(directions: int):
@@ -57,7 +61,7 @@ def _code(directions: int) -> str:
 
 
 def _op(name: str, directions: int, reference) -> Op:
-    fresh = ((2, 1, 3), (2, 2, 3))
+    fresh = ((2, 1, 3), (2, 2, 3), (3, 2, 1), (5, 1, 2))
     return Op(
         name, _code(directions), reference, Certainty.ALWAYS, accepts=_sequence, fresh=fresh, rest=_weights(directions),
         choices=_hidden,

@@ -38,6 +38,28 @@ def detached_sources(b: OpBuilder) -> None:
     b.backward(b.beyond(source) if b.below(2) else source)
 
 
+@history
+def values_detached_twice(b: ActionBuilder) -> None:
+    """A value that is detached twice; between that, the first detached one is switched to require grad, or gets a
+    history by a write, or is only used.
+    """
+    b.require(Capability.DETACH)
+    source = b.nonlinear(b.required()) if b.below(2) else b.required()
+    first = b.detach(source)
+    match b.below(3):
+        case 0 if b.can(Capability.SWITCHES):
+            b.set_requires_grad(first, True)
+        case 1 if b.can(Capability.WRITES):
+            b.write(first, source=b.leaf(b.shape(first)))
+        case _:
+            b.nonlinear(first, negative(b))
+    second = b.detach(source)
+    leaf = b.leaf(value=b.tensor(b.shape(second), b.dtypes[second]))
+    b.call(b.apply(b.pick(b.available("multiply", "add")), (leaf, second))[0])
+    if b.requires(first):
+        b.call(b.nonlinear(first))
+
+
 # -- in place ----------------------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_conformance.ops.row import choices_of
+from autograd_conformance.ops.row import choices_of, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Leaf, Literal
@@ -12,6 +12,9 @@ from autograd_conformance.strategies.situations.base import joined, situation
 
 SEVERAL = ("split", "unstack", "chunk", "slogdet", "tensor_split")
 """Ops with several results."""
+
+CUTTING = ("slice", "narrow", "select", "take", "gather", "unfold", "diagonal", "tril")
+"""Ops that give a part of their operand, by their attributes this or that."""
 
 LAID: tuple[Layout | None, ...] = (None, *LAYOUTS)
 """As a leaf lies in memory, and in every other way."""
@@ -55,8 +58,17 @@ def chains(b: OpBuilder) -> None:
 
 @situation
 def fan_outs(b: OpBuilder) -> None:
-    """One value used two to ten times, its uses joined again."""
+    """One value used two to ten times, its uses joined again; now and then each use is a part of it, cut out in one
+    way, so that parts overlap.
+    """
     value = b.required() if b.below(2) else b.nonlinear(b.required())
+    cutting = [name for name in CUTTING if name in b.alphabet.ops and takes(OPS[name], b.shape(value))]
+    if cutting and b.below(3) == 2:
+        name = b.pick(cutting)
+        parts = [b.op(name, on=value)[0] for _ in range(2 + b.below(3))]
+        parts = [part for part in parts if b.requires(part)] or [value]
+        b.backward(joined(b, [b.nonlinear(part) for part in parts] if b.below(2) else parts))
+        return
     uses = [b.beyond(value) for _ in range(2 + b.below(9))]
     b.backward(joined(b, uses) if b.below(4) < 3 else b.recent(uses))
 
