@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,9 @@ FREED = (
     "been freed)."
 )
 """What PyTorch says of a graph that was freed."""
+
+WRITTEN = "one of the variables needed for gradient computation has been modified by an inplace operation"
+"""What PyTorch says of a saved tensor that was written to since."""
 
 MATRIX = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.75], [3.0, -2.0, 1.0]]
 """A square matrix for witnesses."""
@@ -61,6 +64,20 @@ def executed(roots: Sequence[Tensor], inputs: Sequence[Tensor] | None) -> list[A
     return [n for n in nodes if n in needed or (is_leaf_node(n) and n in targets)]
 
 
+def node_of(value: Tensor) -> Any:
+    """The node that a value's gradient arrives at: a leaf's own where it requires grad; else None."""
+    if value.grad_fn is not None or not value.requires_grad:
+        return value.grad_fn
+    return torch.autograd.graph.get_gradient_edge(value).node
+
+
+def passed(roots: Sequence[Tensor], inputs: Sequence[Tensor] | None = None) -> list[Any]:
+    """The nodes that a call passes through: all, those of leaves as well; with inputs those before one."""
+    if inputs is None:
+        return [*graph(roots), *(node_of(r) for r in roots if r.is_leaf and r.requires_grad)]
+    return [n for n in executed(roots, [x for x in inputs if x.requires_grad]) if not is_leaf_node(n)]
+
+
 def reached(roots: Sequence[Tensor], inputs: Sequence[Tensor] | None = None) -> list[Tensor]:
     """The leaves that a call accumulates into."""
     found = {id(n.variable): n.variable for n in graph(roots) if is_leaf_node(n)}
@@ -69,18 +86,36 @@ def reached(roots: Sequence[Tensor], inputs: Sequence[Tensor] | None = None) -> 
     return [v for k, v in found.items() if wanted is None or k in wanted]
 
 
-def saved_by(node: Any) -> list[Tensor]:
-    """The tensors that a node has saved and still holds."""
-    found: list[Tensor] = []
+def _saved(node: Any) -> Iterator[Tensor | None]:
+    """Every tensor that a node has saved; None in the place of one that was freed, or written to since."""
     for name in dir(node):
-        if not name.startswith("_raw_saved_"):
+        if not name.startswith("_saved_"):
             continue
         try:
-            value = getattr(node, "_saved_" + name.removeprefix("_raw_saved_"))
-        except RuntimeError:  # freed, or written to since
+            value = getattr(node, name)
+        except RuntimeError:
+            yield None
             continue
-        found += [v for v in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(v, Tensor)]
-    return found
+        values = value if isinstance(value, (list, tuple)) else [value]
+        yield from (v for v in values if isinstance(v, Tensor))
+
+
+def saved_by(node: Any) -> list[Tensor]:
+    """The tensors that a node has saved and still holds."""
+    return [tensor for tensor in _saved(node) if tensor is not None]
+
+
+def saves(node: Any) -> bool:
+    """Whether a node has saved a tensor, whatever became of it."""
+    return any(True for _ in _saved(node))
+
+
+def legal(roots: Sequence[Tensor], cotangents: Sequence[Any]) -> bool:
+    """Whether all roots require grad, and every cotangent has its root's shape or is left out for a single element."""
+    return all(
+        r.requires_grad and (r.numel() == 1 if c is None else tuple(c.shape) == tuple(r.shape))
+        for r, c in zip(roots, cotangents, strict=True)
+    )
 
 
 def retains(retain_graph: bool | None, create_graph: bool) -> bool:
@@ -91,10 +126,15 @@ def retains(retain_graph: bool | None, create_graph: bool) -> bool:
 # -- what faults change in a graph -------------------------------------------------------------------------------------
 
 
-def after(out: Tensor, change: Callable[[list, Sequence], list]) -> None:
-    """What the node of a result gives its operands is changed by change(gradients, cotangents)."""
+def after(out: Tensor, change: Callable[[list, Sequence], list | None]) -> None:
+    """What the node of a result gives its operands is changed by change(gradients, cotangents); None leaves it."""
+
+    def changed(gradients: Sequence, cotangents: Sequence) -> tuple | None:
+        made = change(list(gradients), cotangents)
+        return None if made is None else tuple(made)
+
     if out.grad_fn is not None:
-        out.grad_fn.register_hook(lambda gradients, cotangents: tuple(change(list(gradients), cotangents)))
+        out.grad_fn.register_hook(changed)
 
 
 def before(out: Tensor, change: Callable[[Tensor], Tensor]) -> None:
@@ -114,6 +154,18 @@ def alias(value: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
 def zeros_for(gradients: Any) -> Any:
     """Zeros for every gradient that there is."""
     return tuple(None if g is None else torch.zeros_like(g) for g in gradients)
+
+
+class Straight(torch.autograd.Function):
+    """The values of the second operand with the history of the first."""
+
+    @staticmethod
+    def forward(ctx: Any, source: Tensor, values: Tensor) -> Tensor:
+        return values.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient, None
 
 
 # -- what witnesses do -------------------------------------------------------------------------------------------------
@@ -159,7 +211,24 @@ def outcome(adapter: Torch, call: Callable[[], Any]) -> str:
     return "returned"
 
 
-def walked(adapter: Torch, root: Any, retain: bool | None = None, cotangent: float | None = None) -> str:
+def walked(adapter: Torch, root: Any, retain: bool | None = None, cotangent: Any = None) -> str:
     """What came of a backward call from one root."""
     given = None if cotangent is None else np.array(cotangent)
     return outcome(adapter, lambda: adapter.backward([root], [given], retain))
+
+
+def hooked(adapter: Torch, value: Any, calls: list, name: Any, effect: str = "observe", factor: float = 1.0) -> Any:
+    """The handle of a hook that notes what it is called with; with an effect it alters that, too."""
+
+    def called(gradient: Any) -> Any:
+        calls.append((name, adapter.read(gradient).tolist()))
+        return None if effect == "observe" else adapter.altered(gradient, effect, factor)
+
+    return adapter.hook(value, called)
+
+
+def counting(adapter: Torch) -> Torch:
+    """The adapter that counts saved tensors, where nothing is saved yet."""
+    counter = adapter.saved_tensor_counter()
+    counter.reset()
+    return counter

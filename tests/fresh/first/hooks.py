@@ -8,7 +8,7 @@ from weakref import ref
 import torch
 
 from tests.fresh.fault import Fault
-from tests.fresh.tools import applied, executed, held_by, leaf_of, total, walked
+from tests.fresh.tools import applied, executed, held_by, hooked, leaf_of, total, walked
 
 
 class RootSkipsItsHooks(Fault):
@@ -49,16 +49,8 @@ class RootSkipsItsHooks(Fault):
 def witness_RootSkipsItsHooks(a):
     x, calls = leaf_of(a, [1.0, 2.0]), []
     y = total(a, applied(a, "square", x))
-    _watched(a, y, calls, "y", "scale", 3.0)
+    hooked(a, y, calls, "y", "scale", 3.0)
     return walked(a, y), calls, held_by(a, x)
-
-
-def _watched(a, value, calls, name, effect="observe", factor=1.0):
-    def called(g):
-        calls.append((name, a.read(g).tolist()))
-        return None if effect == "observe" else a.altered(g, effect, factor)
-
-    return a.hook(value, called)
 
 
 class HandlesAreIndices(Fault):
@@ -83,7 +75,7 @@ class HandlesAreIndices(Fault):
 
 def witness_HandlesAreIndices(a):
     x, calls = leaf_of(a, [1.0, 2.0]), []
-    first, second = (_watched(a, x, calls, k) for k in range(2))
+    first, second = (hooked(a, x, calls, k) for k in range(2))
     a.remove(first)
     a.remove(second)
     return walked(a, total(a, applied(a, "square", x))), calls

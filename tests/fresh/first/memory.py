@@ -7,13 +7,7 @@ from weakref import ref
 
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from tests.fresh.fault import Fault
-from tests.fresh.tools import applied, held_by, leaf_of, reached, total
-
-
-def _counting(a):
-    counter = a.saved_tensor_counter()
-    counter.reset()
-    return counter
+from tests.fresh.tools import applied, counting, held_by, leaf_of, reached, total
 
 
 class _HooksHoldValues:
@@ -45,7 +39,7 @@ class HooksHoldTheirValues(_HooksHoldValues, Fault):
 
 
 def witness_HooksHoldTheirValues(a):
-    a = _counting(a)
+    a = counting(a)
     x = leaf_of(a, [1.0, 2.0])
     y = applied(a, "square", x)
     a.hook(y, lambda g: None)
@@ -100,7 +94,7 @@ class RetainingRecords(_RetainedRecords, Fault):
 
 
 def witness_RetainingRecords(a):
-    a = _counting(a)
+    a = counting(a)
     x = leaf_of(a, [1.0, 2.0])
     y = total(a, applied(a, "multiply", applied(a, "sin", x), x))
     before = a.saved()
@@ -144,7 +138,7 @@ class ClearedGradientsArePooled(_Pooled, Fault):
 
 
 def witness_ClearedGradientsArePooled(a):
-    a = _counting(a)
+    a = counting(a)
     x = leaf_of(a, [1.0, 2.0])
     y = total(a, applied(a, "sin", x))
     a.backward([y], [None], None, create_graph=True)

@@ -10,9 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.fresh.fault import Fault
-from tests.fresh.tools import after, applied, executed, held_by, leaf_of, total, walked
-
-WRITTEN = "one of the variables needed for gradient computation has been modified by an inplace operation"
+from tests.fresh.tools import WRITTEN, after, applied, executed, held_by, leaf_of, total, walked
 
 
 class SumsCheckTheirOperands(Fault):
