@@ -6,10 +6,10 @@ import inspect
 import pkgutil
 from importlib import import_module
 
-from tests.fresh import first
+from tests.fresh import first, second
 from tests.fresh.fault import Fault
 
-SETS = {"first": first}
+SETS = {"first": first, "second": second}
 """The sets of faults, by name."""
 
 

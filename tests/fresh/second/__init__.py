@@ -1,0 +1,1 @@
+"""The second set: forty faults, by one author."""
