@@ -87,6 +87,8 @@ class Recorder:
         self.cut_short = False
         """Whether the budget ended a test before its time."""
         self.tally = Tally()
+        self.exercised: set[tuple[str, str | None]] = set()
+        """The rules that tests have exercised, by themselves and with the op that the test was about."""
         self.failed_ops: set[str] = set()
         """The ops that some test has shown to be wrong."""
         self.writer.write(header)
@@ -214,7 +216,9 @@ class Recorder:
             return exitstatus
         self.finished = True
         for number, entry in enumerate(self.session.known):
-            seen = self.tally.differences[number] + self.session.witnessed(entry)
+            seen = self.tally.differences[number]
+            if not seen and (entry.rule, entry.op) in self.exercised:  # else the run says nothing of it
+                seen = int(self.session.witnessed(entry))
             about = {name: getattr(entry, name) for name in ("rule", "op", "reason", "link", "since")}
             self.writer.write(Known(**about, seen=seen, ended=self.tally.ended[number]))
         for new in self.tally.findings:
@@ -282,6 +286,7 @@ class Recorder:
             self.cut_short |= record.verdict == "cut short"
             self.tests += 1
             self.programs += record.programs
+            self.exercised.update((rule, op) for rule in record.exercised for op in (None, record.op))
         self.writer.write(record)
 
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import hypothesis
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.harness.alphabet import alphabet_of
+from autograd_conformance.harness.audit.notes import Note
 from autograd_conformance.harness.audit.outcome import NOTHING_FOUND, Audited, at_fault
 from autograd_conformance.harness.audit.programs import is_long
 from autograd_conformance.harness.check import Check, judged
@@ -136,15 +137,28 @@ class Session:
         """The dtypes that programs are drawn in: those of `dtypes` that the framework has."""
         return tuple(d for d in self.target.dtypes if d in self.dtypes)
 
+    def holds(self, note: Note) -> bool:
+        """Whether what an earlier audit noted of an op needs no second look: it was right, or what it got wrong is
+        known, and left out for that.
+        """
+        match note.outcome:
+            case "fine":
+                return True
+            case "twice":
+                return note.op in self._listed(THRICE)
+            case "once":
+                return note.op in self._listed(TWICE)
+            case "wrong":
+                return note.op in self._listed_once
+            case "begun":
+                return False
+            case _:
+                assert_never(note.outcome)
+
     @property
     def broken(self) -> frozenset[str]:
         """The ops that are wrong by themselves, found by the audit, and those known to be."""
-        listed = {
-            entry.op
-            for entry in self.known
-            if entry.op is not None and entry.left_out and entry.rule not in (TWICE, THRICE)
-        }
-        return at_fault(self.audited.wrong, self.target.ops) | self.audited.lost | listed
+        return at_fault(self.audited.wrong, self.target.ops) | self.audited.lost | self._listed_once
 
     @property
     def broken_twice(self) -> frozenset[str]:
@@ -156,6 +170,12 @@ class Session:
         """The ops of which only the third derivatives are, and those whose third derivatives are not tested."""
         found = at_fault(self.audited.twice, self.target.ops)
         return found | self._listed(THRICE) | {op for op in OPS if is_long(op)}
+
+    @property
+    def _listed_once(self) -> frozenset[str]:
+        """The ops whose values, or first derivatives, are known to be wrong."""
+        named = (entry for entry in self.known if entry.rule not in (TWICE, THRICE) and entry.left_out)
+        return frozenset(entry.op for entry in named if entry.op is not None)
 
     def _listed(self, rule: str) -> frozenset[str]:
         """The ops that are known to break a rule."""

@@ -86,7 +86,7 @@ class HeldGradients(Pullback):
         match step:
             case Backward() if at in self._contributions:
                 due = self._contributions[at].get(leaf)
-            case Backward() if self.requires_grad[leaf] and self._is_legal(step):
+            case Backward() if self.requires_grad[leaf] and self.is_legal(step):
                 due = self.pullback(step).get(self.edge(leaf))
             case ZeroGrad(leaves, to_none) if leaf in leaves:
                 return None if to_none or total is None else np.zeros_like(total)
@@ -98,7 +98,7 @@ class HeldGradients(Pullback):
 
     def _call(self, at: int, call: BackwardCall) -> tuple[Array, ...]:
         """Take a backward call; the values that it returns."""
-        if not self.observing and not self._is_legal(call):
+        if not self.observing and not self.is_legal(call):
             return () if isinstance(call, Backward) else self._results(at, call, {}, {})
         created = RecordedBackward(self, at).run(call) if call.create_graph else {}
         if isinstance(call, Grad):
@@ -142,7 +142,7 @@ class HeldGradients(Pullback):
             return False
         return holder in self.receivers(step, self.pullback(step))
 
-    def _is_legal(self, call: BackwardCall) -> bool:
+    def is_legal(self, call: BackwardCall) -> bool:
         """Whether a call can be computed at all: an implementation refuses it otherwise."""
         pairs = zip(call.roots, call.cotangents, strict=True)
         return all(

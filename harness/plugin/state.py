@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
 from autograd_conformance.harness import guard
+from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.outcome import Audited
-from autograd_conformance.harness.audit.process import AuditCutShort, AuditFailed, audit
+from autograd_conformance.harness.audit.shares import NOTHING_KEPT, AuditCutShort, AuditFailed, audit
+from autograd_conformance.harness.audit.store import Store
 from autograd_conformance.harness.budget import Budget
 from autograd_conformance.harness.check import Check
 from autograd_conformance.harness.child import LOADING
@@ -87,12 +90,21 @@ def audited(config: pytest.Config) -> Audited:
         profile = config.getoption("--hypothesis-profile") or PROFILE
         thrice = profile != "quick"  # from cold, tracing third derivatives takes long
         limits = config.stash[LIMITS]
+        store = Store(session.target, session.name, session.device, session.drawable, thrice)
+        # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
+        kept = store.notes(session.holds) if limits.programs is None else NOTHING_KEPT
+        left = len(set(alphabet_of(session.target, session.drawable).ops) - set(kept))
+        jobs = min(getattr(config.option, "numprocesses", None) or 1, os.cpu_count() or 1, left)
         try:
-            found = audit(session.name, session.device, session.drawable, session.timeout, thrice, limits)
+            found, notes = audit(
+                session.name, session.device, session.drawable, session.timeout, thrice, limits, kept,
+                jobs if limits.programs is None else 1,
+            )  # fmt: skip
         except AuditFailed as error:
             pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
         except AuditCutShort as error:
             pytest.exit(str(error), returncode=int(pytest.ExitCode.INTERRUPTED))
+        store.keep(notes)
         if limits.programs is not None:
             config.stash[LIMITS] = replace(limits, programs=limits.programs - found.programs)
         config.stash[AUDITED] = session.audited = found

@@ -247,7 +247,11 @@ def _hook(
 def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     """Values that are no leaves keep the gradients of earlier calls, and pass them on again."""
     before = takewhile(lambda step: step is not call, reference.steps)
-    calls = [s for at, s in enumerate(before) if isinstance(s, Backward) and at not in reference.skipped]
+    calls = [
+        step
+        for at, step in enumerate(before)
+        if isinstance(step, Backward) and at not in reference.skipped and reference.is_legal(step)
+    ]
     if not calls or isinstance(call, Grad):
         return
     kept: Contributions = {}

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.audit.process import AuditCutShort, audit
+from autograd_conformance.harness.audit.shares import AuditCutShort, audit
 from autograd_conformance.harness.budget import BoundedCheck, Budget, Share, Spent
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.limits import Limits

@@ -14,6 +14,7 @@ from tests.rules.tampering import Tamper, verdict
 A = "a = leaf [1, 2]"
 H = "a = leaf 3; b = multiply a a; c = negative b"
 STEPPED = f"{A}; b = square a; backward b with [1, 1] retain=True; step a sgd lr=0.25; backward b with [1, 1]"
+REFUSED = f"{A}; b, c = split a sizes=(1,1) dim=0; backward b with 3; backward c with [1]"
 VIEWED = f"{A}; c = leaf [3, 4] const; write c copy_ a; v = select c dim=0 index=0; write v mul_scalar_ scalar=5.0"
 NO_GRAD = f"{A}; no_grad: b = square a; c = multiply a b; backward c with [1, 2]"
 
@@ -113,7 +114,7 @@ def test_a_known_mistake_is_named(text: str, tamper: Tamper, rule: str, diagnosi
     assert (found.rule, diagnosis in str(found.diagnosis)) == (rule, True), found.diagnosis
 
 
-@pytest.mark.parametrize("text", [f"{H}; k = hook b scale 2.0; backward c", NO_GRAD, STEPPED])
+@pytest.mark.parametrize("text", [f"{H}; k = hook b scale 2.0; backward c", NO_GRAD, STEPPED, REFUSED])
 def test_what_no_known_mistake_gives_is_not_explained(text: str):
     found = verdict(text, holding(0.123) if text.startswith(H) else holding(0.123, 4.5))
     assert found is not None
