@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, assert_never, cast
 
 import numpy as np
@@ -110,13 +110,18 @@ class Run:
     def observed(self) -> Observation:
         """What the whole program does."""
         try:
-            return tuple([self._seen(at, step) for at, step in enumerate(self.program)])
+            return tuple(self.observations())
         finally:
             if os.getpid() != self.process:
                 os._exit(0)  # a child of the framework's that came back: the program is its parent's
             self.modes.leave()
 
-    def _seen(self, at: int, step: Instruction) -> StepObservation:
+    def observations(self) -> Iterable[StepObservation]:
+        """What each instruction does, in order."""
+        return [self.seen(at, step) for at, step in enumerate(self.program)]
+
+    def seen(self, at: int, step: Instruction) -> StepObservation:
+        """What an instruction does by itself."""
         values = self.values
         for ref in operands(step):
             if ref not in values and ref not in self.handles:
@@ -129,28 +134,28 @@ class Run:
         except BrokenAdapter:
             raise
         except BaseException as error:  # whatever the framework raises is an observation
-            outcome = self._raised(step, error)
+            outcome = self.raised(step, error)
         else:
             for k, value in enumerate(made):
                 if value is not None:
                     values[Ref(at, k)] = value
-        return self._after(at, step, outcome)
+        return self.after(at, step, outcome, not results(step) or isinstance(step, Grad), isinstance(step, SHOWING))
 
-    def _after(self, at: int, step: Instruction, outcome: Outcome) -> StepObservation:
-        looks = not results(step) or isinstance(step, Grad)
+    def after(self, at: int, step: Instruction, outcome: Outcome, looks: bool, shows: bool) -> StepObservation:
+        """What is seen behind an instruction: all gradients where it `looks`, all values where it `shows` them."""
         gradients: Mapping[Ref, Gradient | None] = {}
         shown: Mapping[Ref, Tensor] = {}
         saved = None
         try:
             if looks:
                 gradients = {ref: self.reader.gradient(self.values[ref]) for ref in self.holders if ref in self.values}
-            if isinstance(step, SHOWING):
+            if shows:
                 shown = {ref: self.reader.tensor(value) for ref, value in self.values.items()}
             saved = self.saved()
         except BrokenAdapter:
             raise
         except BaseException as error:  # a framework that computes when it is looked at raises only now
-            outcome = self._raised(step, error)
+            outcome = self.raised(step, error)
             for k in range(results(step)):
                 self.values.pop(Ref(at, k), None)
         if not self.fired and not self.given:
@@ -161,7 +166,7 @@ class Run:
         self.given.clear()
         return seen
 
-    def _raised(self, step: Instruction, error: BaseException) -> Raised:
+    def raised(self, step: Instruction, error: BaseException) -> Raised:
         """The outcome of an instruction that raised; what a signal brought is raised on."""
         if is_users(error):
             raise error

@@ -18,8 +18,8 @@ from autograd_conformance.frameworks.base import (
 )
 from autograd_conformance.frameworks.interrupts import watch
 from autograd_conformance.frameworks.registry import load
-from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.smoke import smoke
+from autograd_conformance.frameworks.units import observed
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Program
@@ -50,7 +50,7 @@ class InProcess:
     def observe(self, program: Program) -> Observation:
         """What the framework does with a program; its exceptions are outcomes."""
         self.note(program)
-        return run(program, self.adapter)
+        return observed(program, self.adapter)
 
     @cached_property
     def name(self) -> str:

@@ -236,8 +236,7 @@ def _reference(program: Program, target: Target, drawn: Reference | None = None)
     """What a program is judged with: what it was `drawn` with, if anything; where it depends on what is seen, the judge
     computes its own.
     """
-    zeros = target.traits.begins_with_zeros
-    return Reference(None, zeros) if program.stateful else drawn or Reference(program, zeros)
+    return Reference(None, target.traits) if program.stateful else drawn or Reference(program, target.traits)
 
 
 def broken_in(error: BaseException) -> Broken | None:

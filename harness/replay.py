@@ -151,7 +151,7 @@ def _alone(program: Program, target: Target, known: Sequence[Known], done: Calla
             listed.extend([violation] if fine else [])
             return fine
 
-        reference = Reference(program, each.traits.begins_with_zeros)
+        reference = Reference(program, each.traits)
         violation = judge(program, observation, reference, each.capabilities, excuses).violation
         violation = violation or next(iter(listed), None)
         if violation is not None:

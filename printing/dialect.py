@@ -156,10 +156,11 @@ def code(program: Program, dialect: Dialect | None) -> list[str]:
     if dialect is None:
         return list(lines(program))
     name = names(program)
-    return [_under(program.mode(at), line(at, program, name, dialect), dialect) for at in range(len(program))]
+    return [under(program.mode(at), line(at, program, name, dialect), dialect) for at in range(len(program))]
 
 
-def _under(modes: Modes, line: str, dialect: Dialect) -> str:
+def under(modes: Modes, line: str, dialect: Dialect) -> str:
+    """A line under some grad modes."""
     if not modes:
         return line
     return dialect.under.format(modes=", ".join(dialect.modes[mode] for mode in modes), line=line)

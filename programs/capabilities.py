@@ -82,6 +82,12 @@ class Traits:
     begins_with_zeros: bool = False
     """Whether a leaf holds a gradient of zeros from the beginning, where others hold none."""
 
+    one_node: bool = False
+    """Whether a unit of several instructions is one node of the graph: a call through a part of it frees all of it,
+    gives inputs that it does not reach zeros, and no gradient goes from one of its results to another."""
+    recomputes: bool = False
+    """Whether a unit of several instructions keeps its inputs, and computes the rest again where a call needs it."""
+
     @property
     def named(self) -> tuple[str, ...]:
         """The traits in which it differs from PyTorch, in words."""

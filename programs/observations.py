@@ -80,7 +80,7 @@ class Returned:
     """The instruction returned."""
 
     values: tuple[Tensor | None, ...] = ()
-    """Its results; None for an input of the functional form that is not used."""
+    """Its results; None for an input of the functional form that is not used, and for what stays within a unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,14 @@ class StepObservation:
     """How many saved tensors are alive; None where the framework cannot tell."""
     mutated: tuple[int, ...] = ()
     """Which of the cotangents that a call was given, by number, the framework wrote into while it ran."""
+    unit: tuple[int, ...] = ()
+    """The numbers of the instructions that ran as one unit, of which this is the last where the unit returned, and the
+    first where it raised: the others of them were not looked at but for what the unit gave out."""
 
 
 Observation = tuple[StepObservation, ...]
+
+
+def units(observation: Observation) -> dict[int, tuple[int, ...]]:
+    """For each instruction that ran together with others as one unit, the numbers of all of these."""
+    return {at: seen.unit for seen in observation for at in seen.unit if len(seen.unit) > 1}

@@ -75,7 +75,8 @@ def _perturbed(
         made = evaluate(entry.op, entry.attrs, operands)
         for edge, y in zip(entry.outs, made, strict=True):
             values[edge] = jitter(y, list(operands))
-            if isinstance(edge, InternalValue) or not reference.observing:  # what was seen carries no error further
+            # what was seen carries no error further
+            if isinstance(edge, InternalValue) or not reference.observing or edge in reference.unseen:
                 moved[edge] = values[edge] - reference.values[edge]
         entries.append(replace(entry, operands=operands))
     values.update({ref: values[origin(ref)] for ref in detached if origin(ref) in moved})

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from autograd_conformance.programs.capabilities import PYTORCH
 from autograd_conformance.programs.language import (
     AssignGrad,
     Backward,
@@ -30,8 +31,10 @@ class HeldGradients(Pullback):
 
     def __init__(self) -> None:
         super().__init__()
-        self.begins_with_zeros = False
-        """Whether leaves that require grad hold zeros before any call."""
+        self.traits = PYTORCH
+        """Which of the legal answers the framework gives."""
+        self.unseen: set[Ref] = set()
+        """The values that were not looked at when they were made, as within a unit."""
         self.observing = False
         """Whether observations are handed in: then `grads` follows them, else what is held follows from the calls."""
         self.grads: dict[Ref, Ref | None] = {}
@@ -52,6 +55,11 @@ class HeldGradients(Pullback):
         self._changing: list[int] = []  # the instructions so far that may change what a leaf holds
         self._looked = 0  # how many instructions were looked at for these
         self._totals: dict[Ref, tuple[int, Array | None]] = {}  # what follows after so many of them
+
+    @property
+    def begins_with_zeros(self) -> bool:
+        """Whether leaves that require grad hold zeros before any call."""
+        return self.traits.begins_with_zeros
 
     def grad(self, leaf: Ref) -> Array | None:
         """The gradient that a leaf holds: as it was seen, or as it follows if every call so far was legal."""

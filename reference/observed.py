@@ -49,7 +49,9 @@ def adopt(reference: Reference, at: int, step: Instruction, seen: StepObservatio
         _unite(reference, at, step, seen.outcome)
     if isinstance(seen.outcome, Returned) and not isinstance(step, WRITING):
         for ref, tensor in zip(outputs(at, step), seen.outcome.values, strict=False):
-            if tensor is not None and ref in values:
+            if tensor is None and not isinstance(step, Grad):
+                reference.unseen.add(ref)
+            elif tensor is not None and ref in values:
                 values[ref] = tensor.value.astype(np.float64)
                 storages.laid_out(ref, tensor.value.shape, tensor.strides)
                 if tensor.memory is not None and storages.storage(ref) not in storages.ids:

@@ -14,6 +14,7 @@ import numpy as np
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.capabilities import PYTORCH, Traits
 from autograd_conformance.programs.language import (
     RANDOM,
     Apply,
@@ -56,15 +57,15 @@ class Reference(Writes):
     rules leave open: which results are views, whether a gradient was replaced or changed in place.
     """
 
-    def __init__(self, program: Program | None = None, begins_with_zeros: bool = False) -> None:
+    def __init__(self, program: Program | None = None, traits: Traits = PYTORCH) -> None:
         super().__init__()
-        self.begins_with_zeros = begins_with_zeros
+        self.traits = traits
         for at, step in enumerate(program or ()):
             self.add(step, program.mode(at) if program else ())
 
     def anew(self) -> Reference:
         """A reference for the same framework that no instruction was handed to."""
-        return Reference(begins_with_zeros=self.begins_with_zeros)
+        return Reference(traits=self.traits)
 
     def add(self, step: Instruction, modes: Modes = (), seen: StepObservation | None = None) -> tuple[Array, ...]:
         """Take an instruction that returned; the values that it makes."""
@@ -130,7 +131,9 @@ class Reference(Writes):
         made = evaluate(step.op, step.attrs, operands)
         draws = step.op in RANDOM
         if draws and seen is not None and isinstance(seen.outcome, Returned):
-            made = tuple([old if t is None else t.value for old, t in zip(made, seen.outcome.values, strict=True)])
+            found = seen.outcome.values
+            self.storages.unspecified.update(Ref(at, k) for k, tensor in enumerate(found) if tensor is None)
+            made = tuple([old if t is None else t.value for old, t in zip(made, found, strict=True)])
         needs_input_grad = tuple([recording and not draws and self.requires_grad[r] for r in step.args])
         outs = tuple([Ref(at, k) for k in range(len(made))])
         if row_of(step.op).aliases is not Certainty.NEVER:

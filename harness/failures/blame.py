@@ -100,7 +100,7 @@ def _is_contradicted(case: Case) -> bool:
     for at, step in enumerate(program.instructions[: case.violation.at]):
         if not isinstance(step, BackwardCall) or not isinstance(case.observation[at].outcome, Returned):
             continue
-        reference = Reference(program, target.traits.begins_with_zeros)
+        reference = Reference(program, target.traits)
         tape, _ = retraced(program, case.observation, reference, target.capabilities, at)
         due = tape.reference.pullback(step)
         for fault in graph_faults(tape.reference, step):

@@ -64,5 +64,5 @@ class Case:
     @cached_property
     def context(self) -> Context:
         """The tape and its reference before the failing line, and what may happen there."""
-        reference = Reference(self.program, self.target.traits.begins_with_zeros)
+        reference = Reference(self.program, self.target.traits)
         return context_of(self.program, self.observation, reference, self.target.capabilities, self.violation)

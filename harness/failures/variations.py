@@ -116,7 +116,7 @@ def _errors(observation: Observation) -> list[Kind]:
 
 
 def _end(program: Program, observation: Observation, target: Target) -> tuple[Tape, Expectation]:
-    reference = Reference(program, target.traits.begins_with_zeros)
+    reference = Reference(program, target.traits)
     return retraced(program, observation, reference, target.capabilities, len(program) - 1)
 
 

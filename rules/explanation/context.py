@@ -12,7 +12,7 @@ from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import DetachInPlace, InPlace, Program, Ref, Step
-from autograd_conformance.programs.observations import Observation, Raised, Skipped
+from autograd_conformance.programs.observations import Observation, Raised, Skipped, units
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.text import names
 from autograd_conformance.reference.reference import Reference
@@ -153,7 +153,7 @@ def retraced(
     if program.stateful:
         reference = reference.anew()
         reference.observing = True
-    tape = Tape(reference, Capability.FREES in capabilities)
+    tape = Tape(reference, Capability.FREES in capabilities, units=units(observation))
     for moment in trace(program, observation, reference, tape, program.stateful):
         if moment.at == until:
             return tape, Expectation() if moment.skipped else moment.expectation

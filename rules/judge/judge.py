@@ -35,6 +35,7 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
 )
 from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned, Skipped
+from autograd_conformance.programs.observations import units as units_of
 from autograd_conformance.reference.observed import adopt, enter, in_domain, leave_out, take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
@@ -46,6 +47,7 @@ from autograd_conformance.rules.judge import (
     memory,
     optimizers,
     unchanged,
+    units,
     values,
 )
 from autograd_conformance.rules.judge.due import DueError, DueReturn, Kept, Unchanged
@@ -76,7 +78,7 @@ def judge(
     A violation that `excuses` knows does not end the judging where what follows does not depend on it, or the model can
     take over what was seen; where it does end it, the judgement says so.
     """
-    judging = Judging.of(program, reference, capabilities, excuses)
+    judging = Judging.of(program, reference, capabilities, excuses, units_of(observation))
     ended, taken_over = None, 0
     violation, saved_tensors = None, SavedTensorChecks()
     for moment in trace(program, observation, judging.reference, judging.tape, follows=False):
@@ -103,6 +105,8 @@ def judge(
             taken_over += 1
             continue
         violation = _check(judging, moment)
+        if judging.unspecified and moment.seen.unit:
+            break
         if not (violation or judging.went_on or taken_over):  # how many are alive is not known behind a difference
             violation = saved_tensors.check(judging, moment.at, moment.step, expectation, moment.seen)
             violation = None if violation and judging.goes_on(violation) else violation
@@ -135,6 +139,8 @@ def _check(judging: Judging, moment: Moment) -> Violation | None:
             if moment.expectation.returns is None:
                 return _unexpected_return(judging, moment)
             return _check_return(judging, moment, results)
+        case Raised() as raised if len(moment.seen.unit) > 1:
+            return units.check_error(judging, moment, raised)
         case Raised() as raised:
             if raised.kind not in moment.expectation.raises:
                 return _unexpected_error(judging, moment, raised)
@@ -226,7 +232,10 @@ def _check_return(judging: Judging, moment: Moment, results: values.Values) -> V
         enter(judging.reference, at, step, moment.modes, seen)
         if judging.reference.unspecified:
             return None  # what this made is not known
-    violation = _check_results(judging, moment, results)
+    if moment.seen.unit:
+        violation = units.check_end(judging, moment)
+    else:
+        violation = _check_results(judging, moment, results)
     if judging.stateful and not violation:
         adopt(judging.reference, at, step, seen)
     return violation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from autograd_conformance.rules.judge.due import Due
 from autograd_conformance.rules.judge.observed import ObjectReplaced, Observed, SavedTensorCount, Strides
 from autograd_conformance.rules.judge.violation import Allowed, Excuses, Violation, nothing, op_of
 from autograd_conformance.rules.tape.model import Tape
+from autograd_conformance.rules.tape.traversal import NO_UNITS
 
 HUGE = 1e30
 """Values beyond this are not compared: a rounding may take them to infinity."""
@@ -56,7 +57,11 @@ class Judging:
 
     @staticmethod
     def of(
-        program: Program, reference: Reference, capabilities: Collection[Capability], excuses: Excuses = nothing
+        program: Program,
+        reference: Reference,
+        capabilities: Collection[Capability],
+        excuses: Excuses = nothing,
+        units: Mapping[int, tuple[int, ...]] = NO_UNITS,
     ) -> Judging:
         """The judging of a program that has not begun.
 
@@ -66,7 +71,7 @@ class Judging:
         stateful = program.stateful
         reference = reference.anew() if stateful else reference
         reference.observing = stateful
-        tape = Tape(reference, Capability.FREES in capabilities)
+        tape = Tape(reference, Capability.FREES in capabilities, units=units)
         return Judging(program, frozenset(capabilities), reference, tape, excuses=excuses)
 
     @cached_property

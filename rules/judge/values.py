@@ -60,8 +60,8 @@ def check_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad
         judging.strides[ref] = tensor.strides
         violation = (
             _draw(judging, at, step, ref, tensor)
-            or _value(judging, at, step, rule, ref, tensor, want)
-            or check_dtype(judging, at, step, rule, ref, tensor, _due_dtype(judging, step))
+            or value_violation(judging, at, step, rule, ref, tensor, want)
+            or check_dtype(judging, at, step, rule, ref, tensor, due_dtype(judging, step))
             or check_flag(judging, at, step, ref, tensor)
             or memory.check_made(judging, at, step, ref, tensor)
         )
@@ -80,7 +80,7 @@ def _draw(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: Tensor
     return judging.differs("networks/random", at, ref, Drew(tensor.value), DocumentedDraw(), step)
 
 
-def _value(
+def value_violation(
     judging: Judging,
     at: int,
     step: Instruction,
@@ -106,7 +106,7 @@ def _value(
     )  # fmt: skip
 
 
-def _due_dtype(judging: Judging, step: Leaf | Apply | Detach | ReadGrad) -> str | None:
+def due_dtype(judging: Judging, step: Leaf | Apply | Detach | ReadGrad) -> str | None:
     """The dtype of what an instruction makes; None for an op on operands of several, of which no rule speaks."""
     match step:
         case Leaf(value):
@@ -169,7 +169,7 @@ def check_written(judging: Judging, at: int, step: InPlace, seen: StepObservatio
         if ref in storages.unspecified or ref not in affected:
             continue
         rule = "writes/value" if ref == target else "writes/aliases"
-        violation = _value(judging, at, step, rule, ref, tensor, want, judging.reference.latest)
+        violation = value_violation(judging, at, step, rule, ref, tensor, want, judging.reference.latest)
         if violation:
             return violation
     violation = check_elsewhere(judging, at, step, seen)

@@ -22,6 +22,7 @@ import numpy as np
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Modes, ReadGrad, Ref
 from autograd_conformance.programs.observations import Kind
+from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.reference.staging.vjp import base_op
 from autograd_conformance.reference.value_types import HeldGradient
 from autograd_conformance.rules.tape.exercises import exercised
@@ -220,7 +221,7 @@ def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Err
         found[Kind.OVERLAP] = "writes/overlap"
     if goes_through_views_of_toggled(tape, traversal):
         found[Kind.VIEW_WRITTEN] = "views/restricted"
-    if reference.rebased.intersection(map(reference.edge, call.inputs or ())):
+    if (reference.rebased | _within_units(tape, traversal)).intersection(map(reference.edge, call.inputs or ())):
         found[Kind.UNUSED_INPUT] = "functional/unused-raises"
     if any(map(tape.invalidated, (*call.roots, *(call.inputs or ())))):
         found[Kind.VIEW_WRITTEN] = "views/restricted"
@@ -229,6 +230,11 @@ def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Err
             kind, rule = BROKEN_HOOKS[hook.effect]
             found[kind] = rule
     return found
+
+
+def _within_units(tape: TapeState, traversal: Traversal) -> frozenset[GradientEdge]:
+    """The edges that lie within units that are one node: no gradient passes there that an input could get."""
+    return traversal.may_reach if tape.reference.traits.one_node else frozenset()
 
 
 def _changes_what_is_saved(tape: TapeState, traversal: Traversal) -> bool:

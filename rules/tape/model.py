@@ -41,7 +41,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Gradient, Outcome, Raised, Returned, Skipped, StepObservation
 from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY
-from autograd_conformance.rules.tape.graph import Expectation
+from autograd_conformance.rules.tape.graph import Expectation, Traversal
 from autograd_conformance.rules.tape.outcomes import expected
 from autograd_conformance.rules.tape.state import TapeState
 
@@ -123,6 +123,8 @@ class Tape(TapeState):
         if call.retain_graph is None and not call.create_graph:
             self.by_default.add(at)
         traversal = expectation.traversal
+        if not call.retains:
+            self._free_units(at, traversal)
         for node in traversal.maybe_nodes:
             if not call.retains and node.freed is Certainty.NEVER:
                 node.free(Certainty.MAYBE, at)
@@ -134,3 +136,10 @@ class Tape(TapeState):
                 node.free(Certainty.ALWAYS, at)
             elif node.freed is Certainty.NEVER:
                 node.free(Certainty.MAYBE, at)
+
+    def _free_units(self, at: int, traversal: Traversal) -> None:
+        """A call through a part of a unit may free all of it."""
+        for unit in {unit for node in traversal.all_nodes if (unit := self.unit(node))}:
+            for node in self.parts(unit):
+                if node.freed is Certainty.NEVER:
+                    node.free(Certainty.MAYBE, at)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from autograd_conformance.programs.language import Leaf, Ref, Step
 from autograd_conformance.programs.observations import Gradient
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import GradientEdge
-from autograd_conformance.rules.tape.traversal import RecordedGraph
+from autograd_conformance.rules.tape.traversal import NO_UNITS, RecordedGraph
 
 
 class TapeState(RecordedGraph):
     """The state that expectations are told from; `rules.tape.model.Tape` alone changes it."""
 
-    def __init__(self, reference: Reference, frees: bool = True, counts: bool = True) -> None:
-        super().__init__(reference)
+    def __init__(
+        self,
+        reference: Reference,
+        frees: bool = True,
+        counts: bool = True,
+        units: Mapping[int, tuple[int, ...]] = NO_UNITS,
+    ) -> None:
+        super().__init__(reference, units)
         self.frees = frees
         """Whether the framework claims to free graphs."""
         self.counts = counts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,10 @@ from autograd_conformance.rules.tape.graph import Node, Traversal
 
 ZERO = 1e-12
 """A gradient whose elements are all below this may be one of zeros, but for rounding."""
+
+
+NO_UNITS: Mapping[int, tuple[int, ...]] = {}
+"""Every instruction runs by itself."""
 
 
 @dataclass(slots=True)
@@ -43,9 +47,11 @@ class Ancestry:
 class RecordedGraph:
     """The nodes of a reference's tape, made when a call first goes through them."""
 
-    def __init__(self, reference: Reference) -> None:
+    def __init__(self, reference: Reference, units: Mapping[int, tuple[int, ...]] = NO_UNITS) -> None:
         self.reference = reference
         """The values and the tape."""
+        self.units = units
+        """For each instruction that ran as one with others, the numbers of all of these."""
         self.nodes: dict[int, Node] = {}
         """The nodes made so far, by the number of their tape entry."""
 
@@ -65,6 +71,22 @@ class RecordedGraph:
         if saves is Certainty.ALWAYS and not any(self.reference.values[out].size for out in entry.outs):
             return Certainty.MAYBE  # a derivative without elements needs nothing, whatever is kept
         return saves
+
+    # -- units --------------------------------------------------------------------------------------------------------
+
+    def unit(self, node: Node) -> tuple[int, ...]:
+        """The instructions that were recorded as one with a node's: none where each op is recorded by itself."""
+        traits = self.reference.traits
+        return self.units.get(node.at, ()) if traits.one_node or traits.recomputes else ()
+
+    def _together(self, unit: tuple[int, ...]) -> list[int]:
+        """The numbers of the tape entries of a unit, the newest first."""
+        entries = self.reference.entries
+        return [number for number in reversed(range(len(entries))) if entries[number].at in unit]
+
+    def parts(self, unit: tuple[int, ...]) -> list[Node]:
+        """The nodes of a unit."""
+        return [self.node(number) for number in self._together(unit)]
 
     # -- traversals ---------------------------------------------------------------------------------------------------
 
@@ -110,7 +132,21 @@ class RecordedGraph:
                 found.via.add(edge)
                 if edge in producer:
                     pending.add(producer[edge])
+            if not pending and reference.traits.one_node:
+                pending = self._beside(found)
         return found
+
+    def _beside(self, found: Ancestry) -> set[int]:
+        """The tape entries that a call goes through only since they are one node with others; what flows within that
+        node, from one of its results to another, is seen by nobody.
+        """
+        visited = {id(node) for node in found.visited}
+        units = {unit for node in found.visited if (unit := self.unit(node))}
+        for unit in units:
+            parts = self.parts(unit)
+            made = {edge for node in parts for edge in node.entry.outs}
+            found.via.update(made.intersection(edge for node in parts for edge in node.args))
+        return {n for unit in units for n in self._together(unit) if id(self.node(n)) not in visited}
 
     def _partial(self, call: BackwardCall, nodes: list[Node]) -> tuple[Node, ...]:
         """The nodes of which only some operands are on the way to an input."""
@@ -203,7 +239,11 @@ class RecordedGraph:
     def version_mismatch(self, node: Node) -> bool:
         """Whether something that a node's derivative may need was written to after it was recorded."""
         reference, storages = self.reference, self.reference.storages
-        if not storages.versions or node.saves is Certainty.NEVER:
+        if not storages.versions:
+            return False
+        if unit := self.unit(node):
+            return any(self.written_since(part) for part in self.parts(unit))
+        if node.saves is Certainty.NEVER:
             return False
         kept = set(self.kept(node))
         if node.derivative:  # it may have kept any of the gradients that were computed together with it

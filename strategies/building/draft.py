@@ -86,7 +86,7 @@ class Draft(Choices):
         )
         """Whether some backward calls have to be brought within the claims."""
 
-        self.reference = Reference(begins_with_zeros=self.alphabet.traits.begins_with_zeros)
+        self.reference = Reference(traits=self.alphabet.traits)
         """The instructions so far, and the exact values that they make."""
 
         self.dtype = dtype or self.pick(tuple(self.alphabet.dtypes))

@@ -1,0 +1,89 @@
+"""Runs a program whose computing instructions a framework takes in units: compiled, or recomputed, together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import cast
+
+from autograd_conformance.frameworks import answers
+from autograd_conformance.frameworks.base import Adapter, HasUnits
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.runner import Run
+from autograd_conformance.printing.functions import canonical
+from autograd_conformance.programs.language import Program, Ref
+from autograd_conformance.programs.observations import Observation, Returned, Skipped, StepObservation
+from autograd_conformance.programs.operands import operands, results
+from autograd_conformance.programs.regions import Region, region_of, regions
+
+
+def observed(program: Program, adapter: Adapter) -> Observation:
+    """What a framework does with a program, in units where its adapter has them."""
+    return (UnitRun if isinstance(adapter, HasUnits) else Run)(program, adapter).observed()
+
+
+class UnitRun(Run):
+    """One run of one program, a region at a time; every value that comes out of one is looked at behind it."""
+
+    def __init__(self, program: Program, adapter: Adapter) -> None:
+        super().__init__(program, adapter)
+        self.units = cast(HasUnits, adapter)
+
+    def observations(self) -> Iterator[StepObservation]:
+        """What each instruction does, in order."""
+        found = regions(self.program, self.units.inside, self.units.cuts(self.program))
+        begins = {region.first: region for region in found}
+        at = 0
+        while at < len(self.program):
+            region = begins.get(at)
+            if region is None:
+                yield self.seen(at, self.program[at])
+                at += 1
+            else:
+                yield from self._region(region)
+                at = region.last + 1
+
+    def _region(self, region: Region) -> Iterator[StepObservation]:
+        """What is seen of a region's instructions, and of the leaves between them."""
+        program, whole = self.program, range(region.first, region.last + 1)
+        seen = {at: self.seen(at, program[at]) for at in whole if at not in region.steps}
+        steps = self._possible(region)
+        if len(steps) < len(region.steps):
+            seen.update({at: StepObservation(Skipped()) for at in region.steps if at not in steps})
+        if steps:
+            seen.update(self._unit(region if steps == region.steps else region_of(program, steps)))
+        for at in whole:
+            yield seen[at]
+
+    def _possible(self, region: Region) -> tuple[int, ...]:
+        """Those of a region's instructions that need nothing that an earlier error kept from being made."""
+        missing = {ref for ref in region.inputs if ref not in self.values}
+        steps = []
+        for at in region.steps:
+            if missing.isdisjoint(operands(self.program[at])):
+                steps.append(at)
+            else:
+                missing.update(Ref(at, k) for k in range(results(self.program[at])))
+        return tuple(steps)
+
+    def _unit(self, region: Region) -> dict[int, StepObservation]:
+        """What is seen of the instructions of a region that is run as a unit."""
+        program, adapter, values = self.program, self.adapter, self.values
+        assert adapter.dialect is not None, "units are written in the adapter's dialect"
+        source = canonical(program, region, adapter.dialect)
+        last = program[region.last]
+        try:
+            self.modes.enter(region.modes)
+            made = self.units.unit(source, [values[ref] for ref in region.inputs])
+            if len(made) != len(region.results):
+                answers.refuse(adapter, "unit()", made, f"{len(region.results)} results")
+        except BrokenAdapter:
+            raise
+        except BaseException as error:  # whatever the framework raises is an observation
+            seen = {at: StepObservation(Skipped()) for at in region.steps}
+            looked = self.after(region.first, program[region.first], self.raised(last, error), True, True)
+            return {**seen, region.first: replace(looked, unit=region.steps)}
+        values.update(zip(region.results, made, strict=True))
+        seen = {at: StepObservation(Returned((None,) * results(program[at]))) for at in region.steps}
+        looked = self.after(region.last, last, seen[region.last].outcome, True, True)
+        return {**seen, region.last: replace(looked, unit=region.steps)}

@@ -1,0 +1,86 @@
+"""Regions: the runs of computing instructions that compilers and checkpoints take as a unit.
+
+A region follows from the program and from what a framework lets inside, so that programs replay and shrink as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from autograd_conformance.programs.language import Apply, Detach, InPlace, Instruction, Leaf, Modes, Program, Ref
+from autograd_conformance.programs.operands import operands, results
+
+Computing = Apply | Detach | InPlace
+"""The instructions that a region can hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A run of computing instructions: leaves that stand between them are made before."""
+
+    steps: tuple[int, ...]
+    """The numbers of its instructions, in order."""
+    inputs: tuple[Ref, ...]
+    """The values from outside that its instructions use, in the order in which they do."""
+    results: tuple[Ref, ...]
+    """The values that it makes and that are used outside, or by nobody: the others are never seen."""
+    modes: Modes = ()
+    """The grad modes that all its instructions stand under, outermost first: it is run under them."""
+
+    @property
+    def first(self) -> int:
+        """The number of its first instruction."""
+        return self.steps[0]
+
+    @property
+    def last(self) -> int:
+        """The number of its last instruction."""
+        return self.steps[-1]
+
+    def inner(self, program: Program, at: int) -> Modes:
+        """The grad modes that one of its instructions stands under inside of it."""
+        return program.mode(at)[len(self.modes) :]
+
+
+def regions(program: Program, inside: Collection[type[Instruction]], cuts: Collection[int] = ()) -> tuple[Region, ...]:
+    """The regions of a program, in order: maximal runs of instructions of the types that are let `inside`, cut short
+    before the instructions whose numbers are `cuts`.
+    """
+    return tuple(region_of(program, steps) for steps in _runs(program, inside, cuts))
+
+
+def _runs(program: Program, inside: Collection[type[Instruction]], cuts: Collection[int]) -> Iterator[tuple[int, ...]]:
+    run: list[int] = []
+    for at, step in enumerate(program):
+        if isinstance(step, Leaf) and at not in cuts:
+            continue
+        if type(step) not in inside or at in cuts:
+            if run:
+                yield tuple(run)
+            run = []
+        if type(step) in inside:
+            run.append(at)
+    if run:
+        yield tuple(run)
+
+
+def region_of(program: Program, steps: tuple[int, ...]) -> Region:
+    """The region of some computing instructions, given by their numbers."""
+    within = set(steps)
+    made = [Ref(at, k) for at in steps for k in range(results(program[at]))]
+    used = dict.fromkeys(ref for at in steps for ref in operands(program[at]))
+    outside = {ref for at, step in enumerate(program) if at not in within for ref in operands(step)}
+    seen = [ref for ref in made if ref in outside or ref not in used]
+    modes = _common(program.mode(at) for at in steps)
+    return Region(steps, tuple(ref for ref in used if ref.at not in within), tuple(seen), modes)
+
+
+def _common(modes: Iterable[Modes]) -> Modes:
+    """The grad modes with which all begin."""
+    first, *others = modes
+    length = len(first)
+    for other in others:
+        while first[:length] != other[:length]:
+            length -= 1
+    return first[:length]

@@ -1,0 +1,70 @@
+"""Instructions that ran as one unit: an error is the unit's, and what they made of values is seen behind it."""
+
+from __future__ import annotations
+
+from autograd_conformance.programs.language import Apply, Detach, InPlace, Ref
+from autograd_conformance.programs.observations import Raised, Returned, StepObservation, Tensor
+from autograd_conformance.reference.observed import take
+from autograd_conformance.rules.judge.due import DueReturn
+from autograd_conformance.rules.judge.observed import RaisedError
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.judge.values import check_dtype, check_flag, due_dtype, value_violation
+from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.tape.trace import Moment
+
+UNSEEN = StepObservation(Returned())
+"""What is seen of an instruction within a unit: that it returned."""
+
+
+def check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation | None:
+    """Whether one of a unit's instructions may raise what the unit did; nothing is judged behind it, for nobody says
+    how much of it was done.
+    """
+    program, tape = judging.program, judging.tape
+    rule = "errors/legal-returns"
+    for at in range(moment.at, moment.seen.unit[-1] + 1):
+        step, modes = program[at], program.mode(at)
+        expectation = tape.expect(at, step, modes)
+        if raised.kind in expectation.raises:
+            judging.unspecified = True
+            return None
+        if at < moment.seen.unit[-1]:
+            take(judging.reference, at, step, modes, UNSEEN)
+            tape.advance(at, step, expectation, UNSEEN, modes)
+    if not judging.applies(rule):
+        judging.unspecified = True
+        return None
+    return Violation(rule, moment.at, RaisedError.of(raised), (Allowed(DueReturn(), rule),))
+
+
+def check_end(judging: Judging, moment: Moment) -> Violation | None:
+    """Whether every value that there is behind a unit is what the unit had to make of it."""
+    program, storages = judging.program, judging.reference.storages
+    writes = [step for at in moment.seen.unit if isinstance(step := program[at], InPlace)]
+    targets = {step.target for step in writes}
+    affected = {alias for target in targets for alias in storages.aliases(target)}
+    for ref, tensor in moment.seen.values.items():
+        if ref in storages.unspecified:
+            continue
+        made = ref.at in moment.seen.unit
+        rule = "writes/value" if ref in targets else "writes/aliases" if ref in affected else "writes/nothing-else"
+        rule = "gradients/forward" if made and ref not in affected else rule
+        violation = value_violation(judging, moment.at, moment.step, rule, ref, tensor, judging.reference.values[ref])
+        if made and not violation:
+            violation = _made(judging, moment, ref, tensor)
+        if violation:
+            return violation
+    return None
+
+
+def _made(judging: Judging, moment: Moment, ref: Ref, tensor: Tensor) -> Violation | None:
+    """Whether what a unit gave out has the dtype and the flag that are due."""
+    step = judging.program[ref.at]
+    assert isinstance(step, (Apply, Detach))
+    judging.dtypes[ref] = tensor.dtype
+    judging.strides[ref] = tensor.strides
+    rule = "detach/values" if isinstance(step, Detach) else "gradients/forward"
+    due = due_dtype(judging, step)
+    return check_dtype(judging, moment.at, step, rule, ref, tensor, due) or check_flag(
+        judging, moment.at, step, ref, tensor
+    )
