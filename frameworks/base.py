@@ -15,7 +15,7 @@ import numpy as np
 
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
-from autograd_conformance.programs.language import Attrs, Groups, Instruction, Program
+from autograd_conformance.programs.language import Attrs, Groups, Program
 from autograd_conformance.programs.observations import Kind, Observation
 
 Value = Any
@@ -194,11 +194,10 @@ class HasSavedTensorCounter(Protocol):
 class HasUnits(Protocol):
     """An adapter whose framework takes runs of instructions as units: it compiles them, or recomputes them."""
 
-    inside: frozenset[type[Instruction]]
-    """The instructions that a unit may hold, of `Apply`, `Detach` and `InPlace`."""
-
-    def cuts(self, program: Program) -> Collection[int]:
-        """The numbers of the instructions before which a unit ends, although it could go on."""
+    def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
+        """Whether an instruction that computes, by its number, can stand in one unit with those that are in it already;
+        one that can stand in none is run by itself.
+        """
 
     def unit(self, source: str, inputs: Sequence[Value]) -> Sequence[Value]:
         """What the function `region`, which `source` defines in the adapter's dialect, gives for some inputs: its

@@ -31,8 +31,7 @@ class UnitRun(Run):
 
     def observations(self) -> Iterator[StepObservation]:
         """What each instruction does, in order."""
-        found = regions(self.program, self.units.inside, self.units.cuts(self.program))
-        begins = {region.first: region for region in found}
+        begins = {region.first: region for region in regions(self.program, self.units.holds)}
         at = 0
         while at < len(self.program):
             region = begins.get(at)

@@ -5,10 +5,10 @@ A region follows from the program and from what a framework lets inside, so that
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from autograd_conformance.programs.language import Apply, Detach, InPlace, Instruction, Leaf, Modes, Program, Ref
+from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf, Modes, Program, Ref
 from autograd_conformance.programs.operands import operands, results
 
 Computing = Apply | Detach | InPlace
@@ -43,26 +43,24 @@ class Region:
         return program.mode(at)[len(self.modes) :]
 
 
-def regions(program: Program, inside: Collection[type[Instruction]], cuts: Collection[int] = ()) -> tuple[Region, ...]:
-    """The regions of a program, in order: maximal runs of instructions of the types that are let `inside`, cut short
-    before the instructions whose numbers are `cuts`.
-    """
-    return tuple(region_of(program, steps) for steps in _runs(program, inside, cuts))
+Holds = Callable[[Program, int, Sequence[int]], bool]
+"""Whether an instruction, by its number, can stand in one region with those that are in it already."""
 
 
-def _runs(program: Program, inside: Collection[type[Instruction]], cuts: Collection[int]) -> Iterator[tuple[int, ...]]:
+def regions(program: Program, holds: Holds) -> Iterator[Region]:
+    """The regions of a program, in order: runs of instructions as long as `holds` lets them be."""
     run: list[int] = []
     for at, step in enumerate(program):
-        if isinstance(step, Leaf) and at not in cuts:
+        if isinstance(step, Leaf):
             continue
-        if type(step) not in inside or at in cuts:
-            if run:
-                yield tuple(run)
+        computes = isinstance(step, Computing)
+        if run and not (computes and holds(program, at, run)):
+            yield region_of(program, tuple(run))
             run = []
-        if type(step) in inside:
+        if computes and (run or holds(program, at, run)):
             run.append(at)
     if run:
-        yield tuple(run)
+        yield region_of(program, tuple(run))
 
 
 def region_of(program: Program, steps: tuple[int, ...]) -> Region:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,8 +10,10 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.capabilities import Capability, Traits
-from autograd_conformance.programs.language import Apply, Detach, InPlace, Program
+from autograd_conformance.programs.language import Apply, Detach, InPlace, Program, Ref
 
 Function = Callable[..., tuple[torch.Tensor, ...] | None]
 
@@ -19,11 +21,9 @@ Function = Callable[..., tuple[torch.Tensor, ...] | None]
 class TorchUnits(TorchEager):
     """PyTorch whose computing instructions stand in functions; derived classes say how these are called."""
 
-    inside = frozenset({Apply, Detach, InPlace})
-
-    def cuts(self, program: Program) -> Collection[int]:
-        """Nowhere."""
-        return ()
+    def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
+        """Everything."""
+        return True
 
     def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         """The results of the function that `source` defines."""
@@ -32,6 +32,23 @@ class TorchUnits(TorchEager):
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
         """What a function gives, called as it is."""
         return function(*inputs)
+
+
+def is_repeatable(program: Program, at: int, run: Sequence[int]) -> bool:
+    """Whether an instruction of a function does the same when it is run again: it writes into nothing from outside."""
+    step = program[at]
+    return not isinstance(step, InPlace) or _owner(program, step.target).at in run
+
+
+def _owner(program: Program, ref: Ref) -> Ref:
+    """The value in whose memory another one may lie."""
+    match program[ref.at]:
+        case Detach(source):
+            return _owner(program, source)
+        case Apply(op, args) if args and row_of(op).aliases is not Certainty.NEVER:
+            return _owner(program, args[0])
+        case _:
+            return ref
 
 
 @lru_cache(maxsize=4096)
@@ -48,6 +65,10 @@ class TorchCheckpoint(TorchUnits):
     name = "torch-checkpoint"
     traits = Traits(recomputes=True)
 
+    def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
+        """All that can be done again: writes only into what the function made itself."""
+        return is_repeatable(program, at, run)
+
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
         """`torch.utils.checkpoint.checkpoint`, not reentrant."""
         return checkpoint(function, *inputs, use_reentrant=False)
@@ -59,6 +80,10 @@ class TorchCheckpointReentrant(TorchUnits):
     name = "torch-checkpoint-reentrant"
     capabilities = TorchEager.capabilities - {Capability.CREATE_GRAPH, Capability.FUNCTIONAL, Capability.INPUTS}
     traits = Traits(recomputes=True, one_node=True)
+
+    def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
+        """All that can be done again: writes only into what the function made itself."""
+        return is_repeatable(program, at, run)
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
         """`torch.utils.checkpoint.checkpoint`, reentrant."""

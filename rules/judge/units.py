@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autograd_conformance.programs.language import Apply, Detach, InPlace, Ref
 from autograd_conformance.programs.observations import Raised, Returned, StepObservation, Tensor
+from autograd_conformance.programs.operands import results
 from autograd_conformance.reference.observed import take
 from autograd_conformance.rules.judge.due import DueReturn
 from autograd_conformance.rules.judge.observed import RaisedError
@@ -12,8 +13,6 @@ from autograd_conformance.rules.judge.values import check_dtype, check_flag, due
 from autograd_conformance.rules.judge.violation import Allowed, Violation
 from autograd_conformance.rules.tape.trace import Moment
 
-UNSEEN = StepObservation(Returned())
-"""What is seen of an instruction within a unit: that it returned."""
 
 
 def check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation | None:
@@ -29,8 +28,9 @@ def check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation |
             judging.unspecified = True
             return None
         if at < moment.seen.unit[-1]:
-            take(judging.reference, at, step, modes, UNSEEN)
-            tape.advance(at, step, expectation, UNSEEN, modes)
+            seen = StepObservation(Returned((None,) * results(step)))
+            take(judging.reference, at, step, modes, seen)
+            tape.advance(at, step, expectation, seen, modes)
     if not judging.applies(rule):
         judging.unspecified = True
         return None
