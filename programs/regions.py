@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf, Modes, Program, Ref
+from autograd_conformance.programs.language import Apply, Detach, InPlace, Instruction, Leaf, Modes, Program, Ref
 from autograd_conformance.programs.operands import operands, results
 
 Computing = Apply | Detach | InPlace
@@ -68,10 +68,16 @@ def region_of(program: Program, steps: tuple[int, ...]) -> Region:
     within = set(steps)
     made = [Ref(at, k) for at in steps for k in range(results(program[at]))]
     used = dict.fromkeys(ref for at in steps for ref in operands(program[at]))
+    read = {ref for at in steps for ref in _read(program[at])}
     outside = {ref for at, step in enumerate(program) if at not in within for ref in operands(step)}
-    seen = [ref for ref in made if ref in outside or ref not in used]
+    seen = [ref for ref in made if ref in outside or ref not in read]
     modes = _common(program.mode(at) for at in steps)
     return Region(steps, tuple(ref for ref in used if ref.at not in within), tuple(seen), modes)
+
+
+def _read(step: Instruction) -> tuple[Ref, ...]:
+    """The values that an instruction reads; what it only writes to is not done with."""
+    return step.args if isinstance(step, InPlace) else operands(step)
 
 
 def _common(modes: Iterable[Modes]) -> Modes:

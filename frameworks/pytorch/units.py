@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import torch
+import torch._dynamo.config
+import torch._functorch.config
 from torch.utils.checkpoint import checkpoint
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
@@ -97,6 +100,11 @@ class TorchCompile(TorchUnits):
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
+        torch._logging.set_logs(all=logging.CRITICAL)  # what fails is told by its exception
+        # without it, a call with retain_graph=True is refused, with an error that says to turn it off
+        torch._functorch.config.donated_buffer = False
+        torch._dynamo.config.recompile_limit = 1_000_000  # beyond it, functions are silently run as they are
+        torch._dynamo.config.accumulated_recompile_limit = 1_000_000
         self.compiled: dict[Function, Function] = {}
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:

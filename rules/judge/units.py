@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autograd_conformance.programs.language import Apply, Detach, InPlace, Ref
-from autograd_conformance.programs.observations import Raised, Returned, StepObservation, Tensor
+from autograd_conformance.programs.observations import Kind, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
 from autograd_conformance.reference.observed import take
 from autograd_conformance.rules.judge.due import DueReturn
@@ -14,27 +14,37 @@ from autograd_conformance.rules.judge.violation import Allowed, Violation
 from autograd_conformance.rules.tape.trace import Moment
 
 
-
 def check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation | None:
     """Whether one of a unit's instructions may raise what the unit did; nothing is judged behind it, for nobody says
     how much of it was done.
     """
-    program, tape = judging.program, judging.tape
+    program, tape, last = judging.program, judging.tape, moment.seen.unit[-1]
     rule = "errors/legal-returns"
-    for at in range(moment.at, moment.seen.unit[-1] + 1):
+    for at in range(moment.at, last + 1):
         step, modes = program[at], program.mode(at)
         expectation = tape.expect(at, step, modes)
         if raised.kind in expectation.raises:
             judging.unspecified = True
             return None
-        if at < moment.seen.unit[-1]:
-            seen = StepObservation(Returned((None,) * results(step)))
-            take(judging.reference, at, step, modes, seen)
-            tape.advance(at, step, expectation, seen, modes)
+        seen = StepObservation(Returned((None,) * results(step)))
+        take(judging.reference, at, step, modes, seen)
+        tape.advance(at, step, expectation, seen, modes)
+    if raised.kind is Kind.MODIFIED and _is_invalidated(judging, moment):
+        judging.unspecified = True
+        return None
     if not judging.applies(rule):
         judging.unspecified = True
         return None
     return Violation(rule, moment.at, RaisedError.of(raised), (Allowed(DueReturn(), rule),))
+
+
+def _is_invalidated(judging: Judging, moment: Moment) -> bool:
+    """Whether a call through a unit may be refused since the unit writes over what it needs: where derivatives are made
+    together with it, that is found out at once.
+    """
+    tape = judging.tape
+    parts = tape.parts(moment.seen.unit) if tape.reference.traits.one_node else ()
+    return any(tape.version_mismatch(node) for node in parts)
 
 
 def check_end(judging: Judging, moment: Moment) -> Violation | None:

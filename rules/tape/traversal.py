@@ -10,6 +10,7 @@ import numpy as np
 from autograd_conformance.ops.catalogue import ROWS, WRITES
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
+from autograd_conformance.programs.operands import operands
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry
 from autograd_conformance.reference.saved_tensors import may_save
@@ -142,11 +143,22 @@ class RecordedGraph:
         """
         visited = {id(node) for node in found.visited}
         units = {unit for node in found.visited if (unit := self.unit(node))}
+        beside = set()
         for unit in units:
             parts = self.parts(unit)
             made = {edge for node in parts for edge in node.entry.outs}
             found.via.update(made.intersection(edge for node in parts for edge in node.args))
-        return {n for unit in units for n in self._together(unit) if id(self.node(n)) not in visited}
+            found.may_reach.update(self._inputs(unit))
+            beside.update(self._together(unit))
+        beside.update(n for edge in found.may_reach if (n := self.reference.producer.get(edge)) is not None)
+        return {n for n in beside if id(self.node(n)) not in visited}
+
+    def _inputs(self, unit: tuple[int, ...]) -> Iterator[GradientEdge]:
+        """The edges of the values from outside that a unit was given, whatever it did with them."""
+        reference = self.reference
+        for ref in (ref for at in unit for ref in operands(reference.steps[at])):
+            if ref.at not in unit and reference.requires_grad.get(ref):
+                yield reference.edge(ref)
 
     def _partial(self, call: BackwardCall, nodes: list[Node]) -> tuple[Node, ...]:
         """The nodes of which only some operands are on the way to an input."""

@@ -1,0 +1,81 @@
+"""Regions: where they begin and end, what goes in, what comes out, and under which grad modes they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from autograd_conformance.programs.language import InPlace, Program
+from autograd_conformance.programs.regions import Region, regions
+from autograd_conformance.programs.text import names, parse
+
+A = "a = leaf [1, 2]"
+
+
+def everything(program: Program, at: int, run: Sequence[int]) -> bool:
+    return True
+
+
+def no_writes(program: Program, at: int, run: Sequence[int]) -> bool:
+    return not isinstance(program[at], InPlace)
+
+
+def pairs(program: Program, at: int, run: Sequence[int]) -> bool:
+    return len(run) < 2
+
+
+def told(text: str, holds=everything) -> list[tuple[tuple[int, ...], str, str]]:
+    """The regions of a program: their instructions, and their inputs and results by name."""
+    program = parse(text)
+    name = names(program)
+
+    def listed(region: Region) -> tuple[tuple[int, ...], str, str]:
+        return region.steps, "".join(map(name.get, region.inputs)), "".join(map(name.get, region.results))
+
+    return [listed(region) for region in regions(program, holds)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"{A}; b = square a; c = sin b", [((1, 2), "a", "c")]),
+        (f"{A}; b = square a; c = sin b; backward b with [1, 1]", [((1, 2), "a", "bc")]),
+        (f"{A}; b = square a; backward b with [1, 1]; c = sin b", [((1,), "a", "b"), ((3,), "b", "c")]),
+        (f"{A}; b = square a; c = leaf [3, 4]; d = multiply b c", [((1, 3), "ac", "d")]),
+        (f"{A}; b = multiply a a; c = detach b; write c exp_", [((1, 2, 3), "a", "c")]),
+        (f"{A}; retain a", []),
+        (f"{A}; b, c = split a sizes=(1,1) dim=0; d = sin c", [((1, 2), "a", "bd")]),
+    ],
+)
+def test_a_region_is_as_long_as_it_can_be(text, found):
+    assert told(text) == found
+
+
+def test_what_it_cannot_hold_stands_between_two():
+    text = f"{A}; b = square a; write b exp_; c = sin b"
+    assert told(text, no_writes) == [((1,), "a", "b"), ((3,), "b", "c")]
+
+
+def test_it_is_cut_where_it_may_not_go_on():
+    text = f"{A}; b = sin a; c = sin b; d = sin c; e = sin d; f = sin e"
+    assert [steps for steps, _, _ in told(text, pairs)] == [(1, 2), (3, 4), (5,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "modes", "inner"),
+    [
+        (f"{A}; no_grad: b = sin a; no_grad: c = sin b", ("no_grad",), [(), ()]),
+        (f"{A}; no_grad: b = sin a; c = sin b", (), [("no_grad",), ()]),
+        (
+            f"{A}; no_grad: enable_grad: b = sin a; no_grad: c = sin b",
+            ("no_grad",),
+            [("enable_grad",), ()],
+        ),
+    ],
+)
+def test_it_runs_under_the_modes_that_all_of_it_stands_under(text, modes, inner):
+    program = parse(text)
+    (region,) = regions(program, everything)
+    assert region.modes == modes
+    assert [region.inner(program, at) for at in region.steps] == inner
