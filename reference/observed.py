@@ -56,6 +56,7 @@ def adopt(reference: Reference, at: int, step: Instruction, seen: StepObservatio
                 storages.laid_out(ref, tensor.value.shape, tensor.strides)
                 if tensor.memory is not None and storages.storage(ref) not in storages.ids:
                     storages.seen_at(ref, tensor.memory)
+    reference.unseen.difference_update(seen.values)
     for ref, tensor in seen.values.items():
         if ref in values:
             values[ref] = tensor.value.astype(np.float64)

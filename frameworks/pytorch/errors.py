@@ -16,6 +16,7 @@ MESSAGES = (
     ("is a view and is being modified inplace", Kind.VIEW_WRITTEN),
     ("is a view and its base or another view of its base has been modified inplace", Kind.VIEW_WRITTEN),
     ("of the written-to tensor refers to a single memory location", Kind.OVERLAP),
+    ("a tensor being mutated that has internal overlap", Kind.OVERLAP),
     ("and the written-to tensor refer to a single memory location", Kind.OVERLAP),
     ("you can only change requires_grad flags of leaf variables", Kind.NOT_A_LEAF),
     ("post accumulate grad hooks cannot be registered on non-leaf tensors", Kind.NOT_A_LEAF),

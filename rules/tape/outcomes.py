@@ -199,6 +199,8 @@ def _detaching(tape: TapeState, target: Ref) -> Expectation:
         rule = "detach/view-raises"
         if target.at in range(len(tape.reference.steps)) and isinstance(tape.reference.steps[target.at], ReadGrad):
             return Expectation(raises={Kind.VIEW_DETACHED: rule}, unspecified=True)
+        if storages.bases[target] in tape.reference.unseen:  # of a unit, which has given out the view alone
+            return Expectation(raises={Kind.VIEW_DETACHED: rule}, unspecified=True)
         return Expectation(None, {Kind.VIEW_DETACHED: rule}, (rule,))
     hidden = {} if _is_plain(tape, target) else {Kind.VIEW_DETACHED: "detach/view-raises"}
     return Expectation(raises=hidden, exercises=("detach/in-place",))
