@@ -77,22 +77,6 @@ class TorchCheckpoint(TorchUnits):
         return checkpoint(function, *inputs, use_reentrant=False)
 
 
-class TorchCheckpointReentrant(TorchUnits):
-    """Every function is checkpointed by the older implementation, which is one node of the graph."""
-
-    name = "torch-checkpoint-reentrant"
-    capabilities = TorchEager.capabilities - {Capability.CREATE_GRAPH, Capability.FUNCTIONAL, Capability.INPUTS}
-    traits = Traits(recomputes=True, one_node=True)
-
-    def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """All that can be done again: writes only into what the function made itself."""
-        return is_repeatable(program, at, run)
-
-    def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
-        """`torch.utils.checkpoint.checkpoint`, reentrant."""
-        return checkpoint(function, *inputs, use_reentrant=True)
-
-
 class TorchCompile(TorchUnits):
     """Every function is compiled; equal functions are compiled once."""
 

@@ -9,7 +9,6 @@ import torch
 
 from autograd_conformance.frameworks.pytorch.units import (
     TorchCheckpoint,
-    TorchCheckpointReentrant,
     TorchCompileAot,
     TorchCompileEager,
     TorchUnits,
@@ -22,7 +21,7 @@ from autograd_conformance.programs.observations import Kind, Raised, Returned, S
 from autograd_conformance.programs.text import parse
 
 A = "a = leaf [1, 2]"
-EVERY = (TorchUnits, TorchCheckpoint, TorchCheckpointReentrant, TorchCompileEager, TorchCompileAot)
+EVERY = (TorchUnits, TorchCheckpoint, TorchCompileEager, TorchCompileAot)
 
 
 class SwapsResults(TorchUnits):
