@@ -140,5 +140,5 @@ Observation = tuple[StepObservation, ...]
 
 
 def units(observation: Observation) -> dict[int, tuple[int, ...]]:
-    """For each instruction that ran together with others as one unit, the numbers of all of these."""
-    return {at: seen.unit for seen in observation for at in seen.unit if len(seen.unit) > 1}
+    """For each instruction that ran in a unit, the numbers of all that ran in it."""
+    return {at: seen.unit for seen in observation for at in seen.unit}
