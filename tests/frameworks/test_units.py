@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import torch
 
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.pytorch.units import (
     TorchCheckpoint,
     TorchCompileAot,
@@ -19,6 +21,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Traits
 from autograd_conformance.programs.observations import Kind, Raised, Returned, Skipped, units
 from autograd_conformance.programs.text import parse
+from autograd_conformance.rules.relations.relation import Related, relate
 
 A = "a = leaf [1, 2]"
 EVERY = (TorchUnits, TorchCheckpoint, TorchCompileEager, TorchCompileAot)
@@ -160,3 +163,14 @@ def test_equal_functions_are_compiled_once():
 def test_a_recomputed_function_writes_into_what_it_made_alone():
     found = seen(f"{A}; b = sin a; write b exp_; c = leaf [3, 4] const; write c mul_ a; d = sin c", TorchCheckpoint())
     assert [each.unit for each in found if each.unit] == [(1, 2), (5,)]
+
+
+def test_what_one_unit_refuses_another_need_not():
+    """Which instructions a unit holds depends on the order of the program: so does what of it is refused."""
+    program = parse(f"{A}; b = square a; backward b with [1, 1]")
+    related = Related("relations/order", program, program, same=((0, 0), (2, 2)))
+    one = InProcess(TorchUnits()).observe(program)
+    refused = (*one[:2], replace(one[2], outcome=Raised(Kind.MODIFIED, "RuntimeError", "modified")))
+    assert relate(related, one, refused).violation is None
+    apart = InProcess(TorchEager()).observe(program)
+    assert relate(related, apart, (*apart[:2], refused[2])).violation is not None
