@@ -122,6 +122,7 @@ RIGHT = [
     f"{A}; b = exp a; c = exp b; hook b scale 2.0; backward c with [1, 1]",
     f"{A}; b = exp a; write b exp_; backward b with [1, 1]",
     f"{A}; b = leaf [3, 4]; c = square a; write a exp_; d = sin b",
+    "a = leaf [1]; b = reshape a shape=(1,1); c = leaf [[2]]; write b mul_ c",
     f"{A}; b = exp a; c = slice b start=0 stop=1 step=1; detach_ c; d = sin c",
     f"{A}; b = square a; c = unfold b dimension=0 size=1 step=1; d = leaf [[1], [2]]; write c div_ d",
     "a = leaf [[1, 2, 3]]; b = square a; c = unfold b dimension=1 size=2 step=1; d = leaf 2; write c div_ d",
