@@ -116,7 +116,7 @@ def _last(program: Program, seen: StepObservation, violation: Violation, line: s
 
 
 def _memories(program: Program, violation: Violation, what: str, dialect: Dialect) -> list[str]:
-    """Where the failure is about memory: which it is, and that of the values beside which it is wrong."""
+    """Where the failure is about memory: whether it is that of the values beside which it is wrong."""
     match violation.observed:
         case ValueMemory(of, of_gradient):
             others = [dialect.gradient.format(leaf=of) if of_gradient else of]
@@ -127,8 +127,10 @@ def _memories(program: Program, violation: Violation, what: str, dialect: Dialec
             return []
     if not dialect.memory:
         return []
-    read = {each: dialect.memory.format(value=each) for each in (what, *others)}
-    return [f'print("the memory of {each}:", {text})' for each, text in read.items()]
+    memory = dialect.memory.format
+    return [
+        f'print("it shares the memory of {other}:", {memory(value=what)} == {memory(value=other)})' for other in others
+    ]
 
 
 def _given(call: Instruction, number: int, line: str, dialect: Dialect) -> list[str]:
