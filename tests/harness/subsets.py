@@ -24,8 +24,8 @@ from typing import Any
 import pytest
 
 from autograd_conformance.frameworks.target import InProcess, loaded
-from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.audit.programs import audit
+from autograd_conformance.harness.audit.shares import Audit
 from autograd_conformance.harness.plugin import state
 from autograd_conformance.harness.session import ADAPTER_ERROR
 from autograd_conformance.reports.stream import load
@@ -114,8 +114,8 @@ def _become(out: Path, words: list[str]) -> None:
         os._exit(code)
 
 
-def _audit(name: str, device: str, dtypes: Sequence[str], timeout: float, thrice: bool, limits: Any) -> Audited:
-    return audit(InProcess(loaded(name, device)), dtypes, thrice)
+def _audit(name: str, device: str, dtypes: Sequence[str], timeout: float, thrice: bool, *others: Any) -> Audit:
+    return Audit(audit(InProcess(loaded(name, device)), dtypes, thrice), {})
 
 
 def main() -> int:

@@ -126,7 +126,7 @@ def test_a_run_that_its_budget_cuts_short_is_never_green(workers, tmp_path: Path
 
 
 def test_a_budget_that_ends_in_the_audit_leaves_a_report(tmp_path: Path):
-    seen = run(tmp_path, LIFETIME, "--seconds=0.1")
+    seen = run(tmp_path, LIFETIME, "--seconds=0.1", framework="tests.frameworks.adapters.wrong:Slow")
     footer = seen.report.footer
     assert footer is not None
     assert (seen.code, footer.verdict, footer.programs) == (2, "interrupted", 0)

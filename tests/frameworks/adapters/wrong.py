@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 
@@ -67,9 +68,10 @@ class Cryptic(Tiny):
 
 
 class Slow(Tiny):
-    """Every op takes a hundredth of a second."""
+    """Every op takes a hundredth of a second; no two processes are of one version, so that no audit is kept."""
 
     name = "slow"
+    version = f"1.0.{os.getpid()}"
     ops = frozenset({"multiply", "sum", "add"})
 
     def apply(self, op: str, operands: Sequence[tiny.Tensor], attrs: Attrs) -> Sequence[tiny.Tensor]:
