@@ -104,7 +104,8 @@ def audited(config: pytest.Config) -> Audited:
             pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
         except AuditCutShort as error:
             pytest.exit(str(error), returncode=int(pytest.ExitCode.INTERRUPTED))
-        store.keep(notes)
+        if notes != kept:
+            store.keep(notes)
         if limits.programs is not None:
             config.stash[LIMITS] = replace(limits, programs=limits.programs - found.programs)
         config.stash[AUDITED] = session.audited = found
