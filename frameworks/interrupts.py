@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import signal
 
-STOPPING = {signal.SIGINT, signal.SIGTERM}
-"""The signals that stop a run."""
+STOPPING = {number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None))}
+"""The signals that stop a run, where the system has them."""
 
 
 class _Watch:

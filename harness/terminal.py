@@ -8,7 +8,7 @@ from rich.console import Console
 
 from autograd_conformance.reports.causes import causes
 from autograd_conformance.reports.records import WRONG, Failure, Record, Report, Result
-from autograd_conformance.reports.render.failures import print_failures
+from autograd_conformance.reports.render.failures import WHOLE, print_failures
 from autograd_conformance.reports.render.terminal import print_summary
 
 WIDTH = 100
@@ -32,8 +32,9 @@ def print_end(terminal: Any, report: Report, page: Any) -> None:
     width = max(WIDTH, terminal._tw.fullwidth) if terminal.isatty else WIDTH
     console = Console(file=terminal._tw._file, width=width)
     option = terminal.config.option
-    if option.tbstyle != "no":
+    told = option.tbstyle != "no"
+    if told:
         print_failures(causes(report), console)
-    print_summary(report, console, page)
+    print_summary(report, console, page, above=WHOLE if told else 0)
     if option.reportchars == USUAL:
         terminal.reportchars = USUAL.replace("f", "")

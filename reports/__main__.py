@@ -11,7 +11,7 @@ from rich.console import Console
 
 from autograd_conformance.reports.causes import causes
 from autograd_conformance.reports.render import markdown
-from autograd_conformance.reports.render.failures import print_failures
+from autograd_conformance.reports.render.failures import WHOLE, print_failures
 from autograd_conformance.reports.render.terminal import print_summary
 from autograd_conformance.reports.stream import InvalidReport, load
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"reports: {error}", file=sys.stderr)
         return INVALID
     print_failures(causes(report), Console())
-    print_summary(report, Console(), options.markdown or options.file)
+    print_summary(report, Console(), options.markdown or options.file, above=WHOLE)
     return 0
 
 

@@ -154,11 +154,17 @@ def applies(family: FamilySummary) -> bool:
     return bool(family.total.applicable or family.failures)
 
 
-def told(rule: RuleSummary, found: tuple[Cause, ...]) -> str:
-    """Why a rule is not a pass, with the numbers of the causes where there are several."""
+def told(rule: RuleSummary, found: tuple[Cause, ...], shown: int = 0) -> str:
+    """Why a rule is not a pass, with the numbers of the causes where there are several; of the first `shown` of these
+    no more than that, for they stand above.
+    """
     numbers = sorted({number(failure, found) for failure in rule.failures})
-    which = f"{'cause' if len(numbers) == 1 else 'causes'} {listed(map(str, numbers))}: " if len(found) > 1 else ""
-    return (which if numbers else "") + (rule.reason or "")
+    which = f"{'cause' if len(numbers) == 1 else 'causes'} {listed(map(str, numbers))}" if len(found) > 1 else ""
+    if not numbers or not which:
+        return rule.reason or ""
+    if numbers[-1] <= shown:
+        return f"{which}, {counted(len(rule.failures), 'failure')}"
+    return f"{which}: {rule.reason}"
 
 
 def wrong_ops(summary: Summary) -> tuple[OpSummary, ...]:

@@ -46,8 +46,8 @@ def summed_up(causes: tuple[Cause, ...]) -> str:
 
 
 def short(test: str) -> str:
-    """The name of a test without its file."""
-    return one_line(test.rpartition("::")[2])
+    """The name of a test without its file, and without what every test's name begins with."""
+    return one_line(test.rpartition("::")[2].removeprefix("test_"))
 
 
 def _lines(causes: tuple[Cause, ...]) -> Iterator[str]:

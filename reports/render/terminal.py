@@ -16,10 +16,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from autograd_conformance.reports.claims import by_article, showing, standings
+from autograd_conformance.reports.claims import by_article, showing
 from autograd_conformance.reports.prose import counted, listed, one_line, part, printable, shortened
 from autograd_conformance.reports.records import LONGEST, Report
 from autograd_conformance.reports.summary import (
+    RuleSummary,
     Summary,
     applies,
     by_attention,
@@ -55,8 +56,9 @@ ENTRIES = 5
 """How many known differences are shown, stale ones first; the report has them all."""
 
 
-def print_summary(report: Report, console: Console, written: str | Path | None = None) -> None:
-    """Print what a run came to; `written` is where its report lies, if it was written anywhere.
+def print_summary(report: Report, console: Console, written: str | Path | None = None, above: int = 0) -> None:
+    """Print what a run came to; `written` is where its report lies, if it was written anywhere, and `above` how many
+    causes have been printed whole.
 
     Replay commands and paths are printed on one line each, however wide, so that they can be copied.
     """
@@ -66,19 +68,26 @@ def print_summary(report: Report, console: Console, written: str | Path | None =
         console.print(Text(cut_short(report), "bold yellow"))
     console.print(Text.assemble((summary.conclusion.upper(), STYLES[summary.conclusion]), ". ", summary.sentence))
     console.print()
-    for table in _tables(summary):
+    for table in _tables(summary, above):
         console.print(table)
         console.print()
-    facts = (_rules(summary), _ops(report, summary), _claims(report), _replays(summary), _run(report, summary, written))
+    facts = (
+        _vacuous(summary),
+        _rules(summary),
+        _ops(report, summary),
+        _claims(report),
+        _replays(summary),
+        _run(report, summary, written),
+    )
     for line in chain.from_iterable(facts):
         console.print(line, soft_wrap=True, highlight=False)
 
 
-def _tables(summary: Summary) -> Iterator[Table]:
+def _tables(summary: Summary, above: int) -> Iterator[Table]:
     if summary.families:
         yield _families(summary)
-    if any(each.verdict not in UNREMARKABLE for each in summary.rules):
-        yield _not_passed(summary)
+    if remarkable := _remarkable(summary):
+        yield _not_passed(remarkable, summary, above)
     if summary.known:
         yield _known(summary)
 
@@ -91,23 +100,34 @@ def _families(summary: Summary) -> Table:
     table.add_column("failures", justify="right", no_wrap=True)
     for each in filter(applies, summary.families):
         table.add_row(Text(each.name), str(each.total), f"{each.programs:,}", f"{each.failures:,}")
-    table.add_section()
     failures = sum(each.failures for each in summary.families)
     table.add_row("all", str(summary.total), f"{summary.programs:,}", f"{failures:,}")
     return table
 
 
-def _not_passed(summary: Summary) -> Table:
+def _remarkable(summary: Summary) -> list[RuleSummary]:
+    """The rules that have a row; where some are broken, the vacuous ones are told on a line."""
+    aside = (*UNREMARKABLE, "vacuous") if summary.causes else UNREMARKABLE
+    return [each for each in by_attention(summary.rules) if each.verdict not in aside]
+
+
+def _not_passed(rules: list[RuleSummary], summary: Summary, above: int) -> Table:
     table = _table()
     table.add_column("verdict", no_wrap=True)
     table.add_column("rule", no_wrap=True)
     table.add_column("level", no_wrap=True)
     table.add_column("reason", overflow="fold", ratio=1)
-    for each in by_attention(summary.rules):
-        if each.verdict not in UNREMARKABLE:
-            reason = Text(told(each, summary.causes))
-            table.add_row(Text(each.verdict, STYLES[each.verdict]), Text(each.rule.rule), each.rule.level, reason)
+    for each in rules:
+        reason = Text(told(each, summary.causes, above))
+        table.add_row(Text(each.verdict, STYLES[each.verdict]), Text(each.rule.rule), each.rule.level, reason)
     return table
+
+
+def _vacuous(summary: Summary) -> Iterator[Text]:
+    vacuous = [each for each in summary.rules if each.verdict == "vacuous"] if summary.causes else []
+    if vacuous:
+        rules = listed((each.rule.rule for each in vacuous), ENTRIES)
+        yield _fact("vacuous", f"{counted(len(vacuous), 'rule')} not really tested: {rules}")
 
 
 def _known(summary: Summary) -> Table:
@@ -134,17 +154,13 @@ def _rules(summary: Summary) -> Iterator[Text]:
     inapplicable = sum(each.verdict == "not applicable" for each in summary.rules)
     if inapplicable:
         yield _fact("rules", f"{counted(inapplicable, 'rule')} not applicable; the report says why")
-    idle = [each.name for each in summary.families if not applies(each)]
-    if idle:
-        yield _fact("", f"none applies of {listed(idle)}")
 
 
 def _ops(report: Report, summary: Summary) -> Iterator[Text]:
     framework = report.header.framework
     wrong = wrong_ops(summary)
-    yield _fact("ops", f"{framework.ops:,} supported, {len(framework.missing_ops):,} not, {len(wrong):,} wrong")
-    if wrong:
-        yield _fact("", f"wrong: {listed((f'{each.op} ({each.verdict})' for each in wrong), 10)}")
+    which = f": {listed((f'{each.op} ({each.verdict})' for each in wrong), 10)}" if wrong else ""
+    yield _fact("ops", f"{framework.ops:,} supported, {len(framework.missing_ops):,} not, {len(wrong):,} wrong{which}")
     differing = differing_ops(summary)
     if differing:
         yield _fact("", f"known differences: {listed((each.op for each in differing), 10)}")
@@ -153,11 +169,9 @@ def _ops(report: Report, summary: Summary) -> Iterator[Text]:
 def _claims(report: Report) -> Iterator[Text]:
     if report.claims:
         articles = counted(len(by_article(report.claims)), "article")
-        yield _fact("claims", f"{len(report.claims):,} in {articles}: {standings(report.claims)}")
-        yield _fact(
-            "",
-            f"{shortened(report.header.framework.name, LONGEST)} showed: {showing(report.claims) or 'nothing of them'}",
-        )
+        framework = shortened(report.header.framework.name, LONGEST)
+        shown = f"{framework} showed: {showing(report.claims) or 'nothing of them'}"
+        yield _fact("claims", f"{len(report.claims):,} in {articles}; {shown}")
 
 
 def _replays(summary: Summary) -> Iterator[Text]:

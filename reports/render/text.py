@@ -34,14 +34,24 @@ WIDTH = 100
 
 
 def render(failure: Failure, brief: bool = False) -> str:
-    """The failure, its parts in order, ending in a line end; parts that are not known are left out, and, where it is
-    to be brief, the rule's sources and how to reproduce it, though not whether that was tried.
+    """The failure, its parts in order, ending in a line end; parts that are not known are left out.
+
+    Where it is to be brief, so are the rule's sources, how to reproduce it, though not whether that was tried, what
+    each voter found, though not what they decide, and the words over the program.
     """
     told = failure
     if brief:
         alone = failure.alone and replace(failure.alone, printed="", trouble=None)
-        told = replace(failure, sources=(), alone=alone, command=None, replay=None)
-    return "\n\n".join("\n".join(lines(part)) for part in parts(told)) + "\n"
+        votes = failure.votes and Votes("", "", "", failure.votes.decision)
+        told = replace(failure, sources=(), alone=alone, votes=votes, command=None, replay=None)
+    return "\n\n".join(_bare(part) if brief else "\n".join(lines(part)) for part in parts(told)) + "\n"
+
+
+def _bare(part: Part) -> str:
+    """A part, the program without a heading."""
+    if isinstance(part, Script) and part.form == "program":
+        return part.text.rstrip("\n")
+    return "\n".join(lines(part))
 
 
 def lines(part: Part) -> Iterator[str]:
@@ -119,7 +129,7 @@ def _measure(measure: Measure) -> Iterator[str]:
     if measure.votes:
         yield "Votes:"
         for voter, vote in ballot(measure.votes):
-            yield from _filled(f"  {voter + ':':20} ", vote)
+            yield from _filled(f"  {voter + ':':20} ", vote) if vote else ()
 
 
 def script_title(script: Script) -> str:

@@ -116,7 +116,7 @@ def test_on_a_terminal_it_is_one_line_that_is_rewritten(workers, tmp_path: Path)
 def test_named_tests_and_quiet_runs_are_pytests_own(tmp_path: Path):
     verbose = on_a_terminal(tmp_path, ACCUMULATION, "-v")
     assert "rules done" not in verbose
-    assert re.search(r"::test_adds \S*PASSED", verbose)
+    assert re.search(r"PASSED\S* \S*::test_adds", verbose)
     assert "[100%]" in verbose
     quiet = on_a_terminal(tmp_path, ACCUMULATION, "-q")
     assert "rules done" not in quiet

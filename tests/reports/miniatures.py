@@ -172,9 +172,9 @@ def verdicts(report: Report) -> dict[str, str]:
     return {each.rule.rule: each.verdict for each in summarize(report).rules}
 
 
-def shown(report: Report, width: int = 100) -> str:
+def shown(report: Report, width: int = 100, above: int = 0) -> str:
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    print_summary(report, console, "report/index.html")
+    print_summary(report, console, "report/index.html", above)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

@@ -284,3 +284,5 @@ def test_the_page_shows_each_cause_once_and_names_every_failure() -> None:
 
 def test_rules_name_their_causes() -> None:
     assert re.search(r"lifetime/same-root-raises +MUST +cause 2: returned", shown(FAULTY))
+    below = shown(FAULTY, above=WHOLE)
+    assert re.search(r"lifetime/same-root-raises +MUST +cause 2, 1 failure *$", below, re.MULTILINE)

@@ -332,7 +332,7 @@ def test_pairs_compare_what_a_module_gives_and_nothing_else(pair: Callable[[], s
         alike = next(a for a in related.alike if one[-1].gradients[a.first] is not None)
         gradient = one[-1].gradients[alike.first]
         assert gradient is not None
-        if np.abs(gradient.value).max() > 1e-3:
+        if np.abs(gradient.value).max() > 1e-2:  # a hundredth of less may be within what rounding explains in float32
             used[True] += 1
             assert relate(related, scaled(one, alike.first, 1.01), other).violation is not None
 
