@@ -12,9 +12,11 @@ from autograd_conformance.frameworks.base import (
     Generator,
     HasModules,
     HasOptimizers,
+    HasPlainer,
     HasRandom,
     HasSavedTensorCounter,
     HasTraits,
+    HasUnits,
 )
 from autograd_conformance.frameworks.interrupts import watch
 from autograd_conformance.frameworks.registry import load
@@ -24,6 +26,7 @@ from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
+from autograd_conformance.programs.regions import Region, regions
 
 
 def loaded(name: str, device: str = "cpu") -> Adapter:
@@ -51,6 +54,15 @@ class InProcess:
         """What the framework does with a program; its exceptions are outcomes."""
         self.note(program)
         return observed(program, self.adapter)
+
+    def regions(self, program: Program) -> tuple[Region, ...]:
+        """The runs of a program's instructions that the framework takes as units."""
+        return tuple(regions(program, self.adapter.holds)) if isinstance(self.adapter, HasUnits) else ()
+
+    def plainer(self) -> Mapping[str, InProcess]:
+        """The same framework with less between it and a program, where its adapter names such modes."""
+        made = self.adapter.plainer() if isinstance(self.adapter, HasPlainer) else {}
+        return {words: InProcess(make(), self.note) for words, make in made.items()}
 
     @cached_property
     def name(self) -> str:
