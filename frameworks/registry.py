@@ -22,6 +22,11 @@ FRAMEWORKS = {
 }
 """Name, factory, and what to install."""
 
+MODES = {name: "torch" for name in FRAMEWORKS if name.startswith("torch-")}
+"""The frameworks that are modes of others: which ops are wrong by themselves is found out there, for a mode may take a
+second for every program that it has not seen.
+"""
+
 
 class UnknownFramework(Exception):
     """No framework of that name; the message lists those that exist."""

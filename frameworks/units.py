@@ -45,12 +45,14 @@ class UnitRun(Run):
     def _region(self, region: Region) -> Iterator[StepObservation]:
         """What is seen of a region's instructions, and of the leaves between them."""
         program, whole = self.program, range(region.first, region.last + 1)
-        seen = {at: self.seen(at, program[at]) for at in whole if at not in region.steps}
         steps = self._possible(region)
-        if len(steps) < len(region.steps):
-            seen.update({at: StepObservation(Skipped()) for at in region.steps if at not in steps})
+        ends = steps[-1] if steps else region.first
+        leaves = [at for at in whole if at not in region.steps]
+        seen = {at: self.seen(at, program[at]) for at in leaves if at < ends}
+        seen.update({at: StepObservation(Skipped()) for at in region.steps if at not in steps})
         if steps:
             seen.update(self._unit(region if steps == region.steps else region_of(program, steps)))
+        seen.update({at: self.seen(at, program[at]) for at in leaves if at > ends})
         for at in whole:
             yield seen[at]
 

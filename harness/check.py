@@ -5,7 +5,7 @@ if a rule is broken.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import assert_never
@@ -16,7 +16,7 @@ from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.harness.known.update import About, Finding
 from autograd_conformance.harness.tally import Tally
 from autograd_conformance.programs.language import Leaf, Program
-from autograd_conformance.programs.observations import Observation
+from autograd_conformance.programs.observations import Observation, units
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.explanation.words import observed_text
@@ -144,7 +144,8 @@ class Check:
         relation = related_as(related, observation, other, self.target)
         self.exercised.update([related.rule] if relation.decided else [])
         if relation.violation:
-            entry = self._entry(related.first, relation.violation)
+            alone = ((related.first, observation), (related.second, other))
+            entry = self._entry(related.first, relation.violation) or self._entry_alone(alone)
             if entry is None:
                 self._complain(related.first, observation, relation.violation, related)
             else:
@@ -165,6 +166,17 @@ class Check:
     def _entry(self, program: Program, violation: Violation) -> Known | None:
         """The known difference that a violation is, if it is one."""
         return next((entry for entry in self.known if is_known(entry, program, violation)), None)
+
+    def _entry_alone(self, programs: Iterable[tuple[Program, Observation]]) -> Known | None:
+        """The known difference that one of some programs shows by itself, if one does: what it gives is no measure for
+        another.
+        """
+        for program, observation in programs:
+            violation = judged(program, observation, self.target)
+            entry = None if violation is None else self._entry(program, violation)
+            if entry is not None:
+                return entry
+        return None
 
     def _excuses(
         self, program: Program, observation: Observation, shown: set[Known | About], violation: Violation
@@ -200,11 +212,20 @@ def related_as(related: Related, one: Observation, other: Observation, target: T
     other ones each time.
     """
     relation = relate(related, one, other)
+    if relation.violation and any(units(each) for each in (one, other)):
+        programs = ((related.first, one), (related.second, other))
+        if any(_left_open(program, observation, target) for program, observation in programs):
+            return Relation(None, False)  # what is a view within a unit, and what a write there changes, nobody sees
     if relation.violation and related.exact:
         itself = replace(related, second=related.first, same=tuple((at, at) for at, _ in related.same))
         if any(relate(itself, one, target.observe(related.first)).violation for _ in range(AGAIN)):
             return relate(related, one, other, deterministic=False)
     return relation
+
+
+def _left_open(program: Program, observation: Observation, target: Target) -> bool:
+    """Whether the rules leave something open in what was observed of a program."""
+    return judge(program, observation, _reference(program, target), target.capabilities).unspecified
 
 
 def passes(program: Program, target: Target) -> bool:

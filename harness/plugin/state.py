@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
+from autograd_conformance.frameworks.registry import MODES, BrokenAdapter, UnknownFramework, load
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness import guard
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.outcome import Audited
@@ -90,14 +91,16 @@ def audited(config: pytest.Config) -> Audited:
         profile = config.getoption("--hypothesis-profile") or PROFILE
         thrice = profile != "quick"  # from cold, tracing third derivatives takes long
         limits = config.stash[LIMITS]
-        store = Store(session.target, session.name, session.device, session.drawable, thrice)
+        name = MODES.get(session.name, session.name)
+        target = session.target if name == session.name else InProcess(load(name, session.device))
+        store = Store(target, name, session.device, session.drawable, thrice)
         # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
         kept = store.notes(session.holds) if limits.programs is None else NOTHING_KEPT
-        left = len(set(alphabet_of(session.target, session.drawable).ops) - set(kept))
+        left = len(set(alphabet_of(target, session.drawable).ops) - set(kept))
         jobs = min(getattr(config.option, "numprocesses", None) or 1, os.cpu_count() or 1, left)
         try:
             found, notes = audit(
-                session.name, session.device, session.drawable, session.timeout, thrice, limits, kept,
+                name, session.device, session.drawable, session.timeout, thrice, limits, kept,
                 jobs if limits.programs is None else 1,
             )  # fmt: skip
         except AuditFailed as error:

@@ -115,7 +115,7 @@ class _Comparison:
             if _kind(mine) != _kind(its):
                 return self._violation(at, OutcomesDiffer(mine.outcome, its.outcome, place), SameOutcome())
             if (
-                self.related.interrupted
+                (self.related.interrupted or self.in_units)
                 and isinstance(self.related.first[at], BackwardCall)
                 and isinstance(mine.outcome, Raised)
             ):
