@@ -43,7 +43,9 @@ class UnitRun(Run):
                 at = region.last + 1
 
     def _region(self, region: Region) -> Iterator[StepObservation]:
-        """What is seen of a region's instructions, and of the leaves between them."""
+        """What is seen of a region's instructions, and of the leaves between them, which are made before those that can
+        run, or behind.
+        """
         program, whole = self.program, range(region.first, region.last + 1)
         steps = self._possible(region)
         ends = steps[-1] if steps else region.first
@@ -58,7 +60,7 @@ class UnitRun(Run):
 
     def _possible(self, region: Region) -> tuple[int, ...]:
         """Those of a region's instructions that need nothing that an earlier error kept from being made."""
-        missing = {ref for ref in region.inputs if ref not in self.values}
+        missing = {ref for ref in region.inputs if ref not in self.values and ref.at < region.first}
         steps = []
         for at in region.steps:
             if missing.isdisjoint(operands(self.program[at])):

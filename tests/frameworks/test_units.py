@@ -109,6 +109,13 @@ def test_what_needs_nothing_that_is_missing_runs():
     assert found[6].unit == (5, 6)
 
 
+def test_a_leaf_behind_all_that_can_run_is_made_behind_it():
+    text = f"{A}; b = square a; write a exp_; backward a with [1, 1]; d = cos a; e = leaf [3, 4]; f = multiply b e"
+    found = seen(text, TorchUnits())
+    assert found[4].unit == (4,) and 5 not in {ref.at for ref in found[4].values}
+    assert [type(each.outcome) for each in found[5:]] == [Returned, Skipped]
+
+
 RIGHT = [
     f"{A}; b = square a; c = sin b; backward c with [1, 2]",
     f"{A}; b = square a; c = sin b; backward c with [1, 2]; d = exp b; backward d with [1, 1]",
