@@ -6,6 +6,7 @@ the page scrolls where that is wider than the screen.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -41,8 +42,7 @@ class Mark:
     """What is said at the failing line, a line each: what was observed, and what had to be."""
 
     line: int
-    notes: tuple[tuple[str, str], ...] = ()
-    """A word, such as ``observed``, with its text."""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -82,6 +82,12 @@ def svg(drawn: Drawn, name: str, title: str, mark: Mark | None = None, told: Seq
     )
 
 
+def width(picture: str) -> int:
+    """How wide a drawing is, in CSS pixels."""
+    found = re.search(r' width="(\d+)"', picture)
+    return int(found[1]) if found else 0
+
+
 def _size(node: Node, mark: Mark | None) -> tuple[float, float]:
     texts = list(_texts(node, mark))
     return max(64.0, max(len(text) for _, text in texts) * LETTER + 2 * PAD), len(texts) * ROW + PAD
@@ -96,7 +102,7 @@ def _texts(node: Node, mark: Mark | None) -> Iterator[tuple[str, str]]:
         yield "name", ", ".join(node.reads[:3]) + (", ..." if len(node.reads) > 3 else "")
     yield from (("note", note) for note in node.notes)
     if mark and mark.line == node.line:
-        yield from (("wrong", f"{word} {text}") for word, text in mark.notes)
+        yield from (("wrong", note) for note in mark.notes)
 
 
 def _laid_out(drawn: Drawn, boxes: dict[int, _Box]) -> dict[Edge, list[Point]]:

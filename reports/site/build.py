@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autograd_conformance.reports.prose import shortened
 from autograd_conformance.reports.records import Failure, Report
-from autograd_conformance.reports.site.badge import badges
+from autograd_conformance.reports.render import badge
 from autograd_conformance.reports.site.pages import Page, Site, pages
 from autograd_conformance.reports.site.runs import Run, runs
 
@@ -33,7 +33,7 @@ def build(reports: Sequence[Report], folder: Path) -> Site:
     site = Site(runs(reports))
     made = [
         *pages(site),
-        *(Page(*each) for each in badges(site.runs)),
+        *_badges(site.runs),
         *_replays(site.runs),
         *_static(),
         Page(".nojekyll", ""),
@@ -63,6 +63,12 @@ def _replays(found: Sequence[Run]) -> Iterator[Page]:
         for page in run.failures:
             if page.failure.program:
                 yield Page(f"replay/{page.slug}.json", replay_file(page.failure, run))
+
+
+def _badges(found: Sequence[Run]) -> Iterator[Page]:
+    for run in found:
+        yield Page(f"badge/{run.slug}.json", badge.endpoint(run.summary))
+        yield Page(f"badge/{run.slug}.svg", badge.svg(run.summary, run.title))
 
 
 def _static() -> Iterator[Page]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -20,7 +21,7 @@ from autograd_conformance.reports.causes import ops
 from autograd_conformance.reports.claims import by_article, observation, showing, standings
 from autograd_conformance.reports.coverage import meetings
 from autograd_conformance.reports.drawing.graph import graph, programs, words
-from autograd_conformance.reports.drawing.svg import MOST, Mark, svg
+from autograd_conformance.reports.drawing.svg import MOST, Mark, svg, width
 from autograd_conformance.reports.prose import counted, in_units, listed, one_line, part, printable, shortened
 from autograd_conformance.reports.records import WRONG, Failure
 from autograd_conformance.reports.render.failures import kind, title
@@ -40,6 +41,12 @@ from autograd_conformance.reports.summary import (
     wrong_ops,
 )
 
+WIDTH, MOST_SAID = 28, 44
+"""The letters of a line in which a drawing says what was observed, and what was expected; and the most of each."""
+
+COLUMN = 380
+"""The width of a drawing, in CSS pixels, that has room beside the program; a wider one stands below."""
+
 SHOWN = 6
 """How many of the programs that decide a rule are shown on its page."""
 
@@ -58,6 +65,8 @@ class Picture:
 
     heading: str
     svg: Markup
+    wide: bool
+    """Whether it is too wide to stand beside the program."""
     words: tuple[str, ...]
 
 
@@ -154,20 +163,20 @@ def pictures(failure: Failure) -> tuple[Picture, ...]:
         heading = ("The program", "The program that it has to agree with")[number]
         name = f"{heading}, {counted(len(steps), 'line')}{f'; line {at} goes wrong' if at else ''}"
         picture = svg(drawn, f"drawing-{number}", name, _mark(failure, at) if at else None, told)
-        made.append(Picture(heading, Markup(picture), tuple(words(drawn, at))))  # escaped where it is made
+        made.append(
+            Picture(heading, Markup(picture), width(picture) > COLUMN, tuple(words(drawn, at)))
+        )  # escaped where it is made
     return tuple(made)
 
 
 def _mark(failure: Failure, at: int) -> Mark:
-    if failure.votes:
-        return Mark(at, (("observed", shortened(failure.votes.framework, 34)), *_expected(failure)))
-    return Mark(at, (("observed", shortened(failure.observed, 34)), *_expected(failure)))
-
-
-def _expected(failure: Failure) -> tuple[tuple[str, str], ...]:
-    if failure.votes:
-        return (("expected", shortened(failure.votes.reference, 34)),)
-    return tuple(("allowed ", shortened(each.outcome, 34)) for each in failure.allowed[:2])
+    """What is said at the failing line: the two values, or else the two outcomes."""
+    votes = failure.votes
+    observed = votes.framework if votes else failure.observed
+    expected = (votes.reference,) if votes else tuple(each.outcome for each in failure.allowed[:2])
+    heads = ("observed", *(("expected",) if votes else ("allowed", "or")))
+    said = zip(heads, (observed, *expected))
+    return Mark(at, tuple(line for head, text in said for line in wrap(f"{head} {shortened(text, MOST_SAID)}", WIDTH)))
 
 
 def _run(run: Run, site: Site, templates: Environment) -> str:
@@ -193,9 +202,9 @@ def _run(run: Run, site: Site, templates: Environment) -> str:
 def _rule(row: Row, family: Family, site: Site, templates: Environment) -> str:
     found = [(run, page) for run in site.runs for page in run.failures_of(row.rule.rule)]
     found.sort(key=lambda each: (len(each[1].failure.code.splitlines()), len(each[1].failure.code)))
-    programs: dict[str, tuple[Run, FailurePage]] = {}
+    programs: dict[tuple[str, int], tuple[Run, FailurePage]] = {}
     for run, page in found:
-        programs.setdefault(page.failure.code, (run, page))
+        programs.setdefault((run.slug, page.number), (run, page))
     return templates.get_template("rule.html.j2").render(
         root="../",
         row=row,

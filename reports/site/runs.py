@@ -105,7 +105,7 @@ def unique(names: Iterable[str]) -> Iterator[str]:
     """The names as names of files: each unlike the others, whatever stands in it."""
     taken: set[str] = set()
     for name in names:
-        plain = re.sub(r"[^a-z0-9.]+", "-", name.casefold().replace("/", "--")[:200])
+        plain = re.sub(r"[^a-z0-9.]+", "-", name.casefold()[:200])
         plain = re.sub(r"\.[.-]+", ".", plain)[:60].strip("-.") or "run"
         made = next(each for each in chain([plain], (f"{plain}-{k}" for k in count(2))) if each not in taken)
         taken.add(made)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from html import escape
 
 from autograd_conformance.reports.prose import printable
-from autograd_conformance.reports.site.runs import Run
 from autograd_conformance.reports.summary import Conclusion, Summary
 
 LABEL = "autograd conformance"
@@ -64,13 +62,6 @@ def svg(summary: Summary, name: str) -> str:
         f'<text x="{left / 2}" y="14" textLength="{left - 12}">{LABEL}</text>'
         f'<text x="{left + right / 2}" y="14" textLength="{right - 12}">{escape(text)}</text></g></svg>\n'
     )
-
-
-def badges(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
-    """The badges of all runs: each a path within the site, and a text."""
-    for run in runs:
-        yield f"badge/{run.slug}.json", endpoint(run.summary)
-        yield f"badge/{run.slug}.svg", svg(run.summary, run.title)
 
 
 def _width(text: str) -> int:
