@@ -57,6 +57,7 @@ def test_reports_stand_on_the_ground_floor_alone() -> None:
         "jinja2",
         "markupsafe",
         "jsonschema",
+        "jsonschema_rs",
         "grandalf",
         "pygments",
     }

@@ -1,4 +1,4 @@
-// The theme, copying, and the matrix: opening families, filtering and sorting, with the state in the address's fragment.
+// The theme, copying, drawings moved to what goes wrong, and the matrix: opening families, filtering and sorting, with the state in the address's fragment.
 "use strict";
 const page = document.documentElement;
 page.classList.add("js");
@@ -175,9 +175,19 @@ function matrix(table) {
   read();
 }
 
+function drawings() {
+  for (const figure of document.querySelectorAll(".figure")) {
+    const bad = figure.querySelector(".bad");
+    if (!bad) continue;
+    const box = bad.getBoundingClientRect(), frame = figure.getBoundingClientRect();
+    figure.scrollLeft += box.left + box.width / 2 - frame.left - frame.width / 2;
+  }
+}
+
 addEventListener("DOMContentLoaded", () => {
   themes();
   copying();
+  drawings();
   const table = document.querySelector(".matrix");
   if (table) matrix(table);
 });
