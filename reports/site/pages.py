@@ -122,6 +122,7 @@ def environment(site: Site) -> Environment:
         "units": in_units,
         "part": part,
         "one_line": one_line,
+        "printable": printable,
         "shortened": shortened,
         "standing": standing,
         "script_title": script_title,

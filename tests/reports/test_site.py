@@ -43,7 +43,9 @@ OTHER = replace(
     HEADER, framework=Framework("other", "3", ("retain",), 9, ()), suite="0.0", started="2025-01-01T00:00:00Z"
 )
 OLDER = Report(OTHER, RULES[:2], PASSES[:2], (), FOOTER)
-EVIL = '<script>alert(1)</script><img src=x onerror=alert(2)>"\' onclick="alert(3)" {{ 7 * 7 }} \u202e\x00\x1b[31m'
+EVIL = (
+    '<script>alert(1)</script><img src=x onerror=alert(2)>"\' onclick="alert(3)" {{ 7 * 7 }} \u202e\x00\x1b[31m \ud800'
+)
 
 
 class Read(HTMLParser):
