@@ -9,8 +9,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from rich.console import Console
+from rich.progress import track
 
 from autograd_conformance.reports.causes import causes
 from autograd_conformance.reports.changes import compare, lines
@@ -63,8 +65,10 @@ def _summary(options: argparse.Namespace) -> int:
 def _site(options: argparse.Namespace) -> int:
     from autograd_conformance.reports.site.build import NotOurs, build  # here, for no other command draws
 
+    told = Console(stderr=True)
+    files = track(options.files, "Reading", console=told, transient=True, disable=not told.is_terminal)
     try:
-        site = build(combine(options.files, options.allow_truncated), options.folder)
+        site = build(combine(files, options.allow_truncated), options.folder)
     except NotOurs as error:
         print(f"reports: {error}", file=sys.stderr)
         return USAGE
@@ -117,8 +121,17 @@ def _validate(options: argparse.Namespace) -> int:
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that ends with this suite's exit code for wrong usage, not with argparse's own."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and what is wrong with the words."""
+        self.print_usage(sys.stderr)
+        self.exit(USAGE, f"{self.prog}: {message}\n")
+
+
 def _parser(program: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         program,
         description="Make something of record files, which runs leave in their report's folder (records.jsonl).",
         epilog="Exit codes: 0: done. 1: diff found a new defect. 3: a file is no sound report, or something cannot be "

@@ -71,7 +71,8 @@ def svg(drawn: Drawn, name: str, title: str, mark: Mark | None = None, told: Seq
     """
     boxes = {node.line: _Box(*_size(node, mark)) for node in drawn.nodes}
     paths = _laid_out(drawn, boxes)
-    right = max(box.xy[0] + box.w / 2 for box in boxes.values()) + MARGIN
+    bends = (x for points in paths.values() for x, _ in points)
+    right = max(*(box.xy[0] + box.w / 2 for box in boxes.values()), *bends, 0) + MARGIN
     bottom = max(box.xy[1] + box.h / 2 for box in boxes.values()) + MARGIN
     inner = [*(_edge(edge, paths[edge]) for edge in drawn.edges)]
     inner += [_drawn(node, boxes[node.line], mark, node.line in told) for node in drawn.nodes]
@@ -133,7 +134,8 @@ def _laid_out(drawn: Drawn, boxes: dict[int, _Box]) -> dict[Edge, list[Point]]:
             start, end = boxes[edge.tail], boxes[edge.head]
             moved = [(x + shift_x, y + shift_y) for x, y in points]
             paths[edge] = [(start.xy[0], start.xy[1] + start.h / 2), *moved, (end.xy[0], end.xy[1] - end.h / 2)]
-        left = max(boxes[line].xy[0] + boxes[line].w / 2 for line in inside) + 2 * ACROSS
+        reached = (x for edge in bends for x, _ in paths[edge])
+        left = max(*(boxes[line].xy[0] + boxes[line].w / 2 for line in inside), *reached, left) + 2 * ACROSS
     return paths
 
 

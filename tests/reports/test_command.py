@@ -139,3 +139,12 @@ def test_the_suite_s_command_has_these_commands(tmp_path: Path, capsys: pytest.C
     with pytest.raises(SystemExit):
         suite.main(["report", "--help"])
     assert "autograd-conformance report" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["site"], ["site", "only-a-folder"], ["diff", "one"], ["badge", "r.jsonl", "--no"]]
+)
+def test_wrong_words_end_with_the_code_for_them(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main(words)
+    assert ended.value.code == command.USAGE and "usage:" in capsys.readouterr().err

@@ -69,7 +69,7 @@ def test_the_words_say_what_the_picture_does() -> None:
 
 @pytest.mark.parametrize("count", [3, 5, 10, 20, 40])
 @pytest.mark.parametrize("seed", range(4))
-def test_no_box_overlaps_another_or_leaves_the_picture(count: int, seed: int) -> None:
+def test_no_box_overlaps_another_and_nothing_leaves_the_picture(count: int, seed: int) -> None:
     picture = svg(graph(drawn_program(count, seed), ""), "d", "a program", Mark(count, ("observed", "x" * 34)))
     size = re.search(r'viewBox="0 0 (\d+) (\d+)"', picture)
     assert size is not None
@@ -77,6 +77,9 @@ def test_no_box_overlaps_another_or_leaves_the_picture(count: int, seed: int) ->
     assert len(found) == count
     for left, top, right, bottom in found:
         assert left >= 0 and top >= 0 and right <= int(size[1]) and bottom <= int(size[2])
+    for along in re.findall(r'<path d="([^"]+)"', picture):
+        for x, y in re.findall(r"([-\d.]+),([-\d.]+)", along):
+            assert 0 <= float(x) <= int(size[1]) and 0 <= float(y) <= int(size[2])
     for (left, top, right, bottom), (other_left, other_top, other_right, other_bottom) in combinations(found, 2):
         apart = right <= other_left or other_right <= left or bottom <= other_top or other_bottom <= top
         assert apart
