@@ -13,17 +13,26 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.harness.places import PACKAGE, SUITES
+from autograd_conformance.reports.command import main as report
 
 PLUGIN = "autograd_conformance.harness.plugin"
 SETTINGS = Path(__file__).with_name("command.ini")
+
+REPORT = "report"
+"""The first word of a command line that is about record files, and runs nothing."""
 
 PROCESSES = {"--numprocesses", "--dist", "--replay", "--collect-only", "--co", "--help", "-h", "--version", "--markers"}
 """Options that say how many processes there are, or with which the first is enough."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the suites with what stands on the command line; pytest's exit code, or 10 for an adapter error."""
+    """Run the suites with what stands on the command line; pytest's exit code, or 10 for an adapter error.
+
+    Behind `report` stand the commands about record files (`reports.command`).
+    """
     given = sys.argv[1:] if words is None else list(words)
+    if given[:1] == [REPORT]:
+        return report(given[1:], program=f"autograd-conformance {REPORT}")
     return int(pytest.main(["-p", PLUGIN, "-c", str(SETTINGS), f"--rootdir={PACKAGE}", *arguments(given)]))
 
 

@@ -6,15 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from autograd_conformance.reports.records import Report
-from autograd_conformance.reports.stream import read
+from autograd_conformance.reports.stream import load
 
 
-def combine(paths: Iterable[str | Path]) -> list[Report]:
+def combine(paths: Iterable[str | Path], allow_truncated: bool = False) -> list[Report]:
     """The reports in the files, sorted by framework, its version, and when the run started.
 
-    `InvalidReport` where any file is invalid: a matrix with a column left out would say something untrue.
+    `InvalidReport` where any file is invalid: a matrix with a column left out would say something untrue. A run without
+    footer is, unless `allow_truncated`.
     """
-    return sorted((read(path) for path in paths), key=_place)
+    return sorted((load(path, allow_truncated) for path in paths), key=_place)
 
 
 def _place(report: Report) -> tuple[str, str, str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Self
 
+import jsonschema_rs
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
 
@@ -202,15 +203,34 @@ def _problem(form: Any) -> str | None:
         return f"$.record: {kind!r} is none of {', '.join(_validators())}"
     if kind == "header" and form.get("version", VERSION) != VERSION:
         return f"$.version: this reader knows version {VERSION} of the records, the file has {form['version']!r}"
+    if _sound(kind, form):
+        return None
     error = best_match(_validators()[kind].iter_errors(form))
     return None if error is None else f"{error.json_path}: {error.message} (a {kind} record)"
 
 
+def _sound(kind: str, form: Any) -> bool:
+    """Whether a record is plainly sound: told ten times faster than what is wrong with one that is not."""
+    try:
+        return bool(_quick()[kind].is_valid(form))
+    except ValueError:  # what has no place in its world, such as half a character, is left to the slow one
+        return False
+
+
+@cache
+def _quick() -> dict[str, Any]:
+    return {kind: jsonschema_rs.Draft202012Validator(schema) for kind, schema in _schemas().items()}
+
+
 @cache
 def _validators() -> dict[str, Any]:
-    # One validator per kind of record, because "none of seven alternatives matched" helps nobody.
+    return {kind: Draft202012Validator(schema) for kind, schema in _schemas().items()}
+
+
+def _schemas() -> dict[str, dict[str, Any]]:
+    # One schema per kind of record, because "none of seven alternatives matched" helps nobody.
     definitions = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
-    return {kind: Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": definitions}) for kind in NAMES.values()}
+    return {kind: {"$ref": f"#/$defs/{kind}", "$defs": definitions} for kind in NAMES.values()}
 
 
 def _is_json(line: bytes) -> bool:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
-from typing import get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -28,9 +27,9 @@ from autograd_conformance.reports.prose import (
     sentence,
     shortened,
 )
-from autograd_conformance.reports.records import WRONG, Failure, Report
-from autograd_conformance.reports.render import parts as shown
+from autograd_conformance.reports.records import WRONG, Report
 from autograd_conformance.reports.render.failures import kind, summed_up
+from autograd_conformance.reports.render.parts import by_name
 from autograd_conformance.reports.render.text import ballot, listing, script_title, standing
 from autograd_conformance.reports.summary import (
     DIFFERENT,
@@ -64,7 +63,7 @@ def render(report: Report) -> str:
             articles=by_article(report.claims),
             causes=summary.causes,
             failures=len(report.failures),
-            parts=_parts,
+            parts=by_name,
             ops=_grouped(each for each in summary.ops if each.verdict in DIFFERENT or each.op not in missing),
             cut_short=None if complete(report) else cut_short(report),
             footer=report.footer,
@@ -122,11 +121,6 @@ def _escaped(text: str) -> str:
 
 def _longest_run(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
-
-
-def _parts(failure: Failure) -> dict[str, shown.Part | None]:
-    known = {type(part): part for part in shown.parts(failure)}
-    return {kind.__name__.lower(): known.get(kind) for kind in get_args(shown.Part)}
 
 
 def _grouped(ops: Iterable[OpSummary]) -> list[tuple[Verdict, list[OpSummary]]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from autograd_conformance.reports.records import Allowed, Alone, Error, Failure, Source, Step, Votes
 
@@ -138,6 +138,12 @@ def parts(failure: Failure) -> tuple[Part, ...]:
         Replay(f.command, f.replay) if f.command or f.replay else None,
     )
     return tuple(part for part in everything if part is not None)
+
+
+def by_name(failure: Failure) -> dict[str, Part | None]:
+    """The parts by their names in small letters, for templates; None where a part is not known."""
+    known = {type(part): part for part in parts(failure)}
+    return {kind.__name__.lower(): known.get(kind) for kind in get_args(Part)}
 
 
 def _form(f: Failure, whole: bool) -> Literal["program", "unrolled", "script"]:

@@ -1,0 +1,1 @@
+"""The static site: pages that open from disk, made from record files alone."""

@@ -1,0 +1,256 @@
+"""The pages of a site as HTML: what each shows, and the filters that keep what a framework said from being markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+from pygments.token import Error
+
+from autograd_conformance.reports.causes import ops
+from autograd_conformance.reports.claims import by_article, observation, showing, standings
+from autograd_conformance.reports.coverage import meetings
+from autograd_conformance.reports.drawing.graph import graph, programs, words
+from autograd_conformance.reports.drawing.svg import MOST, Mark, svg, width
+from autograd_conformance.reports.prose import counted, in_units, listed, one_line, part, printable, shortened
+from autograd_conformance.reports.records import WRONG, Failure
+from autograd_conformance.reports.render.failures import kind, title
+from autograd_conformance.reports.render.parts import by_name
+from autograd_conformance.reports.render.text import ballot, script_title, standing
+from autograd_conformance.reports.severity import NAMES, severity
+from autograd_conformance.reports.site.matrix import ABSENT, SIGNS, Family, Row, bounded, latest, matrix
+from autograd_conformance.reports.site.runs import FailurePage, Run, unique
+from autograd_conformance.reports.summary import (
+    DIFFERENT,
+    ORDER,
+    THRESHOLD,
+    by_attention,
+    complete,
+    cut_short,
+    differing_ops,
+    wrong_ops,
+)
+
+WIDTH, MOST_SAID = 28, 44
+"""The letters of a line in which a drawing says what was observed, and what was expected; and the most of each."""
+
+COLUMN = 380
+"""The width of a drawing, in CSS pixels, that has room beside the program; a wider one stands below."""
+
+SHOWN = 6
+"""How many of the programs that decide a rule are shown on its page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page: its path within the site, and its text."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A program as a drawing and in words."""
+
+    heading: str
+    svg: Markup
+    wide: bool
+    """Whether it is too wide to stand beside the program."""
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Site:
+    """What all pages are made from."""
+
+    runs: tuple[Run, ...]
+
+    @cached_property
+    def slugs(self) -> dict[str, str]:
+        """The name of each rule's page."""
+        rules = list(latest(self.runs))
+        return dict(zip(rules, unique(rules), strict=True))
+
+    @cached_property
+    def families(self) -> tuple[Family, ...]:
+        """The matrix."""
+        return matrix(self.runs, self.slugs)
+
+    @cached_property
+    def suites(self) -> list[str]:
+        """The versions of the suite that the runs are of."""
+        return sorted({run.header.suite for run in self.runs})
+
+
+def pages(site: Site) -> Iterator[Page]:
+    """Every page of a site."""
+    templates = environment(site)
+    yield Page("index.html", templates.get_template("matrix.html.j2").render(root=""))
+    for run in site.runs:
+        yield Page(f"run/{run.slug}.html", _run(run, site, templates))
+        for page in run.failures:
+            yield Page(f"failure/{page.slug}.html", _failure(page, run, templates))
+    for family in site.families:
+        for row in family.rows:
+            yield Page(f"rule/{row.slug}.html", _rule(row, family, site, templates))
+
+
+def environment(site: Site) -> Environment:
+    """The templates, with what every page may use: text is escaped, and characters that cannot be seen are spelled."""
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    made.filters |= {
+        "counted": counted,
+        "listed": listed,
+        "units": in_units,
+        "part": part,
+        "one_line": one_line,
+        "printable": printable,
+        "shortened": shortened,
+        "standing": standing,
+        "script_title": script_title,
+        "ballot": ballot,
+        "kind": kind,
+        "cause_title": title,
+        "observation": observation,
+        "standings": standings,
+        "showing": showing,
+        "marked": _marked,
+        "code": _code,
+        "bounded": bounded,
+        "is_link": lambda text: bool(re.fullmatch(r"https?://[^\s<>\"']+", text)),
+        "ops_of": lambda program: sorted(ops(program)),
+    }
+    made.globals |= {
+        "site": site,
+        "runs": site.runs,
+        "signs": SIGNS,
+        "absent": ABSENT,
+        "order": ORDER,
+        "wrong": WRONG,
+        "different": DIFFERENT,
+        "threshold": THRESHOLD,
+    }
+    return made
+
+
+def pictures(failure: Failure) -> tuple[Picture, ...]:
+    """The drawings of a failure's program, or of the two that are related; none where one is too long to be read."""
+    found = programs(failure.program)
+    made = []
+    for number, (steps, code) in enumerate(zip(found, (failure.code, failure.other or ""))):
+        if len(steps) > MOST:
+            return ()
+        at = None if failure.at is None or number else failure.at + 1
+        drawn = graph(steps, code)
+        told = () if number else tuple({step.line for step in failure.why})
+        heading = ("The program", "The program that it has to agree with")[number]
+        name = f"{heading}, {counted(len(steps), 'line')}{f'; line {at} goes wrong' if at else ''}"
+        picture = svg(drawn, f"drawing-{number}", name, _mark(failure, at) if at else None, told)
+        made.append(
+            Picture(heading, Markup(picture), width(picture) > COLUMN, tuple(words(drawn, at)))
+        )  # escaped where it is made
+    return tuple(made)
+
+
+def _mark(failure: Failure, at: int) -> Mark:
+    """What is said at the failing line: the two values, or else the two outcomes."""
+    votes = failure.votes
+    observed = votes.framework if votes else failure.observed
+    expected = (votes.reference,) if votes else tuple(each.outcome for each in failure.allowed[:2])
+    heads = ("observed", *(("expected",) if votes else ("allowed", "or")))
+    said = zip(heads, (observed, *expected))
+    return Mark(at, tuple(line for head, text in said for line in wrap(f"{head} {shortened(text, MOST_SAID)}", WIDTH)))
+
+
+def _run(run: Run, site: Site, templates: Environment) -> str:
+    others = [each for each in site.runs if each.header.framework.name == run.header.framework.name]
+    return templates.get_template("run.html.j2").render(
+        root="../",
+        run=run,
+        report=run.report,
+        header=run.header,
+        framework=run.header.framework,
+        summary=run.summary,
+        rules=by_attention(run.summary.rules),
+        families=run.summary.families,
+        others=sorted(others, key=lambda each: each.header.started),
+        meetings=meetings(run.report),
+        articles=by_article(run.report.claims),
+        wrong_ops=wrong_ops(run.summary),
+        differing_ops=differing_ops(run.summary),
+        cut_short=None if complete(run.report) else cut_short(run.report),
+    )
+
+
+def _rule(row: Row, family: Family, site: Site, templates: Environment) -> str:
+    found = [(run, page) for run in site.runs for page in run.failures_of(row.rule.rule)]
+    found.sort(key=lambda each: (len(each[1].failure.code.splitlines()), len(each[1].failure.code)))
+    programs: dict[tuple[str, int], tuple[Run, FailurePage]] = {}
+    for run, page in found:
+        programs.setdefault((run.slug, page.number), (run, page))
+    return templates.get_template("rule.html.j2").render(
+        root="../",
+        row=row,
+        family=family,
+        decided=list(zip(site.runs, row.cells, strict=True)),
+        programs=list(programs.values())[:SHOWN],
+        more=max(0, len(programs) - SHOWN),
+    )
+
+
+def _failure(page: FailurePage, run: Run, templates: Environment) -> str:
+    found = severity(page.failure)
+    return templates.get_template("failure.html.j2").render(
+        root="../",
+        page=page,
+        run=run,
+        failure=page.failure,
+        part_of=by_name(page.failure),
+        pictures=pictures(page.failure),
+        severity=NAMES[found] if found else "failure",
+    )
+
+
+def _visible(value: Any) -> Any:
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _marked(text: str) -> Markup:
+    """Prose in which what stands in backticks is code."""
+    pieces = re.split(r"`([^`]+)`", one_line(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if at % 2 else Markup("{}").format(piece)
+        for at, piece in enumerate(pieces)
+    )
+
+
+def _code(text: str, bad: Sequence[int] = ()) -> Markup:
+    """A program with its words in colours, where it is Python, and some lines marked: by number, or by their arrow."""
+    shown = printable(text).rstrip("\n")
+    lines = shown.split("\n")
+    marked = {*bad, *(at for at, line in enumerate(lines, 1) if re.search(r"# \d+ <--$", line))}
+    lexer = PythonLexer(stripnl=False)
+    if len(shown) > 20_000 or any(token is Error for token, _ in lexer.get_tokens(shown)):
+        coloured = [str(Markup.escape(line)) for line in lines]
+    else:
+        coloured = highlight(shown, lexer, HtmlFormatter(nowrap=True)).rstrip("\n").split("\n")
+    spans = (f'<span class="line bad">{line}</span>' if at in marked else line for at, line in enumerate(coloured, 1))
+    return Markup("\n".join(spans))  # every line is escaped by the formatter, or just above

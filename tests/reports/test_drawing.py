@@ -1,0 +1,132 @@
+"""A program's drawing says what happens in which order, is legible, and stands whatever a record holds."""
+
+from __future__ import annotations
+
+import random
+import re
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from autograd_conformance.reports.drawing.graph import Drawn, Edge, graph, programs, words
+from autograd_conformance.reports.drawing.svg import Mark, svg
+
+LEAF = {"do": "leaf", "shape": [2], "dtype": "float64", "data": [1.5, 2.0]}
+BACKWARD = {"do": "backward", "roots": ["%1"], "cotangents": [None]}
+WRITTEN = [
+    LEAF,
+    {"do": "apply", "op": "multiply", "args": ["%0", "%0"]},
+    {"do": "write", "op": "square_", "target": "%1"},
+    {"do": "apply", "op": "exp", "args": ["%1"], "modes": ["no_grad"]},
+    BACKWARD,
+    {"do": "zero_grad", "leaves": ["%0"]},
+    {"do": "backward", "roots": ["%3"], "cotangents": [None], "retain_graph": True},
+]
+CODE = "a = leaf()\nb = a * a\nb.square_()\nc = exp(b)\nb.backward()\na.grad = None\nc.backward(retain_graph=True)"
+
+Rect = tuple[float, float, float, float]
+
+
+def boxes(picture: str) -> list[Rect]:
+    found = re.findall(r'<rect x="([-\d.]+)" y="([-\d.]+)" width="([\d.]+)" height="([\d.]+)"', picture)
+    return [(float(x), float(y), float(x) + float(w), float(y) + float(h)) for x, y, w, h in found]
+
+
+def edges(drawn: Drawn, link: str) -> set[tuple[int, int]]:
+    return {(edge.tail, edge.head) for edge in drawn.edges if edge.link == link}
+
+
+def test_what_is_read_behind_a_write_is_what_the_write_made() -> None:
+    drawn = graph(WRITTEN, CODE)
+    assert Edge(1, 2, "data", 2) in drawn.edges
+    assert edges(drawn, "acts") == {(2, 3), (1, 6)}
+    assert edges(drawn, "data") == {(1, 2), (3, 4), (3, 5), (4, 7)}
+
+
+def test_calls_stand_in_their_order_where_nothing_else_says_it() -> None:
+    assert edges(graph(WRITTEN, CODE), "then") == {(5, 6), (6, 7)}
+
+
+def test_values_have_the_names_of_the_code_or_numbers() -> None:
+    assert [node.makes for node in graph(WRITTEN, CODE).nodes] == ["a", "b", "", "c", "", "", ""]
+    assert [node.makes for node in graph(WRITTEN, "a crash left no code").nodes][:2] == ["%0", "%1"]
+    split = [LEAF, {"do": "apply", "op": "split", "args": ["%0"], "results": 2}]
+    assert graph(split, "a = leaf()\nb, c = split(a)").nodes[1].makes == "b, c"
+
+
+def test_the_words_say_what_the_picture_does() -> None:
+    assert list(words(graph(WRITTEN, CODE), 7)) == [
+        "Line 1: a leaf, which makes a ([1.5, 2]; shape 2, float64).",
+        "Line 2: multiply of a, which makes b.",
+        "Line 3: square_ of b.",
+        "Line 4: exp of b, which makes c (under no_grad).",
+        "Line 5: backward of b.",
+        "Line 6: clear gradients of a (1 value).",
+        "Line 7: backward of c (retain_graph=True). This is the line that goes wrong.",
+    ]
+
+
+@pytest.mark.parametrize("count", [3, 5, 10, 20, 40])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_box_overlaps_another_and_nothing_leaves_the_picture(count: int, seed: int) -> None:
+    picture = svg(graph(drawn_program(count, seed), ""), "d", "a program", Mark(count, ("observed", "x" * 34)))
+    size = re.search(r'viewBox="0 0 (\d+) (\d+)"', picture)
+    assert size is not None
+    found = boxes(picture)
+    assert len(found) == count
+    for left, top, right, bottom in found:
+        assert left >= 0 and top >= 0 and right <= int(size[1]) and bottom <= int(size[2])
+    for along in re.findall(r'<path d="([^"]+)"', picture):
+        for x, y in re.findall(r"([-\d.]+),([-\d.]+)", along):
+            assert 0 <= float(x) <= int(size[1]) and 0 <= float(y) <= int(size[2])
+    for (left, top, right, bottom), (other_left, other_top, other_right, other_bottom) in combinations(found, 2):
+        apart = right <= other_left or other_right <= left or bottom <= other_top or other_bottom <= top
+        assert apart
+
+
+def drawn_program(count: int, seed: int) -> list[dict[str, Any]]:
+    """A program of so many instructions at random: leaves, ops, writes, calls."""
+    rng = random.Random(seed)
+    steps: list[dict[str, Any]] = [LEAF]
+    values = ["%0"]
+    while len(steps) < count:
+        at, kind = len(steps), rng.choice(["leaf", "op", "op", "op", "write", "backward", "zero"])
+        match kind:
+            case "leaf":
+                steps.append(LEAF)
+            case "op":
+                steps.append({"do": "apply", "op": "add", "args": rng.choices(values[-6:], k=2)})
+            case "write":
+                steps.append({"do": "write", "op": "mul_", "target": rng.choice(values), "args": [rng.choice(values)]})
+            case "backward":
+                steps.append({"do": "backward", "roots": [rng.choice(values)], "cotangents": [None]})
+            case _:
+                steps.append({"do": "zero_grad", "leaves": rng.choices(values, k=2)})
+        if kind in ("leaf", "op"):
+            values.append(f"%{at}")
+    return steps
+
+
+def test_one_program_is_drawn_once_for_ever() -> None:
+    first, second = (svg(graph(WRITTEN, CODE), "d", "t", Mark(7)) for _ in range(2))
+    assert first == second
+
+
+def test_two_related_programs_are_two_drawings() -> None:
+    form = {"relation": "r", "first": {"instructions": WRITTEN}, "second": {"instructions": [LEAF, BACKWARD]}}
+    assert [len(steps) for steps in programs(form)] == [7, 2]
+    assert programs({}) == programs({"instructions": []}) == programs({"instructions": [{"no": "do"}]}) == ()
+
+
+def test_what_a_record_holds_cannot_break_the_picture() -> None:
+    odd: list[dict[str, Any]] = [
+        {"do": "leaf", "shape": 5, "dtype": "<b>", "data": {"x": 1}, "modes": 7},
+        {"do": "<script>", "target": "%99", "leaves": ["%1", "%0", 3, None], "roots": "%0.99999999"},
+        {"do": "apply", "op": {"a": 1}, "args": [["%0"], "%2"], "attrs": [1], "results": 10**9},
+        {"do": "apply", "op": "a\x00\u202eb" * 50, "args": "%1", "results": "two", "attrs": {"</svg>": {"x": "&"}}},
+    ]
+    drawn = graph(odd, "a\nb\nc\nd")
+    picture = svg(drawn, "d", '<i>"title"</i>', Mark(2, ("</text><script>",)), (1, 99))
+    assert "<script" not in picture and "\x00" not in picture and "\u202e" not in picture
+    assert len(list(words(drawn, None))) == len(boxes(picture)) == 4
