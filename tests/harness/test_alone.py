@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.frameworks.ended import told
+from autograd_conformance.frameworks import ended
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import Broken
@@ -60,7 +60,7 @@ def test_it_reproduces_alone_and_the_script_is_run(tmp_path: Path):
     assert violation is not None
     failure = record.failure(Broken(case, seen, violation, bent), "suites/test_gradients.py::test_op[exp]", asked)
     told = alone.confirmed(failure, asked).alone
-    assert found is not None
+    assert told is not None
     assert (told.runs, told.failed, told.trouble, told.code) == (alone.RUNS, alone.RUNS, None, True)
     assert told.printed.startswith("b is  ")
     assert standing(told) == "it reproduces alone, in a process of its own"
@@ -74,14 +74,14 @@ def test_of_what_the_code_cannot_show_nothing_is_said(tmp_path: Path):
     violation = judge(case, seen, Reference(case), target.capabilities).violation
     assert violation is not None
     told = alone.confirmed(record.failure(Broken(case, seen, violation, target), "a test", asked), asked).alone
-    assert found is not None
+    assert told is not None
     assert (told.failed, told.code) == (alone.RUNS, None)
 
 
 def test_what_the_code_does_not_show_may_be_the_adapters(tmp_path: Path):
     asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path)
     told = alone.confirmed(found(asked), asked).alone
-    assert found is not None
+    assert told is not None
     assert (told.runs, told.failed, told.trouble, told.code) == (alone.RUNS, alone.RUNS, None, False)
     assert standing(told).endswith("; its printed code does not fail so: look at the adapter first")
 
@@ -90,7 +90,7 @@ def test_what_the_code_does_not_show_may_be_the_adapters(tmp_path: Path):
 def test_what_fails_at_times_is_no_riddle(tmp_path: Path):
     asked = session(f"{MOODY}:EveryOther", tmp_path)
     told = alone.confirmed(found(asked), asked).alone
-    assert found is not None
+    assert told is not None
     assert 0 < told.failed < told.runs
     assert f"it fails in {told.failed} of 5 runs: the framework does not always do the same" in standing(told)
 
@@ -116,7 +116,7 @@ def test_what_fails_after_other_programs_names_the_shortest_sequence(tmp_path: P
 def test_what_never_fails_again_is_said_to(tmp_path: Path):
     asked = session("examples.tiny_adapter:Tiny", tmp_path)
     told = alone.confirmed(found(asked), asked, [program(OTHERS[0])]).alone
-    assert found is not None
+    assert told is not None
     assert (told.failed, told.after) == (0, None)
     assert standing(told) == "alone it did not fail in 5 runs, nor after the programs that had run before it"
 
@@ -125,16 +125,16 @@ def test_what_never_fails_again_is_said_to(tmp_path: Path):
 def test_a_process_that_ends_again_reproduces(tmp_path: Path):
     asked = session(f"{MOODY}:DiesOfSine", tmp_path)
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
-    found = alone.confirmed(record.died(entry, asked, told(0)), asked).alone
-    assert found is not None
-    assert (found.runs, found.failed, found.code) == (1, 1, False)
+    told = alone.confirmed(record.died(entry, asked, ended.told(0)), asked).alone
+    assert told is not None
+    assert (told.runs, told.failed, told.code) == (1, 1, False)
 
 
 @pytest.mark.parametrize("gone", ["tests.frameworks.adapters.nowhere:Nothing", f"{MOODY}:EndsWhileLoaded"])
 def test_of_a_process_that_could_not_be_held_nothing_is_said(gone: str, tmp_path: Path):
     asked = session("examples.tiny_adapter:Tiny", tmp_path)
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
-    failure = record.died(entry, asked, told(0))
+    failure = record.died(entry, asked, ended.told(0))
     asked.name = gone
     assert alone.confirmed(failure, asked) == failure
 
@@ -150,7 +150,7 @@ def test_of_a_process_that_could_not_be_held_nothing_is_said(gone: str, tmp_path
 def test_a_script_that_does_not_run_to_its_end_is_told(script: str, trouble: str, tmp_path: Path):
     asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path)
     told = alone.confirmed(replace(found(asked), script=script), asked).alone
-    assert found is not None
+    assert told is not None
     assert told.trouble == trouble
 
 
