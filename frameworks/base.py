@@ -17,6 +17,7 @@ from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs, Groups, Program
 from autograd_conformance.programs.observations import Kind, Observation
+from autograd_conformance.programs.regions import Region
 
 Value = Any
 HookFunction = Callable[[Value], Value | None]
@@ -62,6 +63,14 @@ class Target(Protocol):
     @property
     def dialect(self) -> Dialect | None:
         """How its code is written; None where failures are told in the suite's own notation."""
+
+    def regions(self, program: Program) -> Sequence[Region]:
+        """The runs of a program's instructions that it takes as units; none in most frameworks."""
+
+    def plainer(self) -> Mapping[str, Target]:
+        """The same framework with less between it and a program, the nearest first, each with words that end the
+        sentence "it passes ..."; none in most frameworks.
+        """
 
     @property
     def optimizers(self) -> Mapping[str, Collection[str]]:
@@ -218,6 +227,16 @@ class HasUnits(Protocol):
     def unit(self, source: str, inputs: Sequence[Value]) -> Sequence[Value]:
         """What the function `region`, which `source` defines in the adapter's dialect, gives for some inputs: its
         results, in order. Equal units have equal sources.
+        """
+
+
+@runtime_checkable
+class HasPlainer(Protocol):
+    """An adapter of a framework's mode that can be left out, or be less of one."""
+
+    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+        """What makes the adapters of the lesser modes, the nearest first, each with words that end the sentence "it
+        passes ...": 'with backend="eager"'.
         """
 
 

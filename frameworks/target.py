@@ -14,9 +14,11 @@ from autograd_conformance.frameworks.base import (
     Generator,
     HasModules,
     HasOptimizers,
+    HasPlainer,
     HasRandom,
     HasSavedTensorCounter,
     HasTraits,
+    HasUnits,
     Target,
 )
 from autograd_conformance.frameworks.interrupts import watch
@@ -32,6 +34,7 @@ from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
+from autograd_conformance.programs.regions import Region, regions
 
 Note = Callable[[Program], object]
 
@@ -58,7 +61,7 @@ def opened(
     command = parse(name)
     if command is None:
         return InProcess(loaded(name, device), note or _nothing)
-    remote = Remote(Link(command, device, False, timeout, stretched), note or _nothing)
+    remote = Remote(Link(command, device, timeout=timeout, stretched=stretched), note or _nothing)
     wire_smoke(replace(remote, note=_nothing))
     return remote
 
@@ -96,6 +99,15 @@ class InProcess:
     def surviving(self) -> InProcess:
         """The same: the end of this process is nobody's to tell."""
         return self
+
+    def regions(self, program: Program) -> tuple[Region, ...]:
+        """The runs of a program's instructions that the framework takes as units."""
+        return tuple(regions(program, self.adapter.holds)) if isinstance(self.adapter, HasUnits) else ()
+
+    def plainer(self) -> Mapping[str, InProcess]:
+        """The same framework with less between it and a program, where its adapter names such modes."""
+        made = self.adapter.plainer() if isinstance(self.adapter, HasPlainer) else {}
+        return {words: InProcess(make(), self.note) for words, make in made.items()}
 
     @cached_property
     def name(self) -> str:

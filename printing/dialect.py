@@ -142,6 +142,10 @@ class Dialect:
     """The modules that can be made and called by a name, by their ops."""
     parameter: str = ""
     """A parameter of a module, made from {tensor}."""
+    unit_head: str = ""
+    """What stands over the definition of a function that the framework takes as a unit."""
+    unit: str = "{function}({inputs})"
+    """The call of such a function: {function} with {inputs}, or {arguments}, which are both."""
 
 
 def fill(template: Template, args: Iterable[str], attrs: Attrs) -> str:

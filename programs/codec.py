@@ -45,6 +45,11 @@ def to_json(program: Program) -> dict[str, Json]:
 
 def from_json(form: Json, vocabulary: Vocabulary | None = None) -> Program:
     """The program of a JSON form; `MalformedProgram` says what is wrong and in which instruction."""
+    return validate(decoded(form), vocabulary)
+
+
+def decoded(form: Json) -> Program:
+    """The program of a JSON form that is known to be well formed otherwise."""
     if not isinstance(form, Mapping):
         raise MalformedProgram(f"a program is a JSON object, not {type(form).__name__}")
     if form.get("version") not in READ or isinstance(form.get("version"), bool):
@@ -53,8 +58,8 @@ def from_json(form: Json, vocabulary: Vocabulary | None = None) -> Program:
     steps = form.get("instructions")
     if not isinstance(steps, list):
         raise MalformedProgram("'instructions' is missing or no list")
-    decoded = [_decode(at, step) for at, step in enumerate(steps)]
-    return validate(Program(tuple(s for s, _ in decoded), tuple(m for _, m in decoded)), vocabulary)
+    pairs = [_decode(at, step) for at, step in enumerate(steps)]
+    return Program(tuple([step for step, _ in pairs]), tuple([modes for _, modes in pairs]))
 
 
 def dumps(program: Program) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, assert_never
 
 import numpy as np
 
-from autograd_conformance.programs.language import Program, Ref
+from autograd_conformance.programs.language import SHOWING, Delete, Grad, Hook, Program, Ref, Step
 from autograd_conformance.programs.observations import (
     Gradient,
     HookCall,
@@ -25,7 +25,9 @@ from autograd_conformance.programs.observations import (
     Skipped,
     StepObservation,
     Tensor,
+    units,
 )
+from autograd_conformance.programs.operands import holders, results
 
 Json = Any
 SHOWN = 80
@@ -105,7 +107,7 @@ def _call(call: HookCall) -> dict[str, Json]:
 def _array(value: np.ndarray, dtype: str | None) -> dict[str, Json]:
     """An array of what calls itself `dtype`; "array" says the dtype of its numbers where that is another."""
     form: dict[str, Json] = {"shape": list(value.shape), "dtype": dtype, "data": _numbers(value)}
-    if value.dtype.name != dtype:
+    if value.dtype is not _DTYPES.get(dtype or "") and value.dtype.name != dtype:  # asking for its name takes long
         form["array"] = value.dtype.name
     return form
 
@@ -129,12 +131,52 @@ def _numbers(value: np.ndarray) -> list[Json]:
 
 
 def from_json(form: Json, program: Program) -> Observation:
-    """The observation of a program that a JSON form holds; `MalformedObservation` says what is wrong, and where."""
+    """The observation of a program that a JSON form holds; `MalformedObservation` says what is wrong, and where.
+
+    Everything that is looked at has to be there: each result, each gradient that is held, each value where all are.
+    """
     if not isinstance(form, list):
         _refuse("an observation", form, "a list, an object for each instruction")
     if len(form) != len(program):
         raise MalformedObservation(f"it speaks of {len(form)} instructions, and the program has {len(program)}")
-    return tuple([_read_step(at, step) for at, step in enumerate(form)])
+    observation = tuple([_read_step(at, step) for at, step in enumerate(form)])
+    if not units(observation):  # what stays within a unit is not looked at
+        _complete(program, observation)
+    return observation
+
+
+def _complete(program: Program, observation: Observation) -> None:
+    """Refuse an observation in which something is missing, or seen that there is not."""
+    held_by, alive = holders(program), set[Ref]()
+    for at, (step, seen) in enumerate(zip(program, observation)):
+        match seen.outcome:
+            case Skipped():
+                continue
+            case Returned(values):
+                made = [] if isinstance(step, Hook) else [Ref(at, k) for k in range(results(step))]
+                due = len(step.leaves) if isinstance(step, Step) else len(made)
+                if len(values) != due:
+                    raise MalformedObservation(f"instruction {at}: it returned {len(values)} results, not {due}")
+                if None in values and not isinstance(step, Grad):
+                    raise MalformedObservation(f"instruction {at}: a result is null; only those of 'grad' may be")
+                alive.update(ref for ref, value in zip(made, values) if value is not None)
+                if isinstance(step, Delete):
+                    alive.difference_update(step.values)
+            case Raised():
+                pass
+            case _:
+                assert_never(seen.outcome)
+        if not results(step) or isinstance(step, Grad):
+            _all("gradients", at, seen, seen.gradients, alive & held_by)
+        if isinstance(step, SHOWING):
+            _all("values", at, seen, seen.values, alive)
+
+
+def _all(what: str, at: int, step: StepObservation, seen: Mapping[Ref, object], due: set[Ref]) -> None:
+    """Hold what was seen to be about every value that it is due of; after an error less may have been seen."""
+    if seen.keys() != due and (seen or isinstance(step.outcome, Returned)):
+        names = [", ".join(map(str, sorted(refs))) or "none" for refs in (due, seen)]
+        raise MalformedObservation(f"instruction {at}: {what!r} has to be about {names[0]}, and is about {names[1]}")
 
 
 _SEEN = frozenset({"returned", "raised", "skipped", "gradients", "values", "fired", "saved", "mutated", "unit"})

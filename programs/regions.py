@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from autograd_conformance.programs.language import Apply, Detach, InPlace, Instruction, Leaf, Modes, Program, Ref
+from autograd_conformance.programs.observations import Observation, units
 from autograd_conformance.programs.operands import operands, results
 
 Computing = Apply | Detach | InPlace
@@ -61,6 +62,11 @@ def regions(program: Program, holds: Holds) -> Iterator[Region]:
             run.append(at)
     if run:
         yield region_of(program, tuple(run))
+
+
+def seen_units(program: Program, observation: Observation) -> list[Region]:
+    """The regions that a program was run in, as its observation says."""
+    return [region_of(program, steps) for steps in dict.fromkeys(units(observation).values())]
 
 
 def region_of(program: Program, steps: tuple[int, ...]) -> Region:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -20,17 +22,42 @@ from autograd_conformance.programs.language import Apply, Detach, InPlace, Progr
 
 Function = Callable[..., tuple[torch.Tensor, ...] | None]
 
+KEPT = 4_096
+"""How many functions are kept, to be called again by programs that have equal ones."""
+
 
 class TorchUnits(TorchEager):
     """PyTorch whose computing instructions stand in functions; derived classes say how these are called."""
+
+    prelude = ""
+    """What a script needs beside the usual lines."""
+    head, call = "", "{function}({inputs})"
+    """How a function's definition begins in code, and how it is called."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        prelude = "\n".join(filter(None, (self.dialect.prelude, self.prelude)))
+        self.function = lru_cache(maxsize=KEPT)(self._function)
+        self.dialect = replace(self.dialect, prelude=prelude, unit_head=self.head, unit=self.call)
+
+    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+        """PyTorch without functions."""
+        return {"without a function around it": partial(TorchEager, str(self.device))}
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
         """Everything."""
         return True
 
     def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-        """The results of the function that `source` defines."""
-        return self.called(_function(source, self.dialect.prelude), inputs) or ()
+        """The results of the function that `source` defines; equal sources are one function."""
+        return self.called(self.function(source), inputs) or ()
+
+    def _function(self, source: str) -> Function:
+        return self.made(_defined(source, self.dialect.prelude))
+
+    def made(self, function: Function) -> Function:
+        """What is called in a function's place."""
+        return function
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
         """What a function gives, called as it is."""
@@ -54,11 +81,13 @@ def _owner(program: Program, ref: Ref) -> Ref:
             return ref
 
 
-@lru_cache(maxsize=4096)
-def _function(source: str, prelude: str) -> Function:
+def _defined(source: str, prelude: str) -> Function:
+    """The function that some code defines, in a file of its own by its name: what the compiler learns of a function, it
+    keeps by file and line.
+    """
     scope: dict[str, Any] = {}
     exec(prelude, scope)
-    exec(source, scope)
+    exec(compile(source, f"<{zlib.crc32(source.encode()):08x}>", "exec"), scope)
     return scope["region"]
 
 
@@ -67,6 +96,12 @@ class TorchCheckpoint(TorchUnits):
 
     name = "torch-checkpoint"
     traits = Traits(recomputes=True)
+    prelude = "from torch.utils.checkpoint import checkpoint"
+    call = "checkpoint({arguments}, use_reentrant=False)"
+
+    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+        """PyTorch that keeps what it computed."""
+        return {"without the checkpoint": partial(TorchEager, str(self.device))}
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
         """All that can be done again: writes only into what the function made itself."""
@@ -77,25 +112,35 @@ class TorchCheckpoint(TorchUnits):
         return checkpoint(function, *inputs, use_reentrant=False)
 
 
+DONATED = """\
+import torch._functorch.config
+torch._functorch.config.donated_buffer = False"""
+"""Without it, a call with retain_graph=True is refused, with an error that says to turn it off."""
+
+
 class TorchCompile(TorchUnits):
     """Every function is compiled; equal functions are compiled once."""
 
     backend = "inductor"
+    prelude = DONATED
 
     def __init__(self, device: str = "cpu") -> None:
+        self.head = f"@torch.compile(backend={self.backend!r})"
         super().__init__(device)
         torch._logging.set_logs(all=logging.CRITICAL)  # what fails is told by its exception
-        # without it, a call with retain_graph=True is refused, with an error that says to turn it off
         torch._functorch.config.donated_buffer = False
         torch._dynamo.config.recompile_limit = 1_000_000  # beyond it, functions are silently run as they are
         torch._dynamo.config.accumulated_recompile_limit = 1_000_000
-        self.compiled: dict[Function, Function] = {}
 
-    def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
+    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+        """The backends that do less, and no compiler."""
+        lesser = COMPILED[COMPILED.index(type(self)) + 1 :]
+        backends = {f"with backend={each.backend!r}": partial(each, str(self.device)) for each in lesser}
+        return {**backends, "without torch.compile": partial(TorchEager, str(self.device))}
+
+    def made(self, function: Function) -> Function:
         """The function, compiled by `torch.compile`."""
-        if function not in self.compiled:
-            self.compiled[function] = torch.compile(function, backend=self.backend)
-        return self.compiled[function](*inputs)
+        return torch.compile(function, backend=self.backend)
 
 
 class TorchCompileEager(TorchCompile):
@@ -119,3 +164,7 @@ class TorchCompileInductor(TorchCompileAot):
 
     name = "torch-compile-inductor"
     backend = "inductor"
+
+
+COMPILED: tuple[type[TorchCompile], ...] = (TorchCompileInductor, TorchCompileAot, TorchCompileEager)
+"""The backends, each of which does less than the one before."""

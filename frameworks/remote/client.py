@@ -16,6 +16,7 @@ from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Kind, Observation, Raised, Skipped, StepObservation
+from autograd_conformance.programs.regions import Region, region_of
 
 
 def _nothing(program: Program) -> None:
@@ -166,9 +167,17 @@ class Remote:
             return self
         if not self.greeting.saved_tensor_counter:
             return None
-        link = self.link
-        counting = Link(link.command, link.device, True, link.timeout, link.stretched)
-        return replace(self, link=counting)
+        return replace(self, link=self.link.another(counts_saved=True))
+
+    def regions(self, program: Program) -> tuple[Region, ...]:
+        """The runs of a program's instructions that the framework takes as units."""
+        if not self.greeting.units:
+            return ()
+        return tuple(region_of(program, steps) for steps in self.link.units(program))
+
+    def plainer(self) -> Mapping[str, Remote]:
+        """The same framework, in processes of their own, with less between it and a program."""
+        return {words: replace(self, link=self.link.another(plainer=words)) for words in self.greeting.plainer}
 
 
 def _ended(program: Program, error: Crashed | TimedOut) -> Observation:

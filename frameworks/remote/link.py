@@ -42,10 +42,11 @@ class Link:
         command: Command,
         device: str = "cpu",
         counts_saved: bool = False,
+        plainer: str | None = None,
         timeout: float = 60.0,
         stretched: Patience = unstretched,
     ) -> None:
-        self.command, self.device, self.counts_saved = command, device, counts_saved
+        self.command, self.device, self.counts_saved, self.plainer = command, device, counts_saved, plainer
         self.timeout, self.stretched = timeout, stretched
         self.process: Process | None = None
         self.number = self.since = 0
@@ -105,6 +106,20 @@ class Link:
             self.process = None
             raise BrokenAdapter(f"{self._name}: its answer to a program has no end: {_text(waiting[0][1])}") from None
 
+    def units(self, program: Program) -> tuple[tuple[int, ...], ...]:
+        """The numbers of the instructions that run as one unit, for each unit of a program."""
+        self.number += 1
+        line = protocol.units(self.number, program)
+        form = self._read(lambda: protocol.answer(self._single(line), self.number), program)
+        found = form.get("units")
+        if not isinstance(found, list) or not all(isinstance(steps, list) for steps in found):
+            raise BrokenAdapter(f"{self._name}: its answer to which units a program has holds no 'units'")
+        return tuple(map(tuple, found))
+
+    def another(self, counts_saved: bool = False, plainer: str | None = None) -> Link:
+        """A link to another process of the same far end, which is greeted otherwise."""
+        return Link(self.command, self.device, counts_saved, plainer, self.timeout, self.stretched)
+
     def code(self, op: str, operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
         """The code of an op, which the far end writes."""
         self.number += 1
@@ -119,7 +134,7 @@ class Link:
             return next(self._process().answers([line], lambda: self.stretched(self.timeout)))
         except (Gone, Late, Endless) as error:
             self.process = None
-            raise BrokenAdapter(f"{self._name}: it gave no code of an op: {_said(error)}") from None
+            raise BrokenAdapter(f"{self._name}: it did not answer what it was asked: {_said(error)}") from None
 
     def _read(self, read: Callable[[], Any], program: Program | None) -> Any:
         """What an answer says; `BrokenAdapter` where it says nothing that can be understood."""
@@ -159,7 +174,7 @@ class Link:
         try:
             line = next(
                 process.answers(
-                    [protocol.hello(self.device, self.counts_saved)],
+                    [protocol.hello(self.device, self.counts_saved, self.plainer)],
                     lambda: self.stretched(STARTING),
                 )
             )

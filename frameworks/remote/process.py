@@ -24,7 +24,7 @@ TAIL = 2_000
 MOST = 1 << 20
 """How many bytes of its standard error are kept on disk."""
 
-CHUNK = 1 << 20
+CHUNK = 1 << 16
 SOON, AGAIN = 0.05, 5.0
 """Seconds after which it is asked how long an answer may take, at first and from then on."""
 ENDING = 1.0

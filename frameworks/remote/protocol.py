@@ -61,6 +61,10 @@ class Greeting:
     """Whether it takes a seed with a program."""
     saved_tensor_counter: bool = False
     """Whether it counts saved tensors when it is greeted so, in another process."""
+    units: bool = False
+    """Whether it takes runs of instructions as units, and says which."""
+    plainer: tuple[str, ...] = ()
+    """In words, the modes of the same framework that have less between it and a program."""
     prints: bool = False
     """Whether it runs a program's printed code where it is asked to."""
     script: tuple[str, ...] = ()
@@ -71,9 +75,16 @@ class Greeting:
     """Its dialect, in JSON form."""
 
 
-def hello(device: str, counts_saved: bool) -> bytes:
-    """The line that greets a far end."""
-    return _line({"do": "hello", "protocol": VERSION, "device": device, "counts_saved": counts_saved})
+def hello(device: str, counts_saved: bool = False, plainer: str | None = None) -> bytes:
+    """The line that greets a far end, which may be to count saved tensors, or to be one of its plainer modes."""
+    return _line(
+        {"do": "hello", "protocol": VERSION, "device": device, "counts_saved": counts_saved, "plainer": plainer}
+    )
+
+
+def units(number: int, program: Program) -> bytes:
+    """The line that asks which instructions of a program run as units."""
+    return f'{{"do":"units","id":{number},"program":{codec.dumps(program)}}}\n'.encode()
 
 
 def run(number: int, program: Program, printed: bool = False, seed: int | None = None) -> bytes:
@@ -222,6 +233,8 @@ _READERS: dict[str, Any] = {
     "optimizers": _read_optimizers,
     "random": _flag("random"),
     "saved_tensor_counter": _flag("saved_tensor_counter"),
+    "units": _flag("units"),
+    "plainer": _names("plainer"),
     "prints": _flag("prints"),
     "script": _names("script"),
     "digest": _name("digest"),

@@ -21,9 +21,11 @@ from autograd_conformance.frameworks.base import (
     Adapter,
     HasModules,
     HasOptimizers,
+    HasPlainer,
     HasRandom,
     HasSavedTensorCounter,
     HasTraits,
+    HasUnits,
 )
 from autograd_conformance.frameworks.interrupts import watch
 from autograd_conformance.frameworks.printed import run_printed
@@ -35,6 +37,7 @@ from autograd_conformance.frameworks.units import observed
 from autograd_conformance.printing.dialect import fill
 from autograd_conformance.programs import codec, observation_codec
 from autograd_conformance.programs.capabilities import PYTORCH
+from autograd_conformance.programs.regions import regions
 
 Json = Any
 _PDEATHSIG = 1
@@ -76,12 +79,16 @@ class Worker:
             case "hello":
                 if asked["protocol"] != VERSION:
                     return {"error": f"this worker speaks version {VERSION} of the protocol, not {asked['protocol']}"}
-                self.adapter = adapter = _loaded(self.name, asked["device"], asked["counts_saved"])
+                self.adapter = adapter = _loaded(self.name, asked)
                 gc.freeze()
                 gc.set_threshold(20_000, 20, 50)
                 return greeting(adapter)
             case "run":
                 return {"observation": self._run(asked)}
+            case "units":
+                assert isinstance(self.adapter, HasUnits)
+                program = codec.decoded(asked["program"])
+                return {"units": [region.steps for region in regions(program, self.adapter.holds)]}
             case "print":
                 assert self.adapter is not None
                 assert self.adapter.dialect is not None
@@ -97,16 +104,20 @@ class Worker:
         assert adapter is not None
         if "seed" in asked and isinstance(adapter, HasRandom):
             adapter.random.seed(asked["seed"])
-        program = codec.from_json(asked["program"])
+        program = codec.decoded(asked["program"])
         seen = (run_printed if asked.get("printed") else observed)(program, adapter)
         return observation_codec.to_json(seen)
 
 
-def _loaded(name: str, device: str, counts_saved: bool) -> Adapter:
-    """The adapter of a framework, smoke-tested, or the one that counts its saved tensors."""
-    adapter = load(name, device)
+def _loaded(name: str, asked: Mapping[str, Json]) -> Adapter:
+    """The adapter of a framework, smoke-tested; the one that counts its saved tensors, or a plainer one."""
+    adapter = load(name, asked["device"])
     smoke(adapter)
-    return adapter.saved_tensor_counter() if counts_saved and isinstance(adapter, HasSavedTensorCounter) else adapter
+    if asked["plainer"] is not None and isinstance(adapter, HasPlainer):
+        return adapter.plainer()[asked["plainer"]]()
+    if asked["counts_saved"] and isinstance(adapter, HasSavedTensorCounter):
+        return adapter.saved_tensor_counter()
+    return adapter
 
 
 def greeting(adapter: Adapter) -> dict[str, Json]:
@@ -121,6 +132,8 @@ def greeting(adapter: Adapter) -> dict[str, Json]:
         "dtypes": list(adapter.dtypes),
         "random": isinstance(adapter, HasRandom) and adapter.random is not None,
         "saved_tensor_counter": isinstance(adapter, HasSavedTensorCounter),
+        "units": isinstance(adapter, HasUnits),
+        "plainer": list(adapter.plainer()) if isinstance(adapter, HasPlainer) else [],
         "prints": adapter.dialect is not None,
         "script": [sys.executable],
         "digest": _digest(adapter),

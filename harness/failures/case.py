@@ -7,8 +7,8 @@ from functools import cached_property
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import Broken
+from autograd_conformance.harness.failures.listing import looped
 from autograd_conformance.printing.dialect import Dialect, code
-from autograd_conformance.printing.loops import loop
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Observation
@@ -58,8 +58,8 @@ class Case:
 
     @cached_property
     def loop(self) -> str:
-        """The same with its repetitions as loops; empty where nothing repeats."""
-        return loop(self.program, self.dialect, self.violation.at, self.names) or ""
+        """The same with its repetitions as loops; empty where nothing repeats, or functions stand around it."""
+        return looped(self.program, self.target, self.violation.at)
 
     @cached_property
     def context(self) -> Context:

@@ -3,14 +3,84 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.frameworks.base import Target
+from autograd_conformance.printing.dialect import Dialect, code
+from autograd_conformance.printing.functions import arranged, call, canonical, end, head, inside
+from autograd_conformance.printing.loops import loop
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.regions import Region
+from autograd_conformance.programs.text import names
 
 
-def listed(lines: Sequence[str], dialect: Dialect | None, failing: int | None = None) -> str:
+def listed(program: Program, target: Target, failing: int | None = None) -> str:
     """A program as a script that prints nothing more; nothing without a dialect."""
-    return whole(dialect, numbered(lines, failing)) if dialect else ""
+    dialect = target.dialect
+    if dialect is None:
+        return ""
+    made = statements(program, target.regions(program), dialect, failing)
+    return whole(dialect, [line for each in made for line in (*each.before, each.text)])
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One line of a script that does something, numbered."""
+
+    steps: tuple[int, ...]
+    """The numbers of the instructions that it does: several where it calls the function of a unit."""
+    text: str
+    """The line."""
+    before: tuple[str, ...] = ()
+    """The definition of the function that it calls; none where an equal one was called before."""
+
+
+def statements(
+    program: Program, regions: Iterable[Region], dialect: Dialect, failing: int | None = None
+) -> list[Statement]:
+    """A program's lines with the numbers of its instructions, the computations of a unit in a function."""
+    name, lines = names(program), code(program, dialect)
+    known: dict[str, str] = {}
+    made: list[tuple[tuple[int, ...], str, tuple[str, ...]]] = []
+    for each in arranged(program, regions):
+        if isinstance(each, int):
+            made.append(((each,), lines[each], ()))
+            continue
+        source = canonical(program, each, dialect)
+        is_new, called = source not in known, f"compute{len(known) + 1 if known else ''}"
+        called = known.setdefault(source, called)
+        before = _definition(program, each, dialect, called) if is_new else ()
+        made.append((each.steps, call(each, dialect, called, name), before))
+    width = max((len(line) for _, line, _ in made if len(line) <= COLUMN), default=0)
+    return [
+        Statement(steps, f"{line:{width}}  # {_numbers(steps)}{' <--' if failing in steps else ''}", before)
+        for steps, line, before in made
+    ]
+
+
+def _definition(program: Program, region: Region, dialect: Dialect, called: str) -> tuple[str, ...]:
+    """The function of a region, its instructions with their numbers."""
+    name = names(program)
+    lines = inside(program, region, dialect, name)
+    width = max(map(len, lines))
+    body = [f"    {line:{width}}  # {at + 1}" for at, line in zip(region.steps, lines, strict=True)]
+    above = [dialect.unit_head] if dialect.unit_head else []
+    return ("", *above, head(region, called, name), *body, *(f"    {line}" for line in end(region, name)), "")
+
+
+def _numbers(steps: Sequence[int]) -> str:
+    """The numbers of lines, the first and the last of several."""
+    return f"{steps[0] + 1}" if len(steps) == 1 else f"{steps[0] + 1} to {steps[-1] + 1}"
+
+
+def looped(program: Program, target: Target, at: int | None = None) -> str:
+    """A program with its repetitions as loops, instruction `at` being marked; empty where nothing repeats, or functions
+    stand around what does.
+    """
+    if target.regions(program):
+        return ""
+    return loop(program, target.dialect, at, names(program)) or ""
 
 
 def runnable(text: str, dialect: Dialect | None) -> str:
@@ -32,13 +102,6 @@ def whole(dialect: Dialect, lines: Sequence[str]) -> str:
 
 COLUMN = 88
 """The column behind which numbers of lines do not stand, unless the code is longer."""
-
-
-def numbered(lines: Sequence[str], failing: int | None = None) -> list[str]:
-    """Lines of code with their numbers in comments, as explanations refer to them; the failing one has an arrow."""
-    width = max((len(line) for line in lines if len(line) <= COLUMN), default=0)
-    arrow = {failing: " <--"}
-    return [f"{line:{width}}  # {at + 1}{arrow.get(at, '')}" for at, line in enumerate(lines)]
 
 
 def indented(line: str) -> str:

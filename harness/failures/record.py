@@ -18,7 +18,7 @@ from autograd_conformance.harness.failures import related as relations
 from autograd_conformance.harness.failures.blame import settled
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.cure import cures
-from autograd_conformance.harness.failures.listing import listed, runnable
+from autograd_conformance.harness.failures.listing import listed, looped, runnable
 from autograd_conformance.harness.failures.reduce import reduced
 from autograd_conformance.harness.failures.script import script
 from autograd_conformance.harness.failures.variations import nearest
@@ -27,9 +27,7 @@ from autograd_conformance.harness.journal import Entry
 from autograd_conformance.harness.places import SUITES
 from autograd_conformance.harness.session import Session
 from autograd_conformance.printing.dialect import code
-from autograd_conformance.printing.loops import loop
 from autograd_conformance.programs import codec
-from autograd_conformance.programs.text import names
 from autograd_conformance.reports.records import Allowed, Error, Failure, Source, Step, Wrong
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.explain import explain
@@ -114,7 +112,6 @@ def died(entry: Entry, session: Session, how: str) -> Failure:
     form, dialect = codec.to_json(entry.program), session.target.dialect
     path = _replay_file(form, session, entry.rule, entry.test)
     command = replay_command(session, path)
-    lines = code(entry.program, dialect)
     return Failure(
         verdict="timeout" if entry.timed_out else "crash",
         **_rule(entry.rule),
@@ -123,9 +120,9 @@ def died(entry: Entry, session: Session, how: str) -> Failure:
         program=form,
         observed=how,
         allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
-        code="\n".join(lines),
-        loop=runnable(loop(entry.program, dialect, known=names(entry.program)) or "", dialect),
-        script=listed(lines, dialect),
+        code="\n".join(code(entry.program, dialect)),
+        loop=runnable(looped(entry.program, session.target), dialect),
+        script=listed(entry.program, session.target),
         replay=str(path),
         command=command,
     )
@@ -137,7 +134,6 @@ def audited(op: str, fault: Fault, session: Session) -> Failure:
     test = f"audit[{op}]"
     path = _replay_file(dict(fault.program), session, fault.rule, test)
     command = replay_command(session, path)
-    lines = code(program, dialect)
     return Failure(
         verdict="fail" if fault.at is not None else "crash",
         **_rule(fault.rule),
@@ -147,8 +143,8 @@ def audited(op: str, fault: Fault, session: Session) -> Failure:
         at=fault.at,
         observed=fault.observed,
         allowed=tuple(Allowed(text, rule) for text, rule in fault.allowed),
-        code="\n".join(lines),
-        script=listed(lines, dialect, fault.at),
+        code="\n".join(code(program, dialect)),
+        script=listed(program, session.target, fault.at),
         replay=str(path),
         command=command,
         deviation=fault.deviation,

@@ -8,10 +8,11 @@ from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import judged
 from autograd_conformance.harness.failures.blame import settled
 from autograd_conformance.harness.failures.case import Case
-from autograd_conformance.harness.failures.listing import indented, numbered, whole
-from autograd_conformance.printing.dialect import Dialect, code
+from autograd_conformance.harness.failures.listing import indented, statements, whole
+from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.language import Grad, Hook, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned, Skipped
+from autograd_conformance.programs.regions import seen_units
 from autograd_conformance.programs.text import names
 from autograd_conformance.reports.records import Step
 from autograd_conformance.rules.explanation.due_words import due_text
@@ -82,16 +83,19 @@ def script(related: Related, violation: Violation, target: Target) -> str:
 def _written(program: Program, target: Target, dialect: Dialect, failing: int | None) -> list[str]:
     """A program's lines; what raises is caught and printed."""
     lines: list[str] = []
-    for line, seen in zip(numbered(code(program, dialect), failing), target.observe(program), strict=True):
-        match seen.outcome:
+    observation = target.observe(program)
+    for each in statements(program, seen_units(program, observation), dialect, failing):
+        lines += each.before
+        outcome = observation[each.steps[0]].outcome
+        match outcome:
             case Raised():
-                lines += ["try:", indented(line), "except Exception as error:", '    print("raises", error)']
+                lines += ["try:", indented(each.text), "except Exception as error:", '    print("raises", error)']
             case Skipped():
-                lines.append(f"# {line}: it needs what was never made")
+                lines.append(f"# {each.text}: it needs what was never made")
             case Returned():
-                lines.append(line)
+                lines.append(each.text)
             case _:
-                assert_never(seen.outcome)
+                assert_never(outcome)
     return lines
 
 

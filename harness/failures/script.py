@@ -10,7 +10,7 @@ import numpy as np
 
 from autograd_conformance.frameworks.runner import literal
 from autograd_conformance.harness.failures.case import Case
-from autograd_conformance.harness.failures.listing import indented, numbered, whole
+from autograd_conformance.harness.failures.listing import indented, statements, whole
 from autograd_conformance.printing.dialect import Dialect, code, tensor
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Instruction, Leaf, Program, Ref
 from autograd_conformance.programs.observations import (
@@ -23,6 +23,7 @@ from autograd_conformance.programs.observations import (
     Tensor,
 )
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.regions import seen_units
 from autograd_conformance.programs.text import names
 from autograd_conformance.rules.explanation.due_words import due_text
 from autograd_conformance.rules.judge.due import DueError
@@ -50,15 +51,15 @@ def script(case: Case) -> str:
     if dialect is None:
         return ""
     dialect = _printing(dialect, violation)
-    written = numbered(case.code if dialect is case.dialect else code(program, dialect), violation.at)
     lines: list[str] = []
-    for at, line in enumerate(written[: violation.at + 1]):
-        outcome = observation[at].outcome
-        if at == violation.at:
+    for each in statements(program, seen_units(program, observation), dialect, violation.at):
+        lines += each.before
+        outcome = observation[each.steps[0]].outcome
+        if violation.at in each.steps:
             failed = violation.subject is not None and isinstance(outcome, Raised)
-            lines += (_left if failed else _last)(program, observation[at], violation, line, dialect)
-        else:
-            lines += _past(program, line, outcome, dialect)
+            lines += (_left if failed else _last)(program, observation[violation.at], violation, each.text, dialect)
+            break
+        lines += _past(program, each.text, outcome, dialect)
     return whole(dialect, lines)
 
 
@@ -188,7 +189,7 @@ def _what(program: Program, seen: StepObservation, violation: Violation, subject
         return None
     made = subject.at == violation.at
     written = (
-        isinstance(program[violation.at], SHOWING)
+        (isinstance(program[violation.at], SHOWING) or bool(seen.unit))
         and violation.rule not in OF_GRADIENTS
         and (_is(violation.got, seen.values.get(subject)) or not _is(violation.got, seen.gradients.get(subject)))
     )
