@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from pathlib import Path
+from random import Random
+from threading import Timer
 
 import pytest
 
@@ -15,7 +19,7 @@ from autograd_conformance.frameworks.remote.command import Command, parse, serve
 from autograd_conformance.frameworks.remote.link import Link
 from autograd_conformance.frameworks.remote.smoke import smoke
 from autograd_conformance.programs.language import Program
-from autograd_conformance.programs.observations import Raised, Returned, Skipped
+from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped
 from autograd_conformance.programs.text import parse as program
 
 FAR = Path(__file__).with_name("far_end.py")
@@ -129,6 +133,32 @@ def test_another_process_takes_over_after_so_many_programs(batched: bool):
             target.observe(each)
     assert target.link.process is not None
     assert len({*seen, target.link.process.process.pid} - {None}) == 3
+
+
+@pytest.mark.parametrize("kills", [10, pytest.param(50, marks=pytest.mark.slow)])
+def test_kills_at_random_moments_lose_nothing(kills: int):
+    """Whatever process is killed, each program that is not about it gives what it gives, and the next one runs."""
+    target, random, due = far(), Random(kills), shown(far().observe(SINE))
+    hit = observed = 0
+    while hit < kills:
+        target.observe(LEAF)
+        assert target.link.process is not None
+        pid = target.link.process.process.pid
+        killer = Timer(random.random() / 50, os.kill, (pid, signal.SIGKILL))
+        killer.start()
+        try:
+            while True:
+                assert shown(target.observe(SINE)) == due
+                observed += 1
+        except Crashed as error:
+            assert (error.program, error.how.partition(",")[0]) == (SINE, "the process died of SIGKILL")
+            hit += 1
+        killer.join()
+    assert observed
+
+
+def shown(observation: Observation) -> str:
+    return repr(observation)
 
 
 def test_a_far_end_that_stays_is_ended():
