@@ -1,4 +1,4 @@
-"""A far end of its own, with no line of the suite: `python far_end.py [FAULT]`. It knows leaves of vectors, `sin` and
+"""A far end of its own, with no line of the suite: `python far_end.py [FAULT]`. It knows leaves, `sin` and
 `backward`, and misbehaves in one way where it is told to: at the greeting, or at programs with `sin`.
 """
 
@@ -33,34 +33,43 @@ def read(x):
     return float(x)
 
 
-def tensor(values):
+def sin(x):
+    return math.sin(x) if math.isfinite(x) else math.nan
+
+
+def cos(x):
+    return math.cos(x) if math.isfinite(x) else math.nan
+
+
+def tensor(values, shape):
     dtype = "float32" if FAULT == "another dtype" else "float64"
-    return {"shape": [len(values)], "dtype": dtype, "data": [number(x) for x in values]}
+    return {"shape": shape, "dtype": dtype, "data": [number(x) for x in values]}
 
 
 def run(program):
-    """Each value is its elements, with how its gradient passes on: to (value, factors)."""
-    values, made, grads, seen = {}, {}, {}, []
+    """Each value is its elements and its shape, with how its gradient passes on: to (value, factors)."""
+    values, shapes, made, grads, seen = {}, {}, {}, {}, []
     for at, step in enumerate(program["instructions"]):
         name = f"%{at}"
         if step["do"] == "leaf":
-            values[name], grads[name] = [read(x) for x in step["data"]], None
+            values[name], shapes[name], grads[name] = [read(x) for x in step["data"]], step["shape"], None
         elif step["do"] == "apply":
             (arg,) = step["args"]
-            values[name] = [math.sin(x) for x in values[arg]]
-            made[name] = (arg, [math.cos(x) for x in values[arg]])
+            values[name], shapes[name] = [sin(x) for x in values[arg]], shapes[arg]
+            made[name] = (arg, [cos(x) for x in values[arg]])
         elif step["do"] == "backward":
-            (root,), given = step["roots"], [read(x) for x in step["cotangents"][0]["data"]]
+            (root,), (cotangent,) = step["roots"], step["cotangents"]
+            given = [1.0] if cotangent is None else [read(x) for x in cotangent["data"]]
             while root in made:
                 root, factors = made[root]
                 given = [g * f for g, f in zip(given, factors)]
             held = grads[root] or [0.0] * len(given)
             grads[root] = [h + g for h, g in zip(held, given)]
         if step["do"] == "backward":
-            held = {leaf: None if g is None else tensor(g) for leaf, g in grads.items()}
+            held = {leaf: None if g is None else tensor(g, shapes[leaf]) for leaf, g in grads.items()}
             seen.append({"returned": [], "gradients": held})
         else:
-            seen.append({"returned": [tensor(values[name])]})
+            seen.append({"returned": [tensor(values[name], shapes[name])]})
     return seen
 
 
