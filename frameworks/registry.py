@@ -11,7 +11,15 @@ from autograd_conformance.frameworks.base import Adapter
 from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
 
-FRAMEWORKS = {"torch": ("autograd_conformance.frameworks.pytorch.adapter:Torch", "torch==2.13.0")}
+_TORCH, _UNITS = "torch==2.13.0", "autograd_conformance.frameworks.pytorch.units"
+
+FRAMEWORKS = {
+    "torch": ("autograd_conformance.frameworks.pytorch.adapter:Torch", _TORCH),
+    "torch-checkpoint": (f"{_UNITS}:TorchCheckpoint", _TORCH),
+    "torch-compile-eager": (f"{_UNITS}:TorchCompileEager", _TORCH),
+    "torch-compile-aot_eager": (f"{_UNITS}:TorchCompileAot", _TORCH),
+    "torch-compile-inductor": (f"{_UNITS}:TorchCompileInductor", _TORCH),
+}
 """Name, factory, and what to install."""
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
 from autograd_conformance.frameworks import answers
-from autograd_conformance.frameworks.base import Adapter, HasUnits
+from autograd_conformance.frameworks.base import Adapter, HasUnits, Value
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.runner import Run
 from autograd_conformance.printing.functions import canonical
@@ -67,22 +67,27 @@ class UnitRun(Run):
 
     def _unit(self, region: Region) -> dict[int, StepObservation]:
         """What is seen of the instructions of a region that is run as a unit."""
-        program, adapter, values = self.program, self.adapter, self.values
-        assert adapter.dialect is not None, "units are written in the adapter's dialect"
-        source = canonical(program, region, adapter.dialect)
-        last = program[region.last]
+        program, last = self.program, self.program[region.last]
         try:
-            self.modes.enter(region.modes)
-            made = self.units.unit(source, [values[ref] for ref in region.inputs])
-            if len(made) != len(region.results):
-                answers.refuse(adapter, "unit()", made, f"{len(region.results)} results")
+            made = self.computed(region)
         except BrokenAdapter:
             raise
         except BaseException as error:  # whatever the framework raises is an observation
             seen = {at: StepObservation(Skipped()) for at in region.steps}
             looked = self.after(region.first, program[region.first], self.raised(last, error), True, True)
             return {**seen, region.first: replace(looked, unit=region.steps)}
-        values.update(zip(region.results, made, strict=True))
+        self.values.update(zip(region.results, made, strict=True))
         seen = {at: StepObservation(Returned((None,) * results(program[at]))) for at in region.steps}
         looked = self.after(region.last, last, seen[region.last].outcome, True, True)
         return {**seen, region.last: replace(looked, unit=region.steps)}
+
+    def computed(self, region: Region) -> Sequence[Value]:
+        """The results of a region that is run as a unit."""
+        adapter = self.adapter
+        assert adapter.dialect is not None, "units are written in the adapter's dialect"
+        self.modes.enter(region.modes)
+        source = canonical(self.program, region, adapter.dialect)
+        made = self.units.unit(source, [self.values[ref] for ref in region.inputs])
+        if len(made) != len(region.results):
+            answers.refuse(adapter, "unit()", made, f"{len(region.results)} results")
+        return made

@@ -162,6 +162,7 @@ class Recorder:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keep the exit code of a run that is stopped: by the keyboard, or by the suite itself."""
+        self.termination.heard.set()
         self.stopped = getattr(excinfo.value, "returncode", None) or int(pytest.ExitCode.INTERRUPTED)
         if self.reason is None:
             signal = self.termination.received
@@ -173,6 +174,7 @@ class Recorder:
         """The run ends; what the audit alone has found fails it, too, and, where it is strict, a known difference that
         is seen no longer.
         """
+        self.termination.heard.set()
         if self._write_audited() and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             exitstatus = pytest.ExitCode.TESTS_FAILED
         session.exitstatus = self._finish(exitstatus)
@@ -218,6 +220,8 @@ class Recorder:
         self.finished = True
         for number, entry in enumerate(self.session.known):
             seen = self.tally.differences[number]
+            if entry.inherited and not seen:
+                continue
             if not seen and (entry.rule, entry.op) in self.exercised:  # else the run says nothing of it
                 seen = int(self.session.witnessed(entry))
             about = {name: getattr(entry, name) for name in ("rule", "op", "reason", "link", "since")}

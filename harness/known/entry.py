@@ -69,6 +69,8 @@ class Known:
     """That op, or such a step, stands before."""
     again: bool = False
     """The failing call goes through a value, its root included, through which an earlier call of the program went."""
+    computed: bool = False
+    """A write into what an op computed, or into a part of it, stands before."""
     step: str | None = None
     """The failing instruction is the step of an optimizer with these settings, as the text form writes them."""
     version: SpecifierSet | None = None
@@ -83,6 +85,10 @@ class Known:
     """Whether the op is left out of the programs of tests that are not about it."""
     where: str = field(default="", compare=False)
     """The file that holds the entry."""
+    inherited: bool = field(default=False, compare=False)
+    """Whether it comes from a file that another one includes, as that of a framework whose mode is tested: the mode may
+    not show it, and is not asked to.
+    """
 
     @property
     def limited(self) -> bool:

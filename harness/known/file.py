@@ -136,6 +136,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "message": (_text, "a text"),
     "after": (_before, "an op, or an optimizer with settings, such as 'sgd fused=True'"),
     "again": (_flag, "true or false"),
+    "computed": (_flag, "true or false"),
     "step": (_step, "an optimizer with settings, such as 'sgd fused=True'"),
     "version": (_versions, "versions of the framework, such as '>=2.12,<2.14'"),
     "device": (_text, "a device, such as 'cpu'"),
@@ -180,11 +181,14 @@ def read(path: Path) -> tuple[Known, ...]:
         raise MalformedExpectations(f"{path}: it is nested too deeply") from error
     except tomllib.TOMLDecodeError as error:
         raise MalformedExpectations(f"{path}: {error}") from error
-    entries = form.pop("known", [])
+    entries, others = form.pop("known", []), form.pop("include", [])
     if form:
         raise MalformedExpectations(
-            f"{path}: {_unknown(next(iter(form)), ['known'])}; each entry begins with [[known]]"
+            f"{path}: {_unknown(next(iter(form)), ['known', 'include'])}; each entry begins with [[known]]"
         )
+    if not isinstance(others, list) or not all(isinstance(each, str) for each in others):
+        raise MalformedExpectations(f'{path}: include has to be a list of names of files beside it, as ["torch"]')
+    inherited = [replace(each, inherited=True) for other in others for each in _included(path, other)]
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
         raise MalformedExpectations(f"{path}: known has to be entries that begin with [[known]] each")
     found = []
@@ -193,7 +197,14 @@ def read(path: Path) -> tuple[Known, ...]:
             found.append(replace(_entry(each), where=str(path)))
         except _Refused as error:
             raise MalformedExpectations(f"{path}, line {_line(text, number)}: {error}") from None
-    return tuple(found)
+    return (*found, *inherited)
+
+
+def _included(path: Path, other: str) -> tuple[Known, ...]:
+    beside = path.with_name(f"{other}.toml")
+    if beside == path or not beside.is_file():
+        raise MalformedExpectations(f"{path}: include: there is no other file {beside.name} beside it")
+    return read(beside)
 
 
 def _entry(form: Mapping[str, Any]) -> Known:

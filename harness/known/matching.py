@@ -12,7 +12,9 @@ from autograd_conformance.programs.language import (
     Apply,
     Backward,
     BackwardCall,
+    Detach,
     Grad,
+    InPlace,
     Instruction,
     Leaf,
     Program,
@@ -55,6 +57,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.after is not None and not _stands_before(program, violation.at, entry.after):
         return False
     if entry.again and not _goes_again(program, violation.at):
+        return False
+    if entry.computed and not _writes_computed(program, violation.at):
         return False
     if entry.views and not _views(program, violation.at):
         return False
@@ -148,3 +152,19 @@ def _views(program: Program, at: int) -> bool:
     """Whether instruction `at` makes a view, or, where it applies no op, any other does."""
     steps = (program[at],) if isinstance(program[at], Apply) else program
     return any(isinstance(step, Apply) and step.op in VIEWS for step in steps)
+
+
+def _writes_computed(program: Program, at: int) -> bool:
+    """Whether a write into what an op computed, or into a part of it, stands before instruction `at`."""
+    return any(isinstance(step, InPlace) and _is_computed(program, step.target) for step in program.instructions[:at])
+
+
+def _is_computed(program: Program, ref: Ref) -> bool:
+    """Whether a value lies in memory that an op made: views and what is detached lie in that of others."""
+    match program[ref.at]:
+        case Detach(source):
+            return _is_computed(program, source)
+        case Apply(op, args) if op in VIEWS and args:
+            return _is_computed(program, args[0])
+        case step:
+            return isinstance(step, Apply)

@@ -22,8 +22,9 @@ OVERWRITTEN = "tests.frameworks.adapters.few:FewOverwritten"
 
 
 def _terminable() -> None:
-    """A shell may start what runs in the background deaf to the keyboard, and that is inherited."""
+    """A shell may start what runs in the background deaf to a signal, and that is inherited."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup` makes it deaf to that
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,3 +26,22 @@ def test_a_signal_between_two_lines_interrupts_at_the_next() -> None:
     finally:
         termination.restore()
     assert termination.received == "SIGTERM"
+
+
+def test_an_interruption_that_nobody_hears_of_comes_again(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("autograd_conformance.harness.termination.AGAIN", 0.5)
+    termination = Termination(controls=True)
+
+    def lost() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lost()  # as in a callback of the garbage collector
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(10)
+        termination.heard.set()
+        time.sleep(0.8)
+    finally:
+        termination.restore()
