@@ -46,8 +46,9 @@ def test_deaths_and_hangs_are_verdicts_and_the_run_goes_on(tmp_path: Path):
 
 
 def test_without_workers_a_death_over_the_wire_is_a_verdict_too(tmp_path: Path):
-    seen = run(tmp_path, EXP, SINE, "-n", "0", "--fresh-process=1000", framework=DYING)
-    assert (seen.code, verdicts(seen.report)) == (1, {EXP: "crash", SINE: "pass"})
+    seen = run(tmp_path, EXP, SINE, "-n", "0", "--fresh-process=1000", "--patience=2", framework=DYING)
+    assert seen.code == 1
+    assert verdicts(seen.report).items() >= {EXP: "crash", SINE: "pass"}.items()
 
 
 def test_a_wrong_gradient_is_told_as_it_is_here(tmp_path: Path):
