@@ -88,8 +88,24 @@ class Target(Protocol):
     def saved_tensor_counter(self) -> Target | None:
         """The target that counts this framework's saved tensors: itself, another one, or none."""
 
+    @property
+    def script(self) -> Sequence[str]:
+        """The words of the command that runs a script in its language, less the file; none where there is none."""
+
+    @property
+    def prints(self) -> bool:
+        """Whether it runs the printed code of a program."""
+
     def observe(self, program: Program) -> Observation:
-        """What the framework does with a program; its exceptions are outcomes."""
+        """What the framework does with a program; its exceptions are outcomes. Where it runs in another process, the
+        end of that is raised, as `frameworks.ended` has it.
+        """
+
+    def observe_printed(self, program: Program) -> Observation:
+        """What the program's printed code does, run in place of calls; asked only where it `prints`."""
+
+    def surviving(self) -> Target:
+        """The same framework, which takes the end of another process for an error that no rule knows."""
 
 
 class Generator(Protocol):

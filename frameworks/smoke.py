@@ -6,7 +6,7 @@ that can make a tensor and apply an op at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ def smoke(adapter: Adapter) -> None:
         if adapter.dtype(leaf) != dtype:
             answers.refuse(adapter, f"dtype() of a {dtype} leaf", adapter.dtype(leaf), repr(dtype))
         _fresh(adapter, leaf, shape, traits)
-        for name, operands, attrs in _simplest(adapter, shape):
+        for name, operands, attrs in simplest(adapter.ops, shape):
             out = _try(adapter, f"apply({name!r})", adapter.apply, name, [leaf] * operands, attrs)
             answers.results(adapter, Apply(name, (Ref(0),) * operands, attrs), out, 1)
     kind = _try(adapter, "classify()", adapter.classify, RuntimeError("no such thing"))
@@ -104,10 +104,10 @@ def _declarations(adapter: Adapter) -> None:
         raise BrokenAdapter(f"{adapter.name}: the dialect has no code for {', '.join(silent[:5])}")
 
 
-def _simplest(adapter: Adapter, shape: Shape) -> Iterator[tuple[str, int, Attrs]]:
-    """The first op of the framework that takes operands of a shape, with the number of its operands; none maybe."""
+def simplest(ops: Collection[str], shape: Shape) -> Iterator[tuple[str, int, Attrs]]:
+    """The first of some ops that takes operands of a shape, with the number of its operands; none maybe."""
     for name in ("sin", *OPS):
-        if name in adapter.ops and OPS[name].accepts(shape):
+        if name in ops and OPS[name].accepts(shape):
             for others in rest_of(OPS[name], shape):
                 if set(others) <= {shape}:
                     shapes = (shape, *others)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 from autograd_conformance.frameworks.base import (
     USUAL_OPTIMIZERS,
@@ -17,9 +19,15 @@ from autograd_conformance.frameworks.base import (
     HasSavedTensorCounter,
     HasTraits,
     HasUnits,
+    Target,
 )
 from autograd_conformance.frameworks.interrupts import watch
+from autograd_conformance.frameworks.printed import run_printed
 from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.remote.client import Remote
+from autograd_conformance.frameworks.remote.command import parse
+from autograd_conformance.frameworks.remote.link import Link, Patience, unstretched
+from autograd_conformance.frameworks.remote.smoke import smoke as wire_smoke
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.frameworks.units import observed
 from autograd_conformance.printing.dialect import Dialect
@@ -28,6 +36,8 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.programs.regions import Region, regions
 
+Note = Callable[[Program], object]
+
 
 def loaded(name: str, device: str = "cpu") -> Adapter:
     """The adapter of a framework, smoke-tested; raises what `frameworks.registry.load` raises."""
@@ -35,6 +45,25 @@ def loaded(name: str, device: str = "cpu") -> Adapter:
     adapter = load(name, device)
     smoke(adapter)
     return adapter
+
+
+def opened(
+    name: str,
+    device: str = "cpu",
+    note: Note | None = None,
+    timeout: float = 60.0,
+    stretched: Patience = unstretched,
+) -> Target:
+    """The target of a name, in this process or another, smoke-tested; raises what `frameworks.registry.load` raises.
+
+    What runs elsewhere has `timeout` seconds for a program, or what `stretched` makes of them.
+    """
+    command = parse(name)
+    if command is None:
+        return InProcess(loaded(name, device), note or _nothing)
+    remote = Remote(Link(command, device, timeout=timeout, stretched=stretched), note or _nothing)
+    wire_smoke(replace(remote, note=_nothing))
+    return remote
 
 
 def _nothing(program: Program) -> None:
@@ -47,13 +76,29 @@ class InProcess:
 
     adapter: Adapter
     """The calls through which programs are run."""
-    note: Callable[[Program], object] = _nothing
+    note: Note = _nothing
     """Told each program before it runs; a session writes it to its journal."""
+
+    script: ClassVar[Sequence[str]] = (sys.executable,)
+    """Scripts run where this process does."""
 
     def observe(self, program: Program) -> Observation:
         """What the framework does with a program; its exceptions are outcomes."""
         self.note(program)
         return observed(program, self.adapter)
+
+    @property
+    def prints(self) -> bool:
+        """Whether it has a dialect to print in."""
+        return self.adapter.dialect is not None
+
+    def observe_printed(self, program: Program) -> Observation:
+        """What the program's printed code does, run in place of the adapter's calls."""
+        return run_printed(program, self.adapter)
+
+    def surviving(self) -> InProcess:
+        """The same: the end of this process is nobody's to tell."""
+        return self
 
     def regions(self, program: Program) -> tuple[Region, ...]:
         """The runs of a program's instructions that the framework takes as units."""

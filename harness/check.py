@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import assert_never
+from typing import Any, assert_never
 
 from autograd_conformance.frameworks.base import Target
+from autograd_conformance.frameworks.ended import ENDED, Crashed, TimedOut
 from autograd_conformance.harness.coverage import Pair, pairs
 from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.harness.known.update import About, Finding
@@ -261,8 +262,18 @@ def _reference(program: Program, target: Target, drawn: Reference | None = None)
 
 
 def broken_in(error: BaseException) -> Broken | None:
-    """The broken rule in what a test raised, which Hypothesis wraps when it does not replay."""
-    if isinstance(error, Broken):
+    """The broken rule in what a test raised."""
+    return _in(error, Broken)
+
+
+def ended_in(error: BaseException) -> Crashed | TimedOut | None:
+    """The end of a framework's process in what a test raised."""
+    return _in(error, ENDED)
+
+
+def _in(error: BaseException, wanted: Any) -> Any:
+    """An exception in what a test raised, which Hypothesis wraps when it does not replay."""
+    if isinstance(error, wanted):
         return error
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    return next((broken for broken in map(broken_in, inner) if broken is not None), None)
+    return next((found for found in (_in(each, wanted) for each in inner) if found is not None), None)

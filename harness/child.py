@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from autograd_conformance.frameworks.remote.command import OWN
+
 LOADING = 120.0
 """Seconds that a process may take before its first program: to load the framework and the reference."""
 
@@ -24,16 +26,18 @@ class Finished(NamedTuple):
     """What it wrote to its standard error."""
 
 
-def finished(arguments: Sequence[str], seconds: float, folder: Path) -> Finished:
-    """Run Python with some arguments, and keep what it writes in a folder.
+def finished(
+    arguments: Sequence[str], seconds: float, folder: Path, command: Sequence[str] = (sys.executable,)
+) -> Finished:
+    """Run Python, or another command, with some arguments, and keep what it writes in a folder.
 
     In files: processes that a framework leaves would hold a pipe open, and this one with it.
     """
     out, err = folder / "stdout", folder / "stderr"
     with out.open("wb") as printed, err.open("wb") as complained:
         process = subprocess.Popen(
-            [sys.executable, *arguments],
-            env=environment(),
+            [*command, *arguments],
+            env=environment() if tuple(command) == (sys.executable,) else own_environment(),
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=complained,
@@ -50,4 +54,11 @@ def finished(arguments: Sequence[str], seconds: float, folder: Path) -> Finished
 
 def environment() -> dict[str, str]:
     """This process's environment, in which another finds what this one finds."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    own = os.environ.get(OWN, os.environ.get("PYTHONPATH", ""))
+    return {**os.environ, OWN: own, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def own_environment() -> dict[str, str]:
+    """The user's environment, in which another interpreter finds its own packages, and what lies in this folder."""
+    own = os.environ.get(OWN, os.environ.get("PYTHONPATH", ""))
+    return {**os.environ, OWN: own, "PYTHONPATH": os.pathsep.join(filter(None, (own, os.getcwd())))}

@@ -123,15 +123,3 @@ def _forwarding(child: int) -> Iterator[list[int]]:
     finally:
         for number in changed:
             signal.signal(number, before[number])
-
-
-def told(status: int) -> str:
-    """How a process ended, in words: `status` is its exit code, or a signal with a minus sign."""
-    if status >= 0:
-        return f"the process ended itself with exit code {status}"
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:
-        name = f"signal {-status}"
-    outside = ", by the framework or from outside, as where memory runs out" if -status == signal.SIGKILL else ""
-    return f"the process died of {name}{outside}"

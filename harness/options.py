@@ -37,7 +37,19 @@ def add_options(parser: pytest.Parser) -> None:
         "--framework",
         default="torch",
         metavar="NAME",
-        help=f"what to test: {names}, or your own adapter as package.module:factory (default: torch)",
+        help=f"what to test: {names}, your own adapter as package.module:factory, or 'remote: COMMAND' for a program "
+        "that speaks the protocol of docs/protocol.md (default: torch)",
+    )
+    group.addoption(
+        "--framework-python",
+        metavar="PATH",
+        help="the interpreter of another environment, with NumPy and the framework, in which the adapter is served",
+    )
+    group.addoption(
+        "--fresh-process",
+        type=_number,
+        metavar="N",
+        help="run the framework in a process of its own, and start another one after every N programs",
     )
     group.addoption(
         "--known",

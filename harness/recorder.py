@@ -20,7 +20,7 @@ from autograd_conformance.harness.check import is_advice
 from autograd_conformance.harness.coverage import Pair
 from autograd_conformance.harness.cut_off import result_of
 from autograd_conformance.harness.failures.alone import confirmed
-from autograd_conformance.harness.failures.record import audited, died
+from autograd_conformance.harness.failures.record import audited, died, ending
 from autograd_conformance.harness.folder import ReportFolder, UnusableFolder, unusable
 from autograd_conformance.harness.kept import KeptRecords
 from autograd_conformance.harness.known.update import write
@@ -107,7 +107,7 @@ class Recorder:
         if not self.workers:
             lines.append("without a worker (-n 0): a crash or a hang of the framework ends the run")
         if self.left:
-            failure = died(self.left, self.session)
+            failure = died(self.left, self.session, ending(self.left, self.session.timeout, None))
             lines.append(f"the last run here died while running the program that is now in {failure.replay}")
         return lines
 
@@ -152,7 +152,8 @@ class Recorder:
         entry = journal.take(self.session.folder, worker)
         if entry is None:
             return
-        failure = confirmed(died(entry, self.session, _status(report.node)), self.session)
+        how = ending(entry, self.session.timeout, _status(report.node))
+        failure = confirmed(died(entry, self.session, how), self.session)
         result = result_of(entry, failure)
         self._write(failure)
         self._write(result)

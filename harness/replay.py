@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from autograd_conformance.frameworks.base import Target
+from autograd_conformance.frameworks.ended import ENDED, told
 from autograd_conformance.harness import guard, journal
 from autograd_conformance.harness.check import Broken, related_as
 from autograd_conformance.harness.failures import record as failures
@@ -62,7 +63,7 @@ def watched(path: Path, main: Callable[[Path], int], timeout: float) -> int:
         ended = guard.watched(lambda: main(Path(folder)))
         if ended.code is not None:
             return ended.code
-        how = guard.told(ended.status)
+        how = told(ended.status)
         if ended.stopped:
             print(f"stopped: {how}")
             return INTERRUPTED
@@ -72,15 +73,24 @@ def watched(path: Path, main: Callable[[Path], int], timeout: float) -> int:
         entry = journal.read(Path(folder), WORKER)
         if entry is None:
             return _say(path, "cannot run", how)
-        print("\n".join(["The program:", "", *code(entry.program, None), ""]))
-        return _say(path, "still failing", failures.ending(entry, timeout, ended.status))
+        return _ended(path, entry.program, failures.ending(entry, timeout, ended.status))
+
+
+def _ended(path: Path, program: Program, how: str) -> int:
+    """Say that a program ended its process."""
+    print("\n".join(["The program:", "", *code(program, None), ""]))
+    return _say(path, "still failing", how)
 
 
 def replayed(path: Path, session: Session, folder: Path) -> int:
     """Replay a file in this process, whose journal is in a folder, and say what became of it; the exit code."""
-    session.journal = journal.Journal(folder, WORKER, session.timeout)
+    session.journal = journal.Journal(folder, WORKER, session.watchdog)
     session.journal.begin(str(path), "", None)
-    outcome = replay(path, session.target, session.known, session.journal.end)
+    try:
+        outcome = replay(path, session.target, session.known, session.journal.end)
+    except ENDED as error:  # in a process elsewhere
+        session.journal.close()
+        return _ended(path, error.program, error.how)
     if outcome.broken:
         print(text.render(failures.failure(outcome.broken, str(path), session, file=path)))
     session.journal.close()

@@ -16,15 +16,18 @@ from typing import Any, assert_never
 import hypothesis
 
 from autograd_conformance.frameworks.base import Target
-from autograd_conformance.frameworks.target import InProcess, loaded
+from autograd_conformance.frameworks.remote.command import parse
+from autograd_conformance.frameworks.target import opened
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.notes import Note
 from autograd_conformance.harness.audit.outcome import NOTHING_FOUND, Audited, at_fault
 from autograd_conformance.harness.audit.programs import is_long
 from autograd_conformance.harness.check import Check, judged
+from autograd_conformance.harness.child import LOADING
 from autograd_conformance.harness.journal import TIMEOUT, Journal
 from autograd_conformance.harness.known import Known, MalformedExpectations, is_known, known, read
 from autograd_conformance.harness.known.entry import InvalidVersion, Run
+from autograd_conformance.harness.patience import stretched
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs import codec
@@ -58,7 +61,7 @@ class Session:
     """A framework under test and the options of the run."""
 
     name: str
-    """The framework, as `frameworks.registry.load` finds it."""
+    """The framework, as `frameworks.target.opened` finds it."""
     folder: Path
     """Where the report goes."""
     dtypes: tuple[str, ...] = DTYPES
@@ -83,6 +86,8 @@ class Session:
     """The file of known differences that what is broken is added to; what it holds already is known."""
     strict: bool = False
     """Whether a broken SHOULD, and a known difference that is seen no longer, fail the run."""
+    options: tuple[str, ...] = ()
+    """The options that name the framework on a command line, where `name` is not what the user wrote."""
     confirms: int = 0
     """How many failures more this process runs again alone."""
     past: deque[Program] = field(default_factory=lambda: deque(maxlen=PAST))
@@ -93,7 +98,7 @@ class Session:
     @cached_property
     def target(self) -> Target:
         """The framework, loaded and smoke-tested; raises what `frameworks.registry` raises."""
-        return InProcess(loaded(self.name, self.device), self._note)
+        return opened(self.name, self.device, self._note, self.timeout, stretched)
 
     def _note(self, program: Program) -> None:
         self.past.append(program)
@@ -102,6 +107,11 @@ class Session:
                 self.journal.write(program)
             except OSError as error:
                 self.unwritable = f"{self.journal.path}: {error.strerror or error}"
+
+    @property
+    def watchdog(self) -> float:
+        """Seconds after which this process is ended: where the framework is in another one, that is ended before."""
+        return self.timeout if parse(self.name) is None else self.timeout * 1.5 + LOADING
 
     @cached_property
     def saved_tensor_counter(self) -> Target:
@@ -212,7 +222,8 @@ class Session:
         def excuses(violation: Violation) -> bool:
             return any(is_known(entry, program, violation) for entry in self.known)
 
-        return judged(program, self.target.observe(program), self.target, excuses) is None
+        target = self.target.surviving()
+        return judged(program, target.observe(program), target, excuses) is None
 
     def witnessed(self, entry: Known) -> bool:
         """Whether an entry's witness still shows the difference."""
@@ -222,7 +233,7 @@ class Session:
             found.append(violation)
             return any(is_known(each, entry.witness, violation) for each in self.known)
 
-        target = self.target_of(entry.rule)
+        target = self.target_of(entry.rule).surviving()
         judged(entry.witness, target.observe(entry.witness), target, excuses)
         return any(is_known(entry, entry.witness, violation) for violation in found)
 

@@ -45,6 +45,11 @@ def to_json(program: Program) -> dict[str, Json]:
 
 def from_json(form: Json, vocabulary: Vocabulary | None = None) -> Program:
     """The program of a JSON form; `MalformedProgram` says what is wrong and in which instruction."""
+    return validate(decoded(form), vocabulary)
+
+
+def decoded(form: Json) -> Program:
+    """The program of a JSON form that is known to be well formed otherwise."""
     if not isinstance(form, Mapping):
         raise MalformedProgram(f"a program is a JSON object, not {type(form).__name__}")
     if form.get("version") not in READ or isinstance(form.get("version"), bool):
@@ -53,8 +58,8 @@ def from_json(form: Json, vocabulary: Vocabulary | None = None) -> Program:
     steps = form.get("instructions")
     if not isinstance(steps, list):
         raise MalformedProgram("'instructions' is missing or no list")
-    decoded = [_decode(at, step) for at, step in enumerate(steps)]
-    return validate(Program(tuple(s for s, _ in decoded), tuple(m for _, m in decoded)), vocabulary)
+    pairs = [_decode(at, step) for at, step in enumerate(steps)]
+    return Program(tuple([step for step, _ in pairs]), tuple([modes for _, modes in pairs]))
 
 
 def dumps(program: Program) -> str:
@@ -165,20 +170,22 @@ def _ref(text: Json) -> Ref:
     return Ref(int(at), int(output or 0))
 
 
-def _attrs(attrs: Attrs) -> Json:
+def attrs_to_json(attrs: Attrs) -> Json:
+    """The JSON form of attributes."""
     return {name: _attr(value) for name, value in attrs}
 
 
-def _read_attrs(form: Json) -> Attrs:
+def attrs_from_json(form: Json) -> Attrs:
+    """The attributes of a JSON form."""
     return tuple((str(name), _read_attr(value)) for name, value in form.items())
 
 
 def _groups(groups: Groups) -> Json:
-    return [{"leaves": count, "settings": _attrs(own)} for count, own in groups]
+    return [{"leaves": count, "settings": attrs_to_json(own)} for count, own in groups]
 
 
 def _read_groups(form: Json) -> Groups:
-    return tuple((_whole(group["leaves"]), _read_attrs(group["settings"])) for group in form)
+    return tuple((_whole(group["leaves"]), attrs_from_json(group["settings"])) for group in form)
 
 
 def _attr(value: Attr) -> Json:
@@ -217,7 +224,7 @@ _FORMS: dict[Any, _Form] = {
     "tuple[Ref, ...]": _several(_REF),
     "tuple[Ref, ...] | None": _optional(_several(_REF)),
     "tuple[Literal | None, ...]": _several(_optional(_Form(_literal, _read_literal))),
-    "Attrs": _Form(_attrs, _read_attrs),
+    "Attrs": _Form(attrs_to_json, attrs_from_json),
     "Groups": _Form(_groups, _read_groups),
     "bool": _FLAG,
     "bool | None": _optional(_FLAG),

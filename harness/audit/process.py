@@ -15,11 +15,14 @@ import traceback
 from dataclasses import asdict
 from pathlib import Path
 
+from autograd_conformance.frameworks.ended import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.frameworks.target import InProcess, loaded
+from autograd_conformance.frameworks.remote.command import parse
+from autograd_conformance.frameworks.target import opened
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.notes import END, Note, Notes, ran, read
 from autograd_conformance.harness.audit.programs import outcomes
+from autograd_conformance.harness.child import LOADING
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building import alphabet
@@ -60,16 +63,20 @@ def main(name: str, device: str, dtypes: str, timeout: str, depth: str, most: st
             counting.before(program)
             notes.before(program)
 
-        target = InProcess(loaded(name, device), before)
+        target = opened(name, device, before, float(timeout), stretched)
+        limit = float(timeout) if parse(name) is None else float(timeout) * 1.5 + LOADING
         tried = tuple(dtypes.split(","))
         everything = alphabet_of(target, tried)
         alphabet.use(everything)
         number, parts = map(int, part.split("/"))
         for op in (op for op in everything.ops[number::parts] if op not in seen):
-            faulthandler.dump_traceback_later(stretched(float(timeout)), exit=True)
+            faulthandler.dump_traceback_later(stretched(limit), exit=True)
             notes.take(Note(op, "begun"))
-            for outcome, fault in outcomes(op, target, tried, depth == "thrice"):
-                notes.take(Note(op, outcome, fault=None if fault is None else asdict(fault)))
+            try:
+                for outcome, fault in outcomes(op, target, tried, depth == "thrice"):
+                    notes.take(Note(op, outcome, fault=None if fault is None else asdict(fault)))
+            except ENDED:  # a process elsewhere: the op is lost, and the audit goes on
+                pass
             counting.keep()
         notes.take(Note(END, "fine"))
     except BrokenAdapter as error:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from autograd_conformance.frameworks.base import Target
+from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.audit.notes import Note
 from autograd_conformance.reference.staging.cache import ROOT, folder
@@ -69,6 +70,8 @@ def digest(target: Target, *asked: object) -> str:
     versions = (version("jax"), np.__version__, target.name, target.version)
     claims = sorted(target.ops), sorted(each.name for each in target.capabilities), target.traits
     hasher = hashlib.sha256(f"{versions} {asked} {claims} {_own()}".encode())
+    if isinstance(target, Remote):
+        hasher.update(target.greeting.digest.encode())
     for source in _adapter(target):
         hasher.update(source.read_bytes())
     return hasher.hexdigest()[:16]

@@ -46,7 +46,7 @@ def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) 
         return failure
     session.confirms -= 1
     printable = session.target.dialect is not None
-    visible = printable and _in_code(failure)
+    visible = session.target.prints and _in_code(failure)
     answer = ask(_asked(failure, session, (), RUNS, RUNS if visible and not _ends(failure) else 0))
     if answer.failed:
         return failure
@@ -57,10 +57,11 @@ def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) 
         if before is not None:
             alone = replace(alone, after=len(before))
             _keep(failure, before)
-    if printable:
+    if printable and session.target.script:
         printed, trouble = _script(failure, session)
-        code = _code(failure, session, answer) if failed and visible else None
-        alone = replace(alone, printed=printed, trouble=trouble, code=code)
+        alone = replace(alone, printed=printed, trouble=trouble)
+    if failed and visible:
+        alone = replace(alone, code=_code(failure, session, answer))
     return replace(failure, alone=alone)
 
 
@@ -142,7 +143,7 @@ def _script(failure: Failure, session: Session) -> tuple[str, str | None]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "script.py"
         path.write_text(failure.script, encoding="utf-8")
-        code, printed, complained = finished([str(path)], session.timeout + RUNS, Path(folder))
+        code, printed, complained = finished([str(path)], session.timeout + RUNS, Path(folder), session.target.script)
     trouble = None
     if code is None:
         trouble = "it did not come back in time"

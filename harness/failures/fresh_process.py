@@ -13,7 +13,6 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,8 +20,8 @@ from typing import Any
 import hypothesis
 
 from autograd_conformance.frameworks.base import Target
-from autograd_conformance.frameworks.printed import run_printed
-from autograd_conformance.frameworks.target import InProcess, loaded
+from autograd_conformance.frameworks.ended import ENDED
+from autograd_conformance.frameworks.target import opened
 from autograd_conformance.harness.check import judged, related_as
 from autograd_conformance.harness.child import LOADING, finished
 from autograd_conformance.harness.failures.blame import possible
@@ -123,13 +122,15 @@ def main(path: Path) -> None:
     """Run what a file asks for."""
     try:
         _run(path)
+    except ENDED:  # the process elsewhere: that no more is noted says so
+        pass
     except Exception:  # ours, or the adapter's: what the framework raises is observed
         _failed(path).write_text(traceback.format_exc(), encoding="utf-8")
 
 
 def _run(path: Path) -> None:
     asked = Asked(**json.loads(path.read_text(encoding="utf-8")))
-    target = InProcess(loaded(asked.framework, asked.device))
+    target = opened(asked.framework, asked.device, timeout=asked.patience, stretched=stretched)
     if asked.counts:
         target = target.saved_tensor_counter or target
     if target.random is not None:
@@ -139,8 +140,7 @@ def _run(path: Path) -> None:
         for form in asked.before:
             faulthandler.dump_traceback_later(stretched(asked.patience), exit=True)
             target.observe(codec.from_json(form, VOCABULARY))
-        printed = partial(run_printed, adapter=target.adapter)
-        for observe in [target.observe] * asked.runs + [printed] * asked.printed:
+        for observe in [target.observe] * asked.runs + [target.observe_printed] * asked.printed:
             faulthandler.dump_traceback_later(stretched(asked.patience), exit=True)
             rules = _broken(asked.program, target, observe)
             print(json.dumps(sorted(rules)), file=notes, flush=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd_conformance.frameworks.ended import told
 from autograd_conformance.harness.audit.outcome import Fault
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.deviation import deviation_of
@@ -22,7 +23,6 @@ from autograd_conformance.harness.failures.reduce import reduced
 from autograd_conformance.harness.failures.script import script
 from autograd_conformance.harness.failures.variations import nearest
 from autograd_conformance.harness.failures.votes import votes
-from autograd_conformance.harness.guard import told
 from autograd_conformance.harness.journal import Entry
 from autograd_conformance.harness.places import SUITES
 from autograd_conformance.harness.session import Session
@@ -39,6 +39,7 @@ from autograd_conformance.rules.relations.relation import Related
 
 def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None) -> Failure:
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
+    broken.target = broken.target.surviving()
     if broken.related is not None:
         small = reduced(broken, session.known)
         return _relation(small, small.related or broken.related, test, session, verdict, file)
@@ -106,12 +107,8 @@ def _relation(
     )
 
 
-def died(entry: Entry, session: Session, status: int | None = None) -> Failure:
-    """The record of a program that ended its process: a crash, or a hang that the watchdog ended.
-
-    `status` is the exit code that the process left, or with a minus sign the signal that ended it; None where nobody
-    knows.
-    """
+def died(entry: Entry, session: Session, how: str) -> Failure:
+    """The record of a program that ended its process, in words `how`: a crash, or a hang that the watchdog ended."""
     form, dialect = codec.to_json(entry.program), session.target.dialect
     path = _replay_file(form, session, entry.rule, entry.test)
     command = replay_command(session, path)
@@ -121,7 +118,7 @@ def died(entry: Entry, session: Session, status: int | None = None) -> Failure:
         test=entry.test,
         op=entry.op,
         program=form,
-        observed=ending(entry, session.timeout, status),
+        observed=how,
         allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
         code="\n".join(code(entry.program, dialect)),
         loop=runnable(looped(entry.program, session.target), dialect),
@@ -155,7 +152,9 @@ def audited(op: str, fault: Fault, session: Session) -> Failure:
 
 
 def ending(entry: Entry, timeout: float, status: int | None) -> str:
-    """How a process ended that was running a program, in words."""
+    """How a process ended that was running a program, in words: `status` is the exit code that it left, or with a minus
+    sign the signal that ended it; None where nobody knows.
+    """
     if entry.timed_out:
         return f"did not come back in time ({timeout:g} s)"
     return "the process died" if status is None else told(status)
@@ -166,9 +165,10 @@ def replay_command(session: Session, path: Path) -> str:
 
     Options are joined to their values: pytest takes a path that stands alone for a place to look for tests.
     """
+    framework = session.options or (f"--framework={session.name}",)
     device = [] if session.device == "cpu" else [f"--device={session.device}"]
     command = "pytest" if Path("suites").resolve() == SUITES else "autograd-conformance"
-    return shlex.join([command, f"--framework={session.name}", *device, f"--replay={path}"])
+    return shlex.join([command, *framework, *device, f"--replay={path}"])
 
 
 def _rule(slug: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from autograd_conformance.frameworks.ended import told
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.harness import guard, replay
 from autograd_conformance.harness.cut_off import end_cut_off
@@ -93,7 +94,7 @@ def _finished(config: pytest.Config, main: Callable[[], int]) -> int:
 
 def _told(config: pytest.Config, ended: guard.Ended) -> int:
     """What there is to say of a run whose process was ended; its exit code, which is never that of a good run."""
-    how = guard.told(ended.status)
+    how = told(ended.status)
     entry = take(Path(config.option.report).expanduser(), "main")
     if ended.stopped:
         print(f"stopped: {how}", file=sys.stderr)
@@ -107,7 +108,7 @@ def _told(config: pytest.Config, ended: guard.Ended) -> int:
 
     def tell() -> int:
         session, code = open_session(config, "main"), int(pytest.ExitCode.TESTS_FAILED)
-        failure = failures.died(entry, session, ended.status)
+        failure = failures.died(entry, session, failures.ending(entry, session.timeout, ended.status))
         print(f"\n\n{text.render(failure)}")
         print(f"the run ended there (-n 1 goes on): {end_cut_off(session, entry, failure, code)}")
         return code

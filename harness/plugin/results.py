@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import errors
 
+from autograd_conformance.frameworks.ended import TimedOut
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.harness.budget import BoundedCheck
-from autograd_conformance.harness.check import broken_in
+from autograd_conformance.harness.check import broken_in, ended_in
 from autograd_conformance.harness.failures import alone, noted
 from autograd_conformance.harness.failures import record as failures
+from autograd_conformance.harness.journal import Entry
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.plugin.state import CHECK, PLANNED, SESSION, about
 from autograd_conformance.harness.recorder import ADAPTER, PROPERTY, TALLY, UNWRITABLE
@@ -64,6 +67,16 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
             past = tuple(session.past)  # what shrinks and explains a failure runs programs, too
             failure = failures.failure(broken, item.nodeid, session, verdict)  # type: ignore[arg-type]
             failure = alone.confirmed(failure, session, past)
+            report.longrepr = text.render(failure)
+            yield failure
+        ended = ended_in(call.excinfo.value)
+        if ended is not None:
+            entry = Entry(item.nodeid, rule, op, ended.program, isinstance(ended, TimedOut))
+            failure = failures.died(entry, session, ended.how)
+            if isinstance(call.excinfo.value, errors.Flaky):
+                failure = replace(failure, verdict="flaky")
+            verdict, reason = failure.verdict, failure.observed
+            failure = alone.confirmed(failure, session, tuple(session.past))
             report.longrepr = text.render(failure)
             yield failure
     elif check is not None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.frameworks.registry import MODES, BrokenAdapter, UnknownFramework, load
+from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness import guard
 from autograd_conformance.harness.alphabet import alphabet_of
@@ -61,7 +62,13 @@ def open_session(config: pytest.Config, worker: str) -> Session:
     option = config.option
     dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
     folder = Path(option.report).expanduser()
-    session = Session(option.framework, folder, dtypes, option.device, worker, option.patience)
+    try:
+        name = served(option.framework, option.framework_python, option.fresh_process)
+    except UnknownFramework as error:
+        raise pytest.UsageError(str(error)) from None
+    session = Session(name, folder, dtypes, option.device, worker, option.patience)
+    given = {name: getattr(option, name) for name in ("framework", "framework_python", "fresh_process")}
+    session.options = tuple(f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None)
     session.known_files, session.update = tuple(option.known), option.update_known
     session.strict = bool(config.getini("strict"))
     session.seed = int(option.hypothesis_seed)

@@ -85,7 +85,7 @@ def prepared(pytestconfig: pytest.Config) -> Session:
 @pytest.fixture(scope="session")
 def journal(prepared: Session) -> Iterator[Journal]:
     """The session's journal, which goes when the process ends in good order."""
-    prepared.journal = Journal(prepared.folder, prepared.worker, prepared.timeout)
+    prepared.journal = Journal(prepared.folder, prepared.worker, prepared.watchdog)
     yield prepared.journal
     prepared.journal.close()
     prepared.journal = None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from autograd_conformance.frameworks import ended
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import Broken
@@ -124,7 +125,7 @@ def test_what_never_fails_again_is_said_to(tmp_path: Path):
 def test_a_process_that_ends_again_reproduces(tmp_path: Path):
     asked = session(f"{MOODY}:DiesOfSine", tmp_path)
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
-    told = alone.confirmed(record.died(entry, asked, 0), asked).alone
+    told = alone.confirmed(record.died(entry, asked, ended.told(0)), asked).alone
     assert told is not None
     assert (told.runs, told.failed, told.code) == (1, 1, False)
 
@@ -133,7 +134,7 @@ def test_a_process_that_ends_again_reproduces(tmp_path: Path):
 def test_of_a_process_that_could_not_be_held_nothing_is_said(gone: str, tmp_path: Path):
     asked = session("examples.tiny_adapter:Tiny", tmp_path)
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
-    failure = record.died(entry, asked, 0)
+    failure = record.died(entry, asked, ended.told(0))
     asked.name = gone
     assert alone.confirmed(failure, asked) == failure
 

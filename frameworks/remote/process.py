@@ -1,0 +1,191 @@
+"""One process at the far end of two pipes: lines go in, lines come out, and whoever waits knows how long."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from tempfile import TemporaryFile
+
+AHEAD = 32
+"""How many lines may be on their way before the first is answered."""
+
+LONGEST = 1 << 28
+"""How many bytes an answer may have."""
+
+TAIL = 2_000
+"""How many of the last bytes that a process wrote to its standard error are told."""
+
+MOST = 1 << 20
+"""How many bytes of its standard error are kept on disk."""
+
+CHUNK = 1 << 16
+SOON, AGAIN = 0.05, 5.0
+"""Seconds after which it is asked how long an answer may take, at first and from then on."""
+ENDING = 1.0
+"""Seconds that a process has to end itself when its input, or its output, is closed."""
+
+
+class Gone(Exception):
+    """The process ended, or closed its output."""
+
+    def __init__(self, status: int | None, half: bytes, complained: str) -> None:
+        super().__init__(status)
+        self.status = status
+        """Its exit code, or a signal with a minus sign; None where it closed its output and stayed."""
+        self.half = half
+        """The line that it was writing."""
+        self.complained = complained
+        """What it wrote to its standard error last."""
+
+
+class Late(Exception):
+    """The process did not answer in time; it was ended."""
+
+    def __init__(self, half: bytes) -> None:
+        super().__init__()
+        self.half = half
+        """The line that it was writing."""
+
+
+class Endless(Exception):
+    """The process wrote a line of more than `LONGEST` bytes; it was ended."""
+
+
+class Process:
+    """A process that answers each line with a line.
+
+    It has a process group of its own, which ends with it; its standard error goes to a file of which the end is told.
+    """
+
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Start it; raises `OSError` where there is no such program."""
+        self.complaints = TemporaryFile()  # noqa: SIM115 - open as long as the process runs
+        fcntl.fcntl(self.complaints, fcntl.F_SETFL, os.O_APPEND)  # it may be cut while it is written
+        self.process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.complaints,
+            env=dict(environment),
+            bufsize=0,
+            start_new_session=True,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.writing, self.reading = self.process.stdin.fileno(), self.process.stdout.fileno()
+        os.set_blocking(self.writing, False)
+        os.set_blocking(self.reading, False)
+        self.buffer = b""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is no longer there."""
+        return self.process.poll() is not None
+
+    def answers(self, lines: Iterable[bytes], patience: Callable[[], float]) -> Iterator[bytes]:
+        """The answer to each line, in order. Up to `AHEAD` lines are handed over before the first is answered; an
+        answer may take as many seconds as `patience` says when they have passed.
+        """
+        source, outgoing, waiting, more = iter(lines), b"", 0, True
+        poll = select.poll()
+        poll.register(self.reading, select.POLLIN)
+        since, writes = time.monotonic(), False
+        while True:
+            while more and waiting < AHEAD and len(outgoing) < CHUNK:
+                line = next(source, None)
+                more = line is not None
+                if line is not None:
+                    outgoing, waiting = outgoing + line, waiting + 1
+            if not waiting:
+                return
+            if outgoing:
+                outgoing = self._write(outgoing)
+            if bool(outgoing) != writes:
+                writes = bool(outgoing)
+                poll.register(self.writing, select.POLLOUT) if writes else poll.unregister(self.writing)
+            self._wait(poll, since, patience)
+            self._read()
+            while waiting and (end := self.buffer.find(b"\n")) >= 0:
+                answer, self.buffer = self.buffer[:end], self.buffer[end + 1 :]
+                waiting -= 1
+                yield answer
+                since = time.monotonic()
+
+    def _wait(self, poll: select.poll, since: float, patience: Callable[[], float]) -> None:
+        """Wait until there is something to be read or to be written."""
+        seconds = SOON
+        while not poll.poll(seconds * 1000):
+            left = since + patience() - time.monotonic()
+            if left <= 0:
+                half = self.buffer
+                self.stop()
+                raise Late(half)
+            seconds = min(left, AGAIN)
+
+    def _write(self, outgoing: bytes) -> bytes:
+        """Hand over what goes, and give what is left."""
+        try:
+            return outgoing[os.write(self.writing, outgoing) :]
+        except BlockingIOError:
+            return outgoing
+        except BrokenPipeError:  # what it answered before is read still, and then its end
+            return b""
+
+    def _read(self) -> None:
+        try:
+            chunk = os.read(self.reading, CHUNK)
+        except BlockingIOError:
+            return
+        if not chunk:
+            raise self.gone()
+        self.buffer += chunk
+        if len(self.buffer) > LONGEST:
+            self.stop()
+            raise Endless
+
+    def gone(self) -> Gone:
+        """How it ended, or what it did in the place of that; it is ended now."""
+        try:
+            status: int | None = self.process.wait(ENDING)
+        except subprocess.TimeoutExpired:
+            status = None
+        half = self.buffer
+        self.stop()
+        return Gone(status, half, self.complained())
+
+    def complained(self) -> str:
+        """The last of what it wrote to its standard error."""
+        size = os.fstat(self.complaints.fileno()).st_size
+        text = os.pread(self.complaints.fileno(), TAIL, max(0, size - TAIL)).decode(errors="replace")
+        return text if size <= TAIL else text.partition("\n")[2]
+
+    def tidy(self) -> None:
+        """Forget what it wrote to its standard error where that is much."""
+        if os.fstat(self.complaints.fileno()).st_size > MOST:
+            os.ftruncate(self.complaints.fileno(), 0)
+
+    def stop(self) -> None:
+        """End it, and whatever it started."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._close()
+
+    def let_go(self) -> None:
+        """Close its input, which is its sign to end, and end it where it does not."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(ENDING)
+        self.stop()
+
+    def _close(self) -> None:
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None and not pipe.closed:
+                pipe.close()

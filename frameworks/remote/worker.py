@@ -1,0 +1,167 @@
+"""The far end in Python: serves any adapter, in an environment with NumPy and the adapter's framework."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import hashlib
+import inspect
+import json
+import os
+import platform
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from autograd_conformance.frameworks.base import (
+    Adapter,
+    HasModules,
+    HasOptimizers,
+    HasPlainer,
+    HasRandom,
+    HasSavedTensorCounter,
+    HasTraits,
+    HasUnits,
+)
+from autograd_conformance.frameworks.interrupts import watch
+from autograd_conformance.frameworks.printed import run_printed
+from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework, load
+from autograd_conformance.frameworks.remote import dialects
+from autograd_conformance.frameworks.remote.protocol import VERSION
+from autograd_conformance.frameworks.smoke import smoke
+from autograd_conformance.frameworks.units import observed
+from autograd_conformance.printing.dialect import fill
+from autograd_conformance.programs import codec, observation_codec
+from autograd_conformance.programs.capabilities import PYTORCH
+from autograd_conformance.programs.regions import regions
+
+Json = Any
+_PDEATHSIG = 1
+
+
+def serve(name: str) -> None:
+    """Answer what comes in until there is no more. What the framework prints goes to the standard error."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    watch()
+    worker = Worker(name)
+    for line in incoming:
+        outgoing.write(json.dumps(worker.answer(json.loads(line)), separators=(",", ":")).encode() + b"\n")
+        outgoing.flush()
+    os._exit(0)  # whatever threads the framework leaves
+
+
+class Worker:
+    """One adapter, and the answers to what is asked of it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.adapter: Adapter | None = None
+
+    def answer(self, asked: Mapping[str, Json]) -> dict[str, Json]:
+        """The answer to a line."""
+        number = {"id": asked["id"]} if "id" in asked else {}
+        try:
+            return number | self._done(asked)
+        except (BrokenAdapter, UnknownFramework) as error:
+            return number | {"error": str(error)}
+
+    def _done(self, asked: Mapping[str, Json]) -> dict[str, Json]:
+        match asked["do"]:
+            case "hello":
+                if asked["protocol"] != VERSION:
+                    return {"error": f"this worker speaks version {VERSION} of the protocol, not {asked['protocol']}"}
+                self.adapter = adapter = _loaded(self.name, asked)
+                gc.freeze()
+                gc.set_threshold(20_000, 20, 50)
+                return greeting(adapter)
+            case "run":
+                return {"observation": self._run(asked)}
+            case "units":
+                assert isinstance(self.adapter, HasUnits)
+                program = codec.decoded(asked["program"])
+                return {"units": [region.steps for region in regions(program, self.adapter.holds)]}
+            case "print":
+                assert self.adapter is not None
+                assert self.adapter.dialect is not None
+                op, attrs = asked["op"], codec.attrs_from_json(asked["attrs"])
+                dialect = self.adapter.dialect
+                template = dialect.ops[op] if op in dialect.ops else dialect.writes[op]
+                return {"code": fill(template, asked["operands"], attrs)}
+            case other:
+                return {"error": f"this worker does not know how to {other!r}"}
+
+    def _run(self, asked: Mapping[str, Json]) -> Json:
+        adapter = self.adapter
+        assert adapter is not None
+        if "seed" in asked and isinstance(adapter, HasRandom):
+            adapter.random.seed(asked["seed"])
+        program = codec.decoded(asked["program"])
+        seen = (run_printed if asked.get("printed") else observed)(program, adapter)
+        return observation_codec.to_json(seen)
+
+
+def _loaded(name: str, asked: Mapping[str, Json]) -> Adapter:
+    """The adapter of a framework, smoke-tested; the one that counts its saved tensors, or a plainer one."""
+    adapter = load(name, asked["device"])
+    smoke(adapter)
+    if asked["plainer"] is not None and isinstance(adapter, HasPlainer):
+        return adapter.plainer()[asked["plainer"]]()
+    if asked["counts_saved"] and isinstance(adapter, HasSavedTensorCounter):
+        return adapter.saved_tensor_counter()
+    return adapter
+
+
+def greeting(adapter: Adapter) -> dict[str, Json]:
+    """What an adapter says of itself, as a greeting."""
+    said: dict[str, Json] = {
+        "protocol": VERSION,
+        "name": adapter.name,
+        "version": adapter.version,
+        "language": f"Python {platform.python_version()}",
+        "capabilities": sorted(capability.name for capability in adapter.capabilities),
+        "ops": sorted(adapter.ops),
+        "dtypes": list(adapter.dtypes),
+        "random": isinstance(adapter, HasRandom) and adapter.random is not None,
+        "saved_tensor_counter": isinstance(adapter, HasSavedTensorCounter),
+        "units": isinstance(adapter, HasUnits),
+        "plainer": list(adapter.plainer()) if isinstance(adapter, HasPlainer) else [],
+        "prints": adapter.dialect is not None,
+        "script": [sys.executable],
+        "digest": _digest(adapter),
+    }
+    if isinstance(adapter, HasTraits):
+        default = asdict(PYTORCH)
+        said["traits"] = {name: value for name, value in asdict(adapter.traits).items() if value != default[name]}
+    if isinstance(adapter, HasModules):
+        said["modules"] = list(adapter.modules)
+    if isinstance(adapter, HasOptimizers):
+        said["optimizers"] = {name: list(settings) for name, settings in adapter.optimizers.items()}
+    if adapter.dialect is not None:
+        said["dialect"] = dialects.to_json(adapter.dialect)
+    return said
+
+
+def sources(adapter: Adapter) -> list[Path]:
+    """The files in which the class of an adapter, and those that it derives from, are written."""
+    files = set()
+    for each in type(adapter).__mro__:
+        with suppress(TypeError, OSError):  # built in, or written nowhere
+            files.add(inspect.getsourcefile(each))
+    return sorted(Path(file) for file in files if file is not None and Path(file).exists())
+
+
+def _digest(adapter: Adapter) -> str:
+    """A text that is another one where the adapter's source is."""
+    hasher = hashlib.sha256()
+    for source in sources(adapter):
+        hasher.update(source.read_bytes())
+    return hasher.hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""Tests of frameworks in other processes."""

@@ -1,0 +1,35 @@
+"""Adapters for the worker: each is the tiny framework with one thing more."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from autograd_conformance.programs.language import Attrs
+from examples.tiny import Tensor
+from examples.tiny_adapter import Tiny
+
+
+class Chatty(Tiny):
+    """It prints, by Python and by the file of the standard output itself, and reads from the standard input."""
+
+    def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
+        print("computing", op)
+        os.write(1, b"computing\n")
+        assert not os.read(0, 1)
+        return super().apply(op, operands, attrs)
+
+
+class Drawing(Tiny):
+    """Its sine is noise."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.random = random.Random()
+
+    def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
+        (made,) = super().apply(op, operands, attrs)
+        return (Tensor(made.data + np.array([self.random.random() for _ in made.data.flat]).reshape(made.data.shape)),)

@@ -1,0 +1,152 @@
+"""A far end of its own, with no line of the suite: `python far_end.py [FAULT]`. It knows leaves, `sin` and
+`backward`, and misbehaves in one way where it is told to: at the greeting, or at programs with `sin`.
+"""
+
+import json
+import math
+import os
+import signal
+import sys
+import time
+
+FAULT = sys.argv[1] if len(sys.argv) > 1 else ""
+GREETING = {
+    "protocol": 1, "name": "far", "version": "0.1", "language": "Plain 1",
+    "capabilities": ["IMPERATIVE", "COTANGENTS"], "ops": ["sin"], "dtypes": ["float64"],
+}  # fmt: skip
+GREETINGS = {
+    "says nothing of its ops": {"ops": None},
+    "an op that there is not": {"ops": ["sin", "sine"]},
+    "a capability that there is not": {"capabilities": ["IMPERATIVE", "TELEPATHY"]},
+    "another version": {"protocol": 2},
+    "a word that there is not": {"colour": "red"},
+    "a trait that there is not": {"traits": {"friendly": True}},
+    "no dtype": {"dtypes": []},
+}
+
+
+def number(x):
+    return x if math.isfinite(x) else str(x)
+
+
+def read(x):
+    return float(x)
+
+
+def sin(x):
+    return math.sin(x) if math.isfinite(x) else math.nan
+
+
+def cos(x):
+    return math.cos(x) if math.isfinite(x) else math.nan
+
+
+def tensor(values, shape):
+    dtype = "float32" if FAULT == "another dtype" else "float64"
+    return {"shape": shape, "dtype": dtype, "data": [number(x) for x in values]}
+
+
+def run(program):
+    """Each value is its elements and its shape, with how its gradient passes on: to (value, factors)."""
+    values, shapes, made, grads, seen = {}, {}, {}, {}, []
+    for at, step in enumerate(program["instructions"]):
+        name = f"%{at}"
+        if step["do"] == "leaf":
+            values[name], shapes[name], grads[name] = [read(x) for x in step["data"]], step["shape"], None
+        elif step["do"] == "apply":
+            (arg,) = step["args"]
+            values[name], shapes[name] = [sin(x) for x in values[arg]], shapes[arg]
+            made[name] = (arg, [cos(x) for x in values[arg]])
+        elif step["do"] == "backward":
+            (root,), (cotangent,) = step["roots"], step["cotangents"]
+            given = [1.0] if cotangent is None else [read(x) for x in cotangent["data"]]
+            while root in made:
+                root, factors = made[root]
+                given = [g * f for g, f in zip(given, factors)]
+            held = grads[root] or [0.0] * len(given)
+            grads[root] = [h + g for h, g in zip(held, given)]
+        if step["do"] == "backward":
+            held = {leaf: None if g is None else tensor(g, shapes[leaf]) for leaf, g in grads.items()}
+            seen.append({"returned": [], "gradients": held})
+        else:
+            seen.append({"returned": [tensor(values[name], shapes[name])]})
+    return seen
+
+
+def rounded(seen):
+    for step in seen:
+        for each in step["returned"]:
+            each["data"] = [float(f"{x:.6g}") if isinstance(x, float) else x for x in each["data"]]
+    return seen
+
+
+def write(text):
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def answer(asked):
+    """The answer to a program, or something in its place."""
+    whole = json.dumps({"id": asked["id"], "observation": run(asked["program"])}) + "\n"
+    if FAULT == "dies after its answer":
+        write(whole)
+        sys.exit(3)
+    if FAULT == "rounds":
+        return json.dumps({"id": asked["id"], "observation": rounded(run(asked["program"]))}) + "\n"
+    if not any(step.get("op") == "sin" for step in asked["program"]["instructions"]):
+        return whole
+    if FAULT == "dies":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if FAULT == "ends":
+        sys.stderr.write("warming up\nout of luck\n")
+        sys.exit(7)
+    if FAULT == "hangs":
+        time.sleep(1e6)
+    if FAULT == "half a line, then the end":
+        write(whole[:20])
+        os._exit(0)
+    if FAULT == "half a line, then nothing":
+        write(whole[:20])
+        time.sleep(1e6)
+    if FAULT == "garbage":
+        return "computing sin...\n" + whole
+    if FAULT == "not an object":
+        return "[]\n"
+    if FAULT == "an older answer":
+        return whole.replace('"id": ', '"id": 1')
+    if FAULT == "no observation":
+        return json.dumps({"id": asked["id"]}) + "\n"
+    if FAULT == "an error of its own":
+        return json.dumps({"id": asked["id"], "error": "far: sin is not wired up"}) + "\n"
+    if FAULT == "too short":
+        return json.dumps({"id": asked["id"], "observation": run(asked["program"])[:1]}) + "\n"
+    if FAULT == "no gradients":
+        seen = run(asked["program"])
+        return json.dumps({"id": asked["id"], "observation": [{"returned": s["returned"]} for s in seen]}) + "\n"
+    if FAULT == "null for a number":
+        return whole.replace('"data": [', '"data": [null, ', 1)
+    if FAULT == "closes its output":
+        os.close(1)
+        time.sleep(1e6)
+    return whole
+
+
+def main():
+    if FAULT == "ends before it greets":
+        sys.exit("no such library")
+    if FAULT == "prints a banner":
+        write("Welcome to Far!\n")
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if asked["do"] == "hello":
+            said = {**GREETING, **GREETINGS.get(FAULT, {})}
+            if FAULT == "no such device":
+                said = {"error": f"far has no device {asked['device']!r}"}
+            write(json.dumps({name: value for name, value in said.items() if value is not None}) + "\n")
+        else:
+            write(answer(asked))
+    if FAULT == "stays":
+        time.sleep(1e6)
+
+
+main()

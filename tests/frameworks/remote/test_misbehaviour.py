@@ -1,0 +1,234 @@
+"""What a far end may do wrong, and what is said of it: a verdict on the program, or one clear sentence."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from random import Random
+from threading import Timer
+
+import pytest
+
+from autograd_conformance.frameworks.ended import Crashed, TimedOut
+from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
+from autograd_conformance.frameworks.remote.__main__ import main
+from autograd_conformance.frameworks.remote.client import Remote
+from autograd_conformance.frameworks.remote.command import Command, parse, served
+from autograd_conformance.frameworks.remote.link import Link
+from autograd_conformance.frameworks.remote.smoke import smoke
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped
+from autograd_conformance.programs.text import parse as program
+
+FAR = Path(__file__).with_name("far_end.py")
+LEAF, SINE = program("a = leaf [1, 2]"), program("a = leaf [1, 2]; b = sin a; backward b with [1, 1]")
+
+
+def far(*fault: str, programs: int | None = None, timeout: float = 5.0) -> Remote:
+    return Remote(Link(Command((sys.executable, str(FAR), *fault), programs), timeout=timeout))
+
+
+def test_a_far_end_without_a_line_of_the_suite_is_a_target():
+    target = far()
+    smoke(target)
+    assert (target.name, target.ops, target.dialect, target.prints) == ("far", {"sin"}, None, False)
+    seen = target.observe(SINE)[-1]
+    assert [held.value.round(3).tolist() for held in seen.gradients.values() if held] == [[0.54, -0.416]]
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("says nothing of its ops", "its greeting lacks ops"),
+        ("an op that there is not", "ops names sine, which there is not"),
+        ("a capability that there is not", "capabilities names TELEPATHY, which there is not; there are IMPERATIVE, "),
+        ("another version", "it speaks version 2 of the protocol, and this suite 1"),
+        ("a word that there is not", "'colour' is no part of a greeting; there are name, "),
+        ("a trait that there is not", "traits has to be an object of some of scalars, "),
+        ("no dtype", "dtypes is empty"),
+        ("no such device", "far has no device 'cpu'"),
+        (
+            "ends before it greets",
+            "did not greet: the process ended itself with exit code 1; last it wrote: no such li",
+        ),
+        ("prints a banner", "it wrote 'Welcome to Far!', which is no JSON: its standard output is for answers alone"),
+        ("rounds", "numbers of float64 that are hard to write: it gave ["),
+        ("another dtype", "its dtype is 'float32', not 'float64'; it was asked to run: a = leaf [1, 2]"),
+        ("dies after its answer", "the same program again: the process ended itself with exit code 3"),
+        ("dies", "the op sin: the process died of SIGSEGV; it was asked to run: a = leaf [1, 2]; b = sin a"),
+        ("garbage", "it wrote 'computing sin...', which is no JSON"),
+        ("not an object", "it wrote '[]', and an answer is an object"),
+        ("an older answer", "where 4 was next: each line is answered by one line, in the order in which they came"),
+        ("no observation", "has no 'observation'"),
+        ("an error of its own", "far: sin is not wired up"),
+        ("too short", "it speaks of 1 instructions, and the program has 2"),
+        ("null for a number", 'instruction 0: null is no number; write "nan", "inf" or "-inf"'),
+    ],
+)
+def test_what_no_run_begins_with(fault: str, said: str):
+    with pytest.raises(BrokenAdapter) as caught:
+        smoke(far(fault))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fault", "ending", "how"),
+    [
+        ("dies", Crashed, "the process died of SIGSEGV"),
+        ("ends", Crashed, "the process ended itself with exit code 7; last it wrote: out of luck"),
+        ("half a line, then the end", Crashed, "the process ended itself with exit code 0 in the middle of an answer"),
+        ("closes its output", Crashed, "the process closed its output"),
+        ("hangs", TimedOut, "did not come back in time (0.3 s)"),
+        ("half a line, then nothing", TimedOut, "did not come back in time (0.3 s), and left half an answer"),
+    ],
+)
+def test_an_end_is_about_the_program_and_another_process_goes_on(fault: str, ending: type, how: str):
+    target = far(fault, timeout=0.3)
+    for _ in range(2):
+        assert isinstance(target.observe(LEAF)[0].outcome, Returned)
+        with pytest.raises(ending) as caught:
+            target.observe(SINE)
+        assert (caught.value.program, caught.value.how) == (SINE, how)
+    outcomes = [seen.outcome for seen in target.surviving().observe(SINE)]
+    assert isinstance(outcomes[0], Raised)
+    assert outcomes[0].message == how
+    assert outcomes[1:] == [Skipped(), Skipped()]
+
+
+def test_what_is_not_looked_at_is_missed():
+    with pytest.raises(BrokenAdapter, match="instruction 2: 'gradients' has to be about %0, and is about none"):
+        far("no gradients").observe(SINE)
+
+
+def test_many_programs_are_on_their_way_at_a_time():
+    programs = [LEAF, SINE] * 300
+    one, all_ = far(), far()
+    assert list(map(len, all_.observe_all(programs))) == [1, 3] * 300
+    assert repr(list(all_.observe_all(programs))) == repr([one.observe(each) for each in programs])
+
+
+def test_the_end_of_one_of_many_names_it():
+    seen = far("dies").observe_all([LEAF, LEAF, SINE, LEAF])
+    assert [len(next(seen)), len(next(seen))] == [1, 1]
+    with pytest.raises(Crashed) as caught:
+        next(seen)
+    assert caught.value.program == SINE
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_another_process_takes_over_after_so_many_programs(batched: bool):
+    target, seen = far(programs=3), []
+
+    def noted() -> list[Program]:
+        for _ in range(7):
+            seen.append(target.link.process and target.link.process.process.pid)
+            yield LEAF
+
+    if batched:
+        assert len(list(target.observe_all(noted()))) == 7
+    else:
+        for each in noted():
+            target.observe(each)
+    assert target.link.process is not None
+    assert len({*seen, target.link.process.process.pid} - {None}) == 3
+
+
+@pytest.mark.parametrize("kills", [10, pytest.param(50, marks=pytest.mark.slow)])
+def test_kills_at_random_moments_lose_nothing(kills: int):
+    """Whatever process is killed, each program that is not about it gives what it gives, and the next one runs."""
+    target, random, due = far(), Random(kills), shown(far().observe(SINE))
+    hit = observed = 0
+    while hit < kills:
+        target.observe(LEAF)
+        assert target.link.process is not None
+        pid = target.link.process.process.pid
+        killer = Timer(random.random() / 50, os.kill, (pid, signal.SIGKILL))
+        killer.start()
+        try:
+            while True:
+                assert shown(target.observe(SINE)) == due
+                observed += 1
+        except Crashed as error:
+            assert (error.program, error.how.partition(",")[0]) == (SINE, "the process died of SIGKILL")
+            hit += 1
+        killer.join()
+    assert observed
+
+
+def shown(observation: Observation) -> str:
+    return repr(observation)
+
+
+def test_a_far_end_that_stays_is_ended():
+    target = far("stays")
+    target.observe(LEAF)
+    process = target.link.process
+    assert process is not None
+    target.link.close()
+    assert process.ended
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("remote:", "'remote:' names no command"),
+        ("remote/0: far", "names no command; write 'remote: COMMAND', or 'remote/100: COMMAND'"),
+        ("remote: 'far", "is no command line: No closing quotation"),
+    ],
+)
+def test_what_is_no_command(name: str, said: str):
+    with pytest.raises(UnknownFramework, match=said.replace("(", r"\(")):
+        parse(name)
+
+
+def test_a_command_that_there_is_not():
+    with pytest.raises(UnknownFramework, match="'far-away' cannot be started: No such file or directory"):
+        _ = Remote(Link(Command(("far-away",)))).name
+    with pytest.raises(UnknownFramework, match="--framework-python=/far/python: there is no such program"):
+        served("examples.tiny_adapter:Tiny", "/far/python", None)
+    with pytest.raises(UnknownFramework, match="--framework-python is for Python adapters"):
+        served("remote: far", sys.executable, None)
+
+
+def test_a_command_is_read_as_it_is_written():
+    for name in ("remote: far 'away from' here", "remote/7: far"):
+        assert str(parse(name)) == name
+    assert served("torch", None, None) == "torch"
+    assert str(parse(served("remote: far", None, 7))) == "remote/7: far"
+    assert parse("remotes.adapter:Mine") is None
+
+
+# -- the kit
+
+
+def test_the_kit_shows_what_a_far_end_says(capsys: pytest.CaptureFixture[str]):
+    assert main(["check", sys.executable, str(FAR)]) == 0
+    said = capsys.readouterr().out
+    assert "ok      it greets: far 0.1, Plain 1, protocol 1" in said
+    assert "ok      the op sin" in said
+    assert f"autograd-conformance '--framework=remote: {sys.executable} {FAR}'" in said
+
+
+def test_the_kit_names_the_mistake_and_a_line_to_try(capsys: pytest.CaptureFixture[str]):
+    assert main(["check", sys.executable, str(FAR), "garbage"]) == 10
+    said = capsys.readouterr().out
+    assert "ok      a float64 leaf" in said
+    assert "not ok  far: it wrote 'computing sin...', which is no JSON" in said
+    assert "to try it by hand: python -m autograd_conformance.frameworks.remote lines | " in said
+
+
+def test_the_kit_tries_a_program(capsys: pytest.CaptureFixture[str]):
+    assert main(["try", "a = leaf [1]; b = sin a", sys.executable, str(FAR)]) == 0
+    assert '"data": [0.8414709848078965]' in capsys.readouterr().out
+    assert main(["try", "a = leef [1]", sys.executable, str(FAR)]) == 4
+    assert main(["try", "a = leaf [1]; b = sin a", sys.executable, str(FAR), "dies"]) == 10
+    assert "not ok  the process died of SIGSEGV" in capsys.readouterr().out
+
+
+def test_the_lines_to_try_by_hand_are_those_that_go_over(capsys: pytest.CaptureFixture[str]):
+    assert main(["lines"]) == 0
+    hello, run = capsys.readouterr().out.splitlines()
+    assert hello.startswith('{"do":"hello","protocol":1')
+    assert run.startswith('{"do":"run","id":1,"program":{"version":')
