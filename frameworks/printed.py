@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from autograd_conformance.frameworks.base import Adapter, HasUnits, Value
-from autograd_conformance.frameworks.runner import Run, some
+from autograd_conformance.frameworks.base import Adapter, Value
+from autograd_conformance.frameworks.runner import some
 from autograd_conformance.frameworks.units import UnitRun
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.printing.functions import call, function
@@ -28,8 +28,7 @@ def seen_in_code(program: Program) -> bool:
 def run_printed(program: Program, adapter: Adapter) -> Observation:
     """What a framework does with a program's printed code; the adapter needs a dialect."""
     assert adapter.dialect is not None
-    run = _PrintedUnits if isinstance(adapter, HasUnits) else _Printed
-    return run(program, adapter, adapter.dialect).observed()
+    return _Printed(program, adapter, adapter.dialect).observed()
 
 
 class _Lines:
@@ -68,26 +67,14 @@ class _Lines:
         return tuple(self.scope[self.names[ref]] for ref in refs)
 
 
-class _Printed(Run):
-    """One run of one program's code, a line an instruction."""
+class _Printed(UnitRun):
+    """One run of one program's code: a line an instruction, and a function a region."""
 
     def __init__(self, program: Program, adapter: Adapter, dialect: Dialect) -> None:
         super().__init__(program, adapter)
         self.lines = _Lines(program, dialect)
         if dialect.saved:
             self.saved = self.lines.saved
-
-    def do(self, at: int, step: Instruction) -> Sequence[Value | None]:
-        """Run a line."""
-        return self.lines.do(at, self.values)
-
-
-class _PrintedUnits(UnitRun):
-    """One run of one program's code, its regions in functions."""
-
-    def __init__(self, program: Program, adapter: Adapter, dialect: Dialect) -> None:
-        super().__init__(program, adapter)
-        self.lines = _Lines(program, dialect)
 
     def do(self, at: int, step: Instruction) -> Sequence[Value | None]:
         """Run a line."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import cast
 
 from autograd_conformance.frameworks import answers
 from autograd_conformance.frameworks.base import Adapter, HasUnits, Value
@@ -27,11 +26,12 @@ class UnitRun(Run):
 
     def __init__(self, program: Program, adapter: Adapter) -> None:
         super().__init__(program, adapter)
-        self.units = cast(HasUnits, adapter)
+        self.units = adapter if isinstance(adapter, HasUnits) else None
 
     def observations(self) -> Iterator[StepObservation]:
         """What each instruction does, in order."""
-        begins = {region.first: region for region in regions(self.program, self.units.holds)}
+        found = regions(self.program, self.units.holds) if self.units else ()
+        begins = {region.first: region for region in found}
         at = 0
         while at < len(self.program):
             region = begins.get(at)
@@ -88,7 +88,7 @@ class UnitRun(Run):
     def computed(self, region: Region) -> Sequence[Value]:
         """The results of a region that is run as a unit."""
         adapter = self.adapter
-        assert adapter.dialect is not None, "units are written in the adapter's dialect"
+        assert self.units is not None and adapter.dialect is not None, "units are written in the adapter's dialect"
         self.modes.enter(region.modes)
         source = canonical(self.program, region, adapter.dialect)
         made = self.units.unit(source, [self.values[ref] for ref in region.inputs])

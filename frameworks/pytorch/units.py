@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 import torch._dynamo.config
-import torch._functorch.config
 from torch.utils.checkpoint import checkpoint
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
@@ -128,7 +127,6 @@ class TorchCompile(TorchUnits):
         self.head = f"@torch.compile(backend={self.backend!r})"
         super().__init__(device)
         torch._logging.set_logs(all=logging.CRITICAL)  # what fails is told by its exception
-        torch._functorch.config.donated_buffer = False
         torch._dynamo.config.recompile_limit = 1_000_000  # beyond it, functions are silently run as they are
         torch._dynamo.config.accumulated_recompile_limit = 1_000_000
 
