@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.printing.functions import arranged, call, canonical, end, head, inside
 from autograd_conformance.printing.loops import loop
-from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.regions import Region
 from autograd_conformance.programs.text import names
 
@@ -50,7 +50,7 @@ def statements(
         source = canonical(program, each, dialect)
         is_new, called = source not in known, f"compute{len(known) + 1 if known else ''}"
         called = known.setdefault(source, called)
-        before = _definition(program, each, dialect, called) if is_new else ()
+        before = _definition(program, each, dialect, called, name) if is_new else ()
         made.append((each.steps, call(each, dialect, called, name), before))
     width = max((len(line) for _, line, _ in made if len(line) <= COLUMN), default=0)
     return [
@@ -59,9 +59,10 @@ def statements(
     ]
 
 
-def _definition(program: Program, region: Region, dialect: Dialect, called: str) -> tuple[str, ...]:
+def _definition(
+    program: Program, region: Region, dialect: Dialect, called: str, name: Mapping[Ref, str]
+) -> tuple[str, ...]:
     """The function of a region, its instructions with their numbers."""
-    name = names(program)
     lines = inside(program, region, dialect, name)
     width = max(map(len, lines))
     body = [f"    {line:{width}}  # {at + 1}" for at, line in zip(region.steps, lines, strict=True)]

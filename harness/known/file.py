@@ -168,8 +168,11 @@ def known(framework: str, folder: Path = FOLDER) -> tuple[Known, ...]:
     return read(path) if path.exists() else ()
 
 
-def read(path: Path) -> tuple[Known, ...]:
-    """The known differences in a file; `MalformedExpectations` where it cannot be read or says what makes no sense."""
+def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
+    """The known differences in a file; `MalformedExpectations` where it cannot be read or says what makes no sense.
+
+    `within` are the files that include this one, the outermost first.
+    """
     try:
         text = path.read_text(encoding="utf-8")
         form = tomllib.loads(text)
@@ -188,7 +191,7 @@ def read(path: Path) -> tuple[Known, ...]:
         )
     if not isinstance(others, list) or not all(isinstance(each, str) for each in others):
         raise MalformedExpectations(f'{path}: include has to be a list of names of files beside it, as ["torch"]')
-    inherited = [replace(each, inherited=True) for other in others for each in _included(path, other)]
+    inherited = [replace(each, inherited=True) for other in others for each in _included(path, other, (*within, path))]
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
         raise MalformedExpectations(f"{path}: known has to be entries that begin with [[known]] each")
     found = []
@@ -200,11 +203,14 @@ def read(path: Path) -> tuple[Known, ...]:
     return (*found, *inherited)
 
 
-def _included(path: Path, other: str) -> tuple[Known, ...]:
+def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, ...]:
+    """The entries of a file that stands beside the last of those that include each other."""
     beside = path.with_name(f"{other}.toml")
-    if beside == path or not beside.is_file():
-        raise MalformedExpectations(f"{path}: include: there is no other file {beside.name} beside it")
-    return read(beside)
+    if beside in within:
+        raise MalformedExpectations(f"{path}: include: {beside.name} includes this file")
+    if not beside.is_file():
+        raise MalformedExpectations(f"{path}: include: there is no file {beside.name} beside it")
+    return read(beside, within)
 
 
 def _entry(form: Mapping[str, Any]) -> Known:

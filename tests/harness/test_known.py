@@ -30,6 +30,30 @@ def test_torch_shows_what_is_listed(entry, tmp_path: Path) -> None:
     assert Session("torch", tmp_path).witnessed(entry)
 
 
+@pytest.mark.parametrize("mode", ["torch-checkpoint", "torch-compile-aot_eager"])
+def test_a_mode_shows_what_is_listed_of_it_and_inherits_the_rest(mode: str, tmp_path: Path) -> None:
+    session = Session(mode, tmp_path)
+    own = [entry for entry in known(mode) if not entry.inherited]
+    assert own and all(session.witnessed(entry) for entry in own)
+    assert [entry for entry in known(mode) if entry.inherited] == list(known("torch"))
+
+
+def test_an_entry_may_ask_for_a_write_into_what_is_computed(tmp_path: Path) -> None:
+    entry = next(entry for entry in known("torch-checkpoint") if entry.computed)
+    program = "a = leaf [0]; b = sigmoid a; write {} exp_; c = multiply b b; backward c with [1]"
+    violation = Violation(entry.rule, 4, OtherGradient(Place.LEAF), ())
+    assert is_known(entry, parse(program.format("b")), violation)
+    assert not is_known(entry, parse(program.format("a")), violation)
+
+
+def test_files_that_include_each_other_are_refused(tmp_path: Path) -> None:
+    for name, other in (("one", "two"), ("two", "one"), ("three", "three"), ("four", "none")):
+        (tmp_path / f"{name}.toml").write_text(f'include = ["{other}"]\n')
+    for name, said in (("one", "one.toml includes this file"), ("three", "includes this"), ("four", "no file none")):
+        with pytest.raises(MalformedExpectations, match=said):
+            known(name, tmp_path)
+
+
 def test_a_witness_that_shows_nothing_is_told(tmp_path: Path) -> None:
     (tmp_path / "torch.toml").write_text(
         f'[[known]]\nrule = "gradients/op"\nop = "sin"\nreason = "none"\nrelative = 0.1\n{WITNESS}\n'
