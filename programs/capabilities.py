@@ -45,6 +45,7 @@ class Capability(Enum):
     CONSTANTS = "leaves that require no grad"
     REQUIRES_GRAD = "tells whether a tensor requires grad"
     IDENTITY = "gradient objects that can be told apart"
+    PROMOTES = "operands of several dtypes, the widest of which is the result's"
     MULTIPLE_ROOTS = "one backward call over several roots"
     COTANGENTS = "explicit cotangents"
     CREATE_GRAPH = "gradients that are themselves differentiable"

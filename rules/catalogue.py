@@ -82,7 +82,7 @@ def _info(slug: str, sentence: str, *sources: Source, needs: tuple[Capability, .
 
 _RULES = (
     # gradients: what the numbers are
-    _must("gradients/forward", "An op's result MUST equal its definition within the rounding of its dtype, which MUST be that of its operands.", CHAIN_RULE),
+    _must("gradients/forward", "An op's result MUST equal its definition within the rounding of its dtype, which MUST be that of its operands, the widest where they have several.", CHAIN_RULE),
     _must("gradients/op", "The gradient of an op by itself MUST be its vector-Jacobian product.", CHAIN_RULE, MECHANICS),
     _must("gradients/graph", "A backward call MUST give every leaf that the root depends on the gradient of the computation as it was recorded.", BACKWARD, SECOND_TIME),
     _must("gradients/fan-out", "A value that is used several times MUST receive the sum of the contributions of all its uses.", MECHANICS),

@@ -51,6 +51,7 @@ GROUPS: dict[str, dict[C, str]] = {
         C.VIEWS: "Some ops return views: tensors over the memory of their operand.",
         C.MEMORY: "It can be told whether two tensors share memory.",
         C.LAYOUT: "A tensor tells its strides.",
+        C.PROMOTES: "Elementwise and joining ops take operands of several dtypes; the widest is the result's.",
         C.COUNTS_SAVED: "It can be told how many saved tensors are alive.",
     },
     "Hooks": {

@@ -8,7 +8,7 @@ import numpy as np
 
 from autograd_conformance.programs.language import BackwardCall, Ref
 from autograd_conformance.programs.observations import Gradient
-from autograd_conformance.reference.bounds import close, gradient_bound
+from autograd_conformance.reference.bounds import EPSILON, close, gradient_bound
 from autograd_conformance.rules.judge.state import HUGE, Judging
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
 
@@ -56,14 +56,14 @@ def is_complete(judging: Judging, call: BackwardCall, leaf: Ref, got: Gradient |
     if contribution is None or got.value.shape != contribution.shape:
         return contribution is None and not got.value.any()
     want = contribution if old is None else old.value + contribution
-    if close(got.value, want, judging.dtype):
+    if close(got.value, want, judging.precision(got.dtype)):
         return True
     return bool((np.abs(got.value - want) <= sum_bound(judging, call, leaf, old, want)).all())
 
 
-def is_right(judging: Judging, got: np.ndarray, want: np.ndarray) -> bool:
-    """Whether a gradient needs no bound to be right: it is very close, or too large to be compared."""
-    return close(got, want, judging.dtype) or not np.abs(want).max() < HUGE
+def is_right(judging: Judging, got: np.ndarray, want: np.ndarray, dtype: str | None) -> bool:
+    """Whether a gradient of some dtype needs no bound to be right: it is very close, or too large to be compared."""
+    return close(got, want, judging.precision(dtype)) or not np.abs(want).max() < HUGE
 
 
 def is_negligible(judging: Judging, call: BackwardCall, leaf: Ref, contribution: np.ndarray) -> bool:
@@ -82,7 +82,7 @@ def sum_bound(judging: Judging, call: BackwardCall, leaf: Ref, old: Gradient | N
     """How far rounding may take the sum of a leaf's old gradient and a call's contribution."""
     bound = contribution_bound(judging, call, leaf)
     if old is not None:
-        eps = np.finfo(judging.dtype).eps
+        eps = EPSILON[judging.precision(old.dtype)]
         bound = bound + 2 * eps * (np.abs(old.value) + np.abs(want))
     return bound
 

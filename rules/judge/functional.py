@@ -140,7 +140,7 @@ def _gradient(
     if tensor.value.shape != want.shape:
         observed, due = ResultShape(tensor.value.shape), ResultShape(want.shape)
         return judging.differs("functional/value", at, out, observed, due, step)
-    if is_right(judging, tensor.value, want):
+    if is_right(judging, tensor.value, want, tensor.dtype):
         return None
     bound = contribution_bound(judging, step, ref)
     if (np.abs(tensor.value - want) <= bound).all():

@@ -121,7 +121,7 @@ def _value(
     """Whether a gradient has the right elements; if not, the rule that is broken, and the fault that explains it."""
     old = judging.tape.grads.get(leaf)
     want = contribution if old is None else old.value + contribution
-    if is_right(judging, got.value, want):
+    if is_right(judging, got.value, want, got.dtype):
         return None
     bound = sum_bound(judging, call, leaf, old, want)
     if (np.abs(got.value - want) <= bound).all():

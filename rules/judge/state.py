@@ -10,7 +10,7 @@ import numpy as np
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Instruction, Program, Ref
-from autograd_conformance.reference.bounds import working_dtype
+from autograd_conformance.reference.bounds import EPSILON, working_dtype
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.due import Due
@@ -78,6 +78,12 @@ class Judging:
     def dtype(self) -> str:
         """The dtype that rounding is measured in."""
         return working_dtype(self.program)
+
+    def precision(self, dtype: str | None) -> str:
+        """The dtype in which a number of some dtype is compared at first: within the rounding of its own it is right,
+        whatever it was made of.
+        """
+        return dtype if dtype in EPSILON else self.dtype
 
     @property
     def stateful(self) -> bool:

@@ -14,6 +14,7 @@ from hypothesis.errors import UnsatisfiedAssumption
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.domains import ANY, Domain
+from autograd_conformance.ops.dtypes import narrowest, result_dtype
 from autograd_conformance.ops.row import POOL, Certainty, choices_of
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS
@@ -239,7 +240,8 @@ class Draft(Choices):
             case Grad():
                 return self.dtypes[step.inputs[number]]
             case Apply(op, args):
-                return row_of(op).dtype or self.dtypes[args[0]]
+                given = [self.dtypes[r] for r in args]
+                return result_dtype(row_of(op), given, [self.shape(r) for r in args]) or narrowest(given)
             case InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | RetainGrad() | Hook() | RemoveHook():
                 raise _without_values(step)
             case ZeroGrad() | AssignGrad() | Optimizer() | Step() | Clip() | Delete():

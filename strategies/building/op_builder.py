@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from autograd_conformance.ops.domains import ANY, Domain
-from autograd_conformance.ops.row import LARGEST, POOL, arity, choices_of, rest_of, takes
+from autograd_conformance.ops.row import LARGEST, POOL, Certainty, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Attrs, Literal, Ref, Shape
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.strategies.building.draft import Draft, Undrawable
@@ -24,6 +25,9 @@ LIMIT = 100.0
 
 CALM = ("tanh", "sin", "cos", "sigmoid", "negative")
 """Ops that take every value and make none larger than it was or than one."""
+
+MIXED = 12
+"""One in so many ops that promote has operands of several dtypes."""
 
 _NONEMPTY = tuple(s for s in POOL if 0 not in s)
 
@@ -58,17 +62,24 @@ class OpBuilder(Draft):
             if not options:
                 return [first]
         others: list[Ref] = []
-        if len(options[0]) == 1 and not fresh:
+        dtype, other = self.dtypes[first], self._other_dtype(op, first)
+        if len(options[0]) == 1 and not fresh and other is None:
             fitting = {shape for (shape,) in options}
-            others.append(
-                self._operand(op, 1, fitting.__contains__, [s for (s,) in options], fresh, self.dtypes[first])
-            )
+            others.append(self._operand(op, 1, fitting.__contains__, [s for (s,) in options], fresh, dtype))
         else:
             for k, shape in enumerate(self.pick(options), 1):
-                others.append(self._operand(op, k, shape.__eq__, (shape,), fresh, self.dtypes[first]))
+                mixed = other is not None and bool(shape) == bool(self.shape(first))
+                others.append(self._operand(op, k, shape.__eq__, (shape,), fresh, other if mixed else dtype))
         args = (first, *others)
         attrs = self.pick(choices_of(op, tuple([self.shape(r) for r in args])))
         return self.checked(op, args, attrs)
+
+    def _other_dtype(self, op: Op, first: Ref) -> str | None:
+        """Now and then, for an op that promotes: the dtype of its further operands, which is not the first one's."""
+        others = [dtype for dtype in self.alphabet.dtypes if dtype != self.dtypes[first]]
+        if op.promotes is Certainty.NEVER or not (others and self.can(Capability.PROMOTES)):
+            return None
+        return self.pick(others) if self.below(MIXED) == MIXED - 1 else None
 
     def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
         """The op itself, or a calm one (or none) of its first operand where its results would be too large or its
