@@ -118,7 +118,8 @@ class ActionBuilder(OpBuilder):
 
     def _source(self, row: Op, place: int, shape: Shape, target: Ref, source: Ref | None) -> Ref:
         """An operand of a write: a value in other memory than the target's that fits, or a fresh leaf."""
-        dtype, owner = self._other_dtype(row, target) or self.dtypes[target], self.reference.storages.storage
+        other = self.other_dtype(row, target) if row.promotes and self.rarely("mixed") else None
+        dtype, owner = other or self.dtypes[target], self.reference.storages.storage
 
         def fits(ref: Ref) -> bool:
             return self.shape(ref) == shape and self.dtypes[ref] == dtype and owner(ref) != owner(target)
