@@ -7,7 +7,9 @@ then a sum of J_i * delta_i over all those roundings. The weights J_i are measur
 1978, CESTAC): the whole computation, forward and backward, is run with random relative perturbations, and for n
 independent roundings sum |J_i| is at most sqrt(n) times the root of the sum of J_i squared, which is what the spread
 of the results shows. The factor below covers the constant of the ops. Where a program computes in several dtypes, what
-is rounded to a wider one is perturbed by as much less.
+is rounded to a wider one is perturbed by as much less. What is recorded as the derivative of an op, to be
+differentiated again, is one op here and many in an implementation, by the product rule, and is perturbed by as much
+more.
 """
 
 from __future__ import annotations
@@ -18,18 +20,20 @@ from dataclasses import replace
 import numpy as np
 
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.dtypes import narrowest, precision, result_dtype
+from autograd_conformance.ops.dtypes import precision, result_dtype
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Leaf, Program, Ref
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate, exact_vjp, pull
 from autograd_conformance.reference.staging.derivatives import Array
+from autograd_conformance.reference.staging.vjp import derivative_order
 from autograd_conformance.reference.value_types import InternalValue
 
 SAMPLES = 12
 STEP = 1e-7  # relative size of a perturbation: far above float64's rounding, far below where curvature counts
 FACTOR = 8.0  # units in the last place that an op may lose
 EPSILON = {"float32": float(np.finfo(np.float32).eps), "float64": float(np.finfo(np.float64).eps)}
+PRODUCTS = 4.0  # how many roundings each further differentiation of an op makes of one
 TINY = {"float32": float(np.finfo(np.float32).tiny), "float64": float(np.finfo(np.float64).tiny)}
 
 Dtypes = Mapping[GradientEdge, str]
@@ -70,18 +74,19 @@ def _perturbed(
     random = np.random.default_rng(seed)
     count = 0
 
-    def jitter(x: Array, dtype: str, through: list[Array] | None = None) -> Array:
+    def jitter(x: Array, step: float, through: list[Array] | None = None) -> Array:
         nonlocal count
         count += x.size
         size = np.abs(x)
         if through:
             size = size + max((float(np.abs(t).max()) for t in through if t.size), default=0.0)
-        return x + np.copysign(size * (STEP * EPSILON[dtype] / EPSILON[narrow]), random.random(np.shape(x)) - 0.5)
+        return x + np.copysign(size * step, random.random(np.shape(x)) - 0.5)
 
-    def computed_in(entry: TapeEntry) -> str:
-        if not (isinstance(entry.op, str) and entry.op in OPS):
-            return narrow
-        return precision(OPS[entry.op], [dtypes.get(edge, narrow) for edge in (*entry.args, *entry.outs)])
+    def rounding(entry: TapeEntry) -> float:
+        given, dtype = [dtypes.get(edge, narrow) for edge in (*entry.args, *entry.outs)], narrow
+        if isinstance(entry.op, str) and entry.op in OPS:
+            dtype = precision(OPS[entry.op], given)
+        return STEP * EPSILON[dtype] / EPSILON[narrow] * PRODUCTS ** derivative_order(entry.op)
 
     detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
 
@@ -95,11 +100,11 @@ def _perturbed(
     entries: list[TapeEntry] = []
     for entry in reference.entries:
         exact = [(x, moved.get(origin(edge))) for edge, x in zip(entry.args, entry.operands, strict=True)]
-        dtype = computed_in(entry)
-        operands = tuple([jitter(x if by is None else x + by, dtype) for x, by in exact])
+        step = rounding(entry)
+        operands = tuple([jitter(x if by is None else x + by, step) for x, by in exact])
         made = evaluate(entry.op, entry.attrs, operands)
         for edge, y in zip(entry.outs, made, strict=True):
-            values[edge] = jitter(y, dtype, list(operands))
+            values[edge] = jitter(y, step, list(operands))
             # what was seen carries no error further
             if isinstance(edge, InternalValue) or not reference.observing or edge in reference.unseen:
                 moved[edge] = values[edge] - reference.values[edge]
@@ -107,11 +112,11 @@ def _perturbed(
     values.update({ref: values[origin(ref)] for ref in detached if origin(ref) in moved})
 
     def vjp(entry: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-        dtype = computed_in(entry)
-        cts = [jitter(c, dtype) for c in cotangents]
-        gradients = exact_vjp(entry, [jitter(x, dtype) for x in operands], cts)
-        own = [narrowest((dtype, dtypes.get(edge, narrow))) for edge in entry.args]
-        return tuple(jitter(g, to, cts) for g, to in zip(gradients, own, strict=True))
+        step = rounding(entry)
+        cts = [jitter(c, step) for c in cotangents]
+        gradients = exact_vjp(entry, [jitter(x, step) for x in operands], cts)
+        own = [STEP * EPSILON[dtypes.get(edge, narrow)] / EPSILON[narrow] for edge in entry.args]
+        return tuple(jitter(g, max(step, to), cts) for g, to in zip(gradients, own, strict=True))
 
     return entries, values, vjp, count
 
