@@ -76,6 +76,8 @@ class Dialect:
     """{leaf}"""
     gradient: str
     """Reads the gradient that {leaf} holds."""
+    constant: str = ""
+    """The {flags} of all other tensors: leaves that require no grad, and cotangents."""
     sequences: frozenset[str] = frozenset()
     """The ops whose code gives a sequence, even of one result."""
     error: str = "Exception"
@@ -333,7 +335,7 @@ def _number(x: float) -> str:
 
 def tensor(value: Literal, dialect: Dialect, requires_grad: bool = False) -> str:
     """A literal as code."""
-    flags = dialect.differentiable if requires_grad else ""
+    flags = dialect.differentiable if requires_grad else dialect.constant
     if 0 in value.shape:
         return dialect.empty.format(shape=value.shape, dtype=value.dtype, flags=flags)
     flat = iter(value.data)

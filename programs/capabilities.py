@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import Enum
+from math import prod
 from typing import assert_never
 
 from autograd_conformance.programs.language import (
@@ -25,6 +26,7 @@ from autograd_conformance.programs.language import (
     RemoveHook,
     RetainGrad,
     SetRequiresGrad,
+    Shape,
     Step,
     ZeroGrad,
 )
@@ -33,7 +35,8 @@ from autograd_conformance.programs.language import (
 class Capability(Enum):
     """What a framework may claim that it does; a rule applies only to frameworks that claim all that it needs."""
 
-    IMPERATIVE = "imperative backward that accumulates into leaves"
+    IMPERATIVE = "imperative backward that leaves gradients in leaves"
+    ACCUMULATES = "calls that add to what leaves hold"
     RETAIN = "a flag that keeps the graph"
     FREES = "frees the graph after a backward that does not keep it"
     NON_SCALAR_CHECK = "rejects an implicit cotangent for a root of several elements"
@@ -83,11 +86,29 @@ class Traits:
     begins_with_zeros: bool = False
     """Whether a leaf holds a gradient of zeros from the beginning, where others hold none."""
 
+    implicit_ones: bool = False
+    """Whether a root of any shape has an implicit cotangent, of ones, as if it were summed first (MyGrad), where
+    PyTorch wants a root of one element."""
+    implicit_for_numbers: bool = False
+    """Whether only a root of shape ``()`` has an implicit cotangent (tinygrad), where PyTorch takes any that has one
+    element."""
+    ends: bool = False
+    """Whether a call ends the graph that it goes through (MyGrad): its values have no history afterwards, and what was
+    recorded from one of them before, a leaf among them, may be refused. PyTorch frees what was saved, and leaves alone
+    what shares only leaves."""
+    use_clears: bool = False
+    """Whether a leaf that is used in a new computation may lose the gradient that it holds (MyGrad), where PyTorch
+    keeps it until it is cleared."""
+
     one_node: bool = False
     """Whether a unit of several instructions is one node of the graph: a call through a part of it frees all of it,
     gives inputs that it does not reach zeros, and no gradient goes from one of its results to another."""
     recomputes: bool = False
     """Whether a unit of several instructions keeps its inputs, and computes the rest again where a call needs it."""
+
+    def implies(self, shape: Shape) -> bool:
+        """Whether a root of a shape has an implicit cotangent."""
+        return self.implicit_ones or (shape == () if self.implicit_for_numbers else prod(shape) == 1)
 
     @property
     def named(self) -> tuple[str, ...]:

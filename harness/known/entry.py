@@ -55,6 +55,8 @@ class Known:
     """Values may be anything: memory is read, or written, that nobody knows the contents of, or nothing bounds them."""
     nan: bool = False
     """Values that are no numbers were seen; the others are off by no more than the limits, or than rounding."""
+    gives: str | None = None
+    """The result has this dtype, where another is due; such an entry excuses no wrong value."""
     elements: int | None = None
     """The difference is about a leaf of that many elements."""
     zero: int | None = None

@@ -25,7 +25,7 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import grouped
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.rules.judge.due import DueReturn
-from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError
+from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError, ResultDtype
 from autograd_conformance.rules.judge.violation import Allowed, Violation
 
 CALLS = (Backward, Grad)
@@ -64,6 +64,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.step is not None and not _is_step(program[violation.at], entry.step):
         return False
+    if entry.gives is not None:
+        return violation.observed == ResultDtype(entry.gives)
     return _is_excused(entry, violation)
 
 

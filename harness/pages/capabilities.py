@@ -16,7 +16,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "capabilities.md"
 
 GROUPS: dict[str, dict[C, str]] = {
     "Calling backward": {
-        C.IMPERATIVE: "`root.backward()` or its like adds each leaf's gradient to what the leaf holds.",
+        C.IMPERATIVE: "`root.backward()` or its like leaves a gradient in each leaf that the root depends on.",
+        C.ACCUMULATES: "A call adds to the gradient that a leaf holds; without this claim it has to replace it.",
         C.MULTIPLE_ROOTS: "One call takes several roots and traverses what they share once.",
         C.COTANGENTS: "A call can be given the gradient of the root (PyTorch's argument `gradient`).",
         C.INPUTS: "A call can be told into which tensors it accumulates; it changes no others.",

@@ -51,7 +51,7 @@ def is_complete(judging: Judging, call: BackwardCall, leaf: Ref, got: Gradient |
     """Whether a value that a call may add to holds its old gradient and the call's whole contribution."""
     if leaf not in traversal.must_accumulate | traversal.may_accumulate or got is None:
         return False
-    old = judging.tape.grads.get(leaf)
+    old = judging.tape.added_to(leaf)
     contribution = judging.reference.pullback(call).get(judging.reference.edge(leaf))
     if contribution is None or got.value.shape != contribution.shape:
         return contribution is None and not got.value.any()

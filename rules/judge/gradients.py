@@ -83,7 +83,7 @@ def _reached(
     seen: StepObservation,
 ) -> Violation | None:
     """Whether a leaf that the call adds to holds what it should, in the form and the object that it should be."""
-    old, rule = judging.tape.grads.get(leaf), _rule_of(judging, leaf, expectation.traversal)
+    old, rule = judging.tape.added_to(leaf), _rule_of(judging, leaf, expectation.traversal)
     if got is None:
         if old is None and is_negligible(judging, call, leaf, contribution):
             return None  # a gradient that is zero throughout may stay undefined
@@ -119,7 +119,7 @@ def _value(
     seen: StepObservation,
 ) -> Violation | None:
     """Whether a gradient has the right elements; if not, the rule that is broken, and the fault that explains it."""
-    old = judging.tape.grads.get(leaf)
+    old = judging.tape.added_to(leaf)
     want = contribution if old is None else old.value + contribution
     if is_right(judging, got.value, want, got.dtype):
         return None
@@ -138,7 +138,8 @@ def _value(
         rule, at, OtherGradient(Place.LEAF), allowed, leaf,
         _op_of(rule, traversal), value_of(old), got.value, want, bound,
     )  # fmt: skip
-    gradients = values_of(judging.tape.grads), values_of(seen.gradients)
+    held = {each: judging.tape.added_to(each) for each in judging.tape.grads}
+    gradients = values_of(held), values_of(seen.gradients)
     diagnosis = diagnose(judging.reference, call, leaf, *gradients, alone)
     if diagnosis is None:
         return plain
@@ -165,7 +166,7 @@ def _object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient)
     """Whether the gradient is the same object as before, or another, and laid out as it should be."""
     if not got.value.size:
         return None
-    old = judging.tape.grads.get(leaf)
+    old = judging.tape.added_to(leaf)
     if old is not None and old.identity is not None and got.identity is not None:
         kept = old.identity == got.identity
         if kept and call.create_graph and not is_unchanged(old, got):

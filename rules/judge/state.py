@@ -68,10 +68,10 @@ class Judging:
         `reference` has computed the program; one whose right values depend on what is observed gets a reference of its
         own, which follows the observation.
         """
-        stateful = program.stateful
+        stateful = reference.follows(program)
         reference = reference.anew() if stateful else reference
         reference.observing = stateful
-        tape = Tape(reference, Capability.FREES in capabilities, units=units)
+        tape = Tape.claiming(reference, capabilities, units=units)
         return Judging(program, frozenset(capabilities), reference, tape, excuses=excuses)
 
     @cached_property

@@ -9,11 +9,13 @@ it saved has been freed, always or maybe, and the gradients that were last seen.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import assert_never
 
 import numpy as np
 
 from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
@@ -40,14 +42,26 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.programs.observations import Gradient, Outcome, Raised, Returned, Skipped, StepObservation
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
 from autograd_conformance.rules.tape.outcomes import expected
 from autograd_conformance.rules.tape.state import TapeState
+from autograd_conformance.rules.tape.traversal import NO_UNITS
 
 
 class Tape(TapeState):
     """The model: `expect` says what may happen, `advance` takes what did."""
+
+    @staticmethod
+    def claiming(
+        reference: Reference,
+        capabilities: Collection[Capability],
+        counts: bool = True,
+        units: Mapping[int, tuple[int, ...]] = NO_UNITS,
+    ) -> Tape:
+        """The model of a framework that claims some capabilities."""
+        return Tape(reference, Capability.FREES in capabilities, counts, units, Capability.ACCUMULATES in capabilities)
 
     def expect(self, at: int, step: Instruction, modes: Modes = ()) -> Expectation:
         """The outcomes that the rules allow for instruction `at`."""
@@ -68,6 +82,8 @@ class Tape(TapeState):
             case Apply():
                 if not is_recorded(modes):
                     self.unrecorded.update(Ref(at, k) for k in range(step.results))
+                if self.reference.traits.use_clears:
+                    self.used.update(step.args)
             case Backward() | Grad():
                 self._take_call(at, step, expectation, seen.outcome)
             case ReadGrad():
@@ -91,13 +107,18 @@ class Tape(TapeState):
             self.actions += 1
             self.grads = dict(seen.gradients)
 
-    def begin(self, seen: StepObservation) -> None:
-        """Take the gradients of zeros that are seen for the first time, on values of which nothing says that they hold
-        any: nobody says either that they hold none, where leaves begin with zeros.
+    def look(self, seen: StepObservation) -> None:
+        """Take what an instruction is not answerable for: gradients of zeros that are seen for the first time, where
+        leaves begin with zeros, and those that are gone because their holders were used.
         """
         for ref, gradient in seen.gradients.items():
-            if ref not in self.grads and gradient is not None and not gradient.value.any():
-                self.grads[ref] = gradient
+            if self.reference.begins_with_zeros and ref not in self.grads:
+                if gradient is not None and not gradient.value.any():
+                    self.grads[ref] = gradient
+            elif gradient is None and ref in self.used:
+                self.grads[ref] = None
+        if seen.gradients:
+            self.used.clear()
 
     def _hold_as_others(self, made: Ref) -> None:
         """A gradient that was read is one object with others: it holds the gradient that they hold."""

@@ -20,10 +20,13 @@ class TapeState(RecordedGraph):
         frees: bool = True,
         counts: bool = True,
         units: Mapping[int, tuple[int, ...]] = NO_UNITS,
+        accumulates: bool = True,
     ) -> None:
         super().__init__(reference, units)
         self.frees = frees
         """Whether the framework claims to free graphs."""
+        self.accumulates = accumulates
+        """Whether the framework claims that calls add to what leaves hold; they replace it otherwise."""
         self.counts = counts
         """Whether it is to be told which rules a call exercises."""
         self.leaves: dict[Ref, Leaf] = {}
@@ -32,6 +35,8 @@ class TapeState(RecordedGraph):
         """Each detached value's source."""
         self.grads: dict[Ref, Gradient | None] = {}
         """The gradient that each value was last seen to hold."""
+        self.used: set[Ref] = set()
+        """The values that computations took since, where that may clear what they hold."""
         self.roots: dict[GradientEdge, int] = {}
         """The last call that began at each edge."""
         self.by_default: set[int] = set()
@@ -51,9 +56,13 @@ class TapeState(RecordedGraph):
         self.actions = 0
         """How many instructions were followed by a look at the gradients."""
 
+    def added_to(self, leaf: Ref) -> Gradient | None:
+        """The gradient that a call adds to; none where calls replace what is held."""
+        return self.grads.get(leaf) if self.accumulates else None
+
     def begins(self, leaf: Ref) -> bool:
-        """Whether what a value holds is what it begins with: none, or zeros where the framework begins with them."""
-        held = self.grads.get(leaf)
+        """Whether a call adds to what a value begins with: none, or zeros where the framework begins with them."""
+        held = self.added_to(leaf)
         return held is None or (self.reference.begins_with_zeros and not held.value.any())
 
     def holds_any(self, leaves: Iterable[Ref]) -> bool:

@@ -114,9 +114,7 @@ class Draft(Choices):
         self.under_modes: list[Modes] = []
         """The grad modes of every instruction so far."""
 
-        self.tape = (
-            Tape(self.reference, Capability.FREES in self.alphabet.capabilities, counts=False) if tracked else None
-        )
+        self.tape = Tape.claiming(self.reference, self.alphabet.capabilities, counts=False) if tracked else None
         """The model of the tape, where the draft has to know which of its instructions will raise."""
 
         self.fails = False
@@ -301,7 +299,7 @@ class Draft(Choices):
 
     def total(self, root: Ref) -> Ref:
         """One element made from a root, the same one each time."""
-        if size(self.shape(root)) == 1:
+        if self.alphabet.traits.implies(self.shape(root)):
             return root
         if root not in self.totals:
             self.totals[root] = self.summed(root)
@@ -316,7 +314,7 @@ class Draft(Choices):
     def cotangent(self, root: Ref) -> Literal | None:
         """A legal cotangent for a root: None is one where it has one element."""
         shape = self.shape(root)
-        if size(shape) == 1 and (not self.can(Capability.COTANGENTS) or self.coin()):
+        if self.alphabet.traits.implies(shape) and (not self.can(Capability.COTANGENTS) or self.coin()):
             return None
         return self.tensor(shape, self.dtypes[root])
 
