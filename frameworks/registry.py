@@ -19,6 +19,7 @@ FRAMEWORKS = {
     "torch-compile-eager": (f"{_UNITS}:TorchCompileEager", _TORCH),
     "torch-compile-aot_eager": (f"{_UNITS}:TorchCompileAot", _TORCH),
     "torch-compile-inductor": (f"{_UNITS}:TorchCompileInductor", _TORCH),
+    "autograd": ("autograd_conformance.frameworks.hips_autograd.adapter:HipsAutograd", "autograd"),
 }
 """Name, factory, and what to install."""
 

@@ -153,7 +153,7 @@ def retraced(
     if program.stateful:
         reference = reference.anew()
         reference.observing = True
-    tape = Tape(reference, Capability.FREES in capabilities, units=units(observation))
+    tape = Tape(reference, capabilities, units=units(observation))
     for moment in trace(program, observation, reference, tape, program.stateful):
         if moment.at == until:
             return tape, Expectation() if moment.skipped else moment.expectation
