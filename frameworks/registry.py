@@ -20,6 +20,7 @@ FRAMEWORKS = {
     "torch-compile-aot_eager": (f"{_UNITS}:TorchCompileAot", _TORCH),
     "torch-compile-inductor": (f"{_UNITS}:TorchCompileInductor", _TORCH),
     "mygrad": ("autograd_conformance.frameworks.mygrad.adapter:MyGrad", "mygrad==2.5.0"),
+    "autograd": ("autograd_conformance.frameworks.hips_autograd.adapter:HipsAutograd", "autograd"),
 }
 """Name, factory, and what to install."""
 

@@ -120,6 +120,14 @@ class Dialect:
     """The gradients as a sequence: {roots}, {inputs} and {arguments}."""
     cotangents: str = ""
     """The argument of `grad` for {cotangents}."""
+    vjp: str = ""
+    """In the place of `grad`, the gradients of {function} as a sequence: {inputs}, {places} (the numbers of these),
+    {cotangents}, and {cotangent} (the same in parentheses where there are several).
+    """
+    ones: str = ""
+    """What a program leaves out where {root} has one element: the cotangent of it that `vjp` is given all the same."""
+    together: str = "{values}"
+    """What such a function returns where it has several results: {values}."""
     unused: str = ""
     """The argument of `grad` that allows inputs that are not used: {value}."""
     materialize: str = ""
@@ -186,6 +194,9 @@ def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -
             text = dialect.detach.format(source=name[source])
         case ReadGrad(leaf):
             text = dialect.held.format(leaf=name[leaf])
+        case Grad(_, inputs) if dialect.vjp:
+            text = vjp(step, closure_name(at), name, dialect)
+            made = _unpacked(made)
         case Grad(roots, inputs):
             arguments = _further([*_weights(step, dialect), *_flags(step, name, dialect)])
             text = dialect.grad.format(
@@ -219,6 +230,24 @@ def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -
         case _:
             assert_never(step)
     return f"{', '.join(made)} = {text}" if made else text
+
+
+def closure_name(at: int) -> str:
+    """What the function is called that instruction `at` differentiates."""
+    return f"function{at + 1}"
+
+
+def vjp(call: Grad, function: str, name: Mapping[Ref, str], dialect: Dialect) -> str:
+    """The gradients of a function, which `printing.closures` writes."""
+    weights = zip(call.roots, call.cotangents, strict=True)
+    given = ", ".join(dialect.ones.format(root=name[r]) if c is None else tensor(c, dialect) for r, c in weights)
+    return dialect.vjp.format(
+        function=function,
+        inputs=_listed(call.inputs, name),
+        places=", ".join(map(str, range(len(call.inputs)))),
+        cotangents=given,
+        cotangent=given if len(call.roots) == 1 else f"({given})",
+    )
 
 
 def _unpacked(made: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from math import prod
@@ -23,6 +24,7 @@ from autograd_conformance.programs.language import (
     Optimizer,
     Program,
     ReadGrad,
+    Ref,
     RemoveHook,
     RetainGrad,
     SetRequiresGrad,
@@ -70,6 +72,8 @@ class Capability(Enum):
     MODES = "grad modes"
     SWITCHES = "switching requires_grad on and off"
     FUNCTIONAL = "gradients as results, without accumulation"
+    UNUSED = "options for inputs that are not used"
+    ANY_INPUTS = "gradients as results with respect to any value, in any place"
     INPUTS = "backward restricted to inputs"
     RETAINS_GRAD = "gradients held by values that are no leaves"
     HOOKS = "hooks on tensors"
@@ -124,11 +128,11 @@ def needs(program: Program) -> set[Capability]:
     """What a framework has to claim for a program to be asked of it."""
     found = {Capability.MODES} if program.modes else set()
     for step in program:
-        found |= _needs(step)
+        found |= _needs(step, program)
     return found
 
 
-def _needs(step: Instruction) -> set[Capability]:
+def _needs(step: Instruction, program: Program) -> set[Capability]:
     match step:
         case Leaf():
             return set() if step.requires_grad else {Capability.CONSTANTS}
@@ -141,9 +145,14 @@ def _needs(step: Instruction) -> set[Capability]:
         case SetRequiresGrad():
             return {Capability.SWITCHES}
         case Backward():
-            return _call_needs(step) | (set() if step.inputs is None else {Capability.INPUTS})
+            restricted = set() if step.inputs is None else {Capability.INPUTS}
+            return _call_needs(step) | {Capability.IMPERATIVE} | restricted
         case Grad():
-            return _call_needs(step) | {Capability.FUNCTIONAL}
+            options = {
+                Capability.UNUSED: step.allow_unused is not None or not step.materialize_grads,
+                Capability.ANY_INPUTS: not all_once(step.inputs, program),
+            }
+            return _call_needs(step) | {Capability.FUNCTIONAL, *(need for need, asked in options.items() if asked)}
         case RetainGrad():
             return {Capability.RETAINS_GRAD}
         case Hook(accumulated=accumulated):
@@ -164,6 +173,11 @@ def _needs(step: Instruction) -> set[Capability]:
             return set()
         case _:
             assert_never(step)
+
+
+def all_once(inputs: Sequence[Ref], program: Program) -> bool:
+    """Whether each of some inputs is a leaf, and listed once: an argument of the function that a program computes."""
+    return len({*inputs}) == len(inputs) and all(isinstance(program[ref.at], Leaf) for ref in inputs)
 
 
 def _call_needs(call: Backward | Grad) -> set[Capability]:

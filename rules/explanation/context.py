@@ -153,7 +153,7 @@ def retraced(
     if follows := reference.follows(program):
         reference = reference.anew()
         reference.observing = True
-    tape = Tape.claiming(reference, capabilities, units=units(observation))
+    tape = Tape(reference, capabilities, units=units(observation))
     for moment in trace(program, observation, reference, tape, follows):
         if moment.at == until:
             return tape, Expectation() if moment.skipped else moment.expectation

@@ -10,6 +10,7 @@ from autograd_conformance.programs.language import BackwardCall, Ref
 from autograd_conformance.programs.observations import Gradient
 from autograd_conformance.reference.bounds import EPSILON, close, gradient_bound
 from autograd_conformance.rules.judge.state import HUGE, Judging
+from autograd_conformance.rules.tape.exercises import derived_op
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
 
 
@@ -110,3 +111,22 @@ def blamed(judging: Judging, expectation: Expectation, rule: str) -> str:
 def blamed_module(judging: Judging, expectation: Expectation, rule: str) -> str:
     """The rule about the gradients of the modules that a call goes through; `rule` where it goes through none."""
     return next((s for s in MODULES if s in expectation.exercises and judging.applies(s)), rule)
+
+
+NAMED = ("gradients/op", "gradients/graph", "training/loop")
+"""Rules in the place of which the one that a diagnosis names is blamed."""
+
+
+def op_of_rule(rule: str, traversal: Traversal) -> str | None:
+    """The op that is to blame where a rule about single ops is broken."""
+    match rule:
+        case "gradients/op":
+            return str(traversal.nodes[0].op) if traversal.alone else None
+        case "higher/op" | "higher/op-third":
+            return derived_op(traversal)
+    return None
+
+
+def op_of_call(traversal: Traversal) -> str | None:
+    """The op whose derivative a call goes through and nothing else, but for weights."""
+    return str(traversal.nodes[0].op) if traversal.alone else derived_op(traversal)

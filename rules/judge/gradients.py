@@ -10,6 +10,7 @@ from autograd_conformance.programs.text import names
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge import memory
 from autograd_conformance.rules.judge.contributions import (
+    NAMED,
     blamed,
     blamed_module,
     is_anothers,
@@ -17,6 +18,7 @@ from autograd_conformance.rules.judge.contributions import (
     is_negligible,
     is_right,
     is_unchanged,
+    op_of_rule,
     sum_bound,
     value_of,
     values_of,
@@ -45,7 +47,6 @@ from autograd_conformance.rules.judge.observed import (
 )
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.violation import Allowed, Violation, diagnosed
-from autograd_conformance.rules.tape.exercises import derived_op
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
 
 
@@ -136,7 +137,7 @@ def _value(
         allowed += (Allowed(DueError(Kind.MODIFIED), expectation.raises[Kind.MODIFIED]),)
     plain = Violation(
         rule, at, OtherGradient(Place.LEAF), allowed, leaf,
-        _op_of(rule, traversal), value_of(old), got.value, want, bound,
+        op_of_rule(rule, traversal), value_of(old), got.value, want, bound,
     )  # fmt: skip
     held = {each: judging.tape.added_to(each) for each in judging.tape.grads}
     gradients = values_of(held), values_of(seen.gradients)
@@ -145,21 +146,7 @@ def _value(
         return plain
     if rule in NAMED and judging.applies(diagnosis.rule):
         rule = diagnosis.rule
-    return diagnosed(plain, diagnosis.text, rule, _op_of(rule, traversal))
-
-
-NAMED = ("gradients/op", "gradients/graph", "training/loop")
-"""Rules in the place of which the one that a diagnosis names is blamed."""
-
-
-def _op_of(rule: str, traversal: Traversal) -> str | None:
-    """The op that is to blame where a rule about single ops is broken."""
-    match rule:
-        case "gradients/op":
-            return str(traversal.nodes[0].op) if traversal.alone else None
-        case "higher/op" | "higher/op-third":
-            return derived_op(traversal)
-    return None
+    return diagnosed(plain, diagnosis.text, rule, op_of_rule(rule, traversal))
 
 
 def _object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient) -> Violation | None:

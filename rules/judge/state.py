@@ -71,7 +71,7 @@ class Judging:
         stateful = reference.follows(program)
         reference = reference.anew() if stateful else reference
         reference.observing = stateful
-        tape = Tape.claiming(reference, capabilities, units=units)
+        tape = Tape(reference, capabilities, units=units)
         return Judging(program, frozenset(capabilities), reference, tape, excuses=excuses)
 
     @cached_property

@@ -9,13 +9,11 @@ it saved has been freed, always or maybe, and the gradients that were last seen.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from typing import assert_never
 
 import numpy as np
 
 from autograd_conformance.ops.row import Certainty
-from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
@@ -42,26 +40,14 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.programs.observations import Gradient, Outcome, Raised, Returned, Skipped, StepObservation
-from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
 from autograd_conformance.rules.tape.outcomes import expected
 from autograd_conformance.rules.tape.state import TapeState
-from autograd_conformance.rules.tape.traversal import NO_UNITS
 
 
 class Tape(TapeState):
     """The model: `expect` says what may happen, `advance` takes what did."""
-
-    @staticmethod
-    def claiming(
-        reference: Reference,
-        capabilities: Collection[Capability],
-        counts: bool = True,
-        units: Mapping[int, tuple[int, ...]] = NO_UNITS,
-    ) -> Tape:
-        """The model of a framework that claims some capabilities."""
-        return Tape(reference, Capability.FREES in capabilities, counts, units, Capability.ACCUMULATES in capabilities)
 
     def expect(self, at: int, step: Instruction, modes: Modes = ()) -> Expectation:
         """The outcomes that the rules allow for instruction `at`."""

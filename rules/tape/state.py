@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Leaf, Ref, Step
 from autograd_conformance.programs.observations import Gradient
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.rules.tape.traversal import NO_UNITS, RecordedGraph
+
+EVERYTHING = frozenset(Capability)
+"""The claims of a framework that has all there is."""
 
 
 class TapeState(RecordedGraph):
@@ -17,16 +21,17 @@ class TapeState(RecordedGraph):
     def __init__(
         self,
         reference: Reference,
-        frees: bool = True,
+        capabilities: Collection[Capability] = EVERYTHING,
         counts: bool = True,
         units: Mapping[int, tuple[int, ...]] = NO_UNITS,
-        accumulates: bool = True,
     ) -> None:
         super().__init__(reference, units)
-        self.frees = frees
+        self.frees = Capability.FREES in capabilities
         """Whether the framework claims to free graphs."""
-        self.accumulates = accumulates
-        """Whether the framework claims that calls add to what leaves hold; they replace it otherwise."""
+        self.imperative = Capability.IMPERATIVE in capabilities
+        """Whether it claims that calls leave gradients in leaves: else the functional form stands for them."""
+        self.accumulates = Capability.ACCUMULATES in capabilities
+        """Whether it claims that calls add to what leaves hold; they replace it otherwise."""
         self.counts = counts
         """Whether it is to be told which rules a call exercises."""
         self.leaves: dict[Ref, Leaf] = {}

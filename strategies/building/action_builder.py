@@ -6,6 +6,7 @@ Its drafts follow the model of the tape, so that what they build on is what a fr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -152,7 +153,8 @@ class ActionBuilder(OpBuilder):
         if self.limited:
             roots, retain, cotangents = self._within_claims(roots, retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
-        self.add(Backward(roots, given, retain, create, None if inputs is None else tuple(inputs)))
+        call = self.called(roots, given, retain, create)
+        self.add(call if inputs is None else replace(call, inputs=tuple(inputs)))
 
     def grad(
         self,
@@ -168,6 +170,10 @@ class ActionBuilder(OpBuilder):
         if self.limited:
             roots, retain, cotangents = self._within_claims(tuple(roots), retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
+        if not self.can(Capability.UNUSED):
+            unused, materialize = None, True
+        if not self.can(Capability.ANY_INPUTS):
+            inputs = list(dict.fromkeys(r for r in inputs if r in self.leaves)) or self.leaves
         at = self.add(Grad(tuple(roots), tuple(inputs), given, retain, create, unused, materialize))
         return [r for r in self.live if r.at == at]
 

@@ -25,6 +25,7 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Attrs,
     Backward,
+    BackwardCall,
     Clip,
     Delete,
     Detach,
@@ -76,6 +77,11 @@ class Draft(Choices):
     It asks for nothing that the framework does not claim: a call that would is brought within the claims, or left out.
     """
 
+    requiring: Sequence[bool] = (True, True, True, True, False)
+    """Whether a fresh operand requires grad is drawn from these, and whether a leaf is an input of a call of the
+    functional form that stands for one of another.
+    """
+
     def __init__(self, draw: Draw, dtype: str | None = None, tracked: bool = False) -> None:
         super().__init__(draw)
 
@@ -114,7 +120,7 @@ class Draft(Choices):
         self.under_modes: list[Modes] = []
         """The grad modes of every instruction so far."""
 
-        self.tape = Tape.claiming(self.reference, self.alphabet.capabilities, counts=False) if tracked else None
+        self.tape = Tape(self.reference, self.alphabet.capabilities, counts=False) if tracked else None
         """The model of the tape, where the draft has to know which of its instructions will raise."""
 
         self.fails = False
@@ -285,7 +291,19 @@ class Draft(Choices):
         if self.limited:
             roots, retain, cotangents = self._within_claims(roots, retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
-        self.add(Backward(roots, given, retain))
+        self.add(self.called(roots, given, retain))
+
+    def called(
+        self, roots: Sequence[Ref], cotangents: Sequence[Literal | None], retain: bool | None, create: bool = False
+    ) -> BackwardCall:
+        """A backward call that reaches leaves, in the form that the framework has: without an imperative one, the
+        functional form gives the gradients of leaves, all or some.
+        """
+        if self.can(Capability.IMPERATIVE):
+            return Backward(tuple(roots), tuple(cotangents), retain, create)
+        leaves = [leaf for leaf in self.leaves if self.requires(leaf)]
+        inputs = [leaf for leaf in leaves if self.pick(self.requiring)] or leaves
+        return Grad(tuple(roots), tuple(inputs), tuple(cotangents), retain, create, materialize_grads=True)
 
     def _within_claims(
         self, roots: tuple[Ref, ...], retain: bool | None, cotangents: Sequence[Literal | None] | None
@@ -314,7 +332,8 @@ class Draft(Choices):
     def cotangent(self, root: Ref) -> Literal | None:
         """A legal cotangent for a root: None is one where it has one element."""
         shape = self.shape(root)
-        if self.alphabet.traits.implies(shape) and (not self.can(Capability.COTANGENTS) or self.coin()):
+        may, must = self.alphabet.traits.implies(shape), not self.can(Capability.COTANGENTS)
+        if may and (must or (self.can(Capability.IMPERATIVE) and self.coin())):
             return None
         return self.tensor(shape, self.dtypes[root])
 

@@ -39,8 +39,6 @@ _NONEMPTY = tuple(s for s in POOL if 0 not in s)
 class OpBuilder(Draft):
     """A draft that draws its ops."""
 
-    requiring: Sequence[bool] = (True, True, True, True, False)
-    """Whether a fresh operand requires grad is drawn from these."""
     largest = 2 * LARGEST
     """The most elements that a result has."""
     layouts: Sequence[Layout | None] = (None,)
