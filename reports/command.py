@@ -56,7 +56,7 @@ def _summary(options: argparse.Namespace) -> int:
         return 0
     if options.markdown:
         options.markdown.parent.mkdir(parents=True, exist_ok=True)
-        options.markdown.write_text(markdown.render(report), encoding="utf-8")
+        markdown.write(report, options.markdown)
     print_failures(causes(report), Console())
     print_summary(report, Console(), options.markdown or options.file, above=WHOLE)
     return 0

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from autograd_conformance.reports.claims import ClaimProgram, ClaimRecord
+from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.reports.records import (
     Allowed,
     Coverage,
@@ -18,6 +19,7 @@ from autograd_conformance.reports.records import (
     Failure,
     Footer,
     Framework,
+    Group,
     Header,
     Known,
     Record,
@@ -90,6 +92,14 @@ FAILURE = Failure(
     script="import torch\n\n\na = torch.tensor([2.0], requires_grad=True)\n",
     replay="report/1.json",
     command="pytest --replay report/1.json",
+    flow=GradientFlow(
+        gradients=(
+            ValueGradient(name="b", line=2, through=(), expected="[1.0]", observed="[1.0]", right=True),
+            ValueGradient(name="a", line=1, through=(2,), expected="[4.0]", observed="[8.0]", right=False, held=True),
+        ),
+        saved=(SavedTensor(line=2, name="a", version=0, now=1, freed_by=3),),
+    ),
+    groups=(Group("iteration", (3,)), Group("iteration", (4,))),
 )
 CRASH = Failure(
     verdict="crash",

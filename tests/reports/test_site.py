@@ -14,7 +14,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from autograd_conformance.reports import command
-from autograd_conformance.reports.records import Allowed, Framework, Known, Report, Source
+from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
+from autograd_conformance.reports.records import Allowed, Framework, Group, Known, Report, Source
 from autograd_conformance.reports.site.build import NotOurs, build
 from autograd_conformance.reports.site.matrix import SIGNS, bounded
 from autograd_conformance.reports.site.runs import runs, unique
@@ -161,6 +162,11 @@ def test_nothing_that_a_record_says_is_markup(tmp_path: Path) -> None:
         loop=EVIL, other=EVIL, script=EVIL + big, diagnosis=EVIL, variation=EVIL, command=EVIL, replay=EVIL, at=0,
         sources=(Source(EVIL, "javascript:alert(4)"), Source(EVIL, "https://x.example/\"onclick=alert(5)")),
         program=program,
+        flow=GradientFlow(
+            gradients=(ValueGradient(name=EVIL, line=1, through=(2, 9**9), expected=EVIL, observed=EVIL, right=False),),
+            saved=(SavedTensor(line=1, name=EVIL, version=0, now=3), SavedTensor(line=99, name=EVIL, version=0, now=0)),
+        ),
+        groups=(Group("unit", (1, 2, 10**9)), Group("unit", (77,))),
     )  # fmt: skip
     framework = Framework("../../" + EVIL + big, EVIL, (EVIL,), 1, (EVIL,), (EVIL,))
     header = replace(HEADER, framework=framework, device=EVIL, platform=EVIL, packages={EVIL: EVIL}, suite=EVIL)
