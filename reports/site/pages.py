@@ -28,6 +28,7 @@ from autograd_conformance.reports.render.text import ballot, script_title, stand
 from autograd_conformance.reports.severity import NAMES, severity
 from autograd_conformance.reports.site.matrix import ABSENT, SIGNS, Family, Row, bounded, latest, matrix
 from autograd_conformance.reports.site.runs import FailurePage, Run, unique
+from autograd_conformance.reports.site.trend import chart
 from autograd_conformance.reports.summary import (
     DIFFERENT,
     ORDER,
@@ -133,7 +134,8 @@ def environment(site: Site) -> Environment:
 
 
 def _run(run: Run, site: Site, templates: Environment) -> str:
-    others = [each for each in site.runs if each.header.framework.name == run.header.framework.name]
+    same = (each for each in site.runs if each.header.framework.name == run.header.framework.name)
+    others = sorted(same, key=lambda each: each.header.started)
     return templates.get_template("run.html.j2").render(
         root="../",
         run=run,
@@ -143,7 +145,8 @@ def _run(run: Run, site: Site, templates: Environment) -> str:
         summary=run.summary,
         rules=by_attention(run.summary.rules),
         families=run.summary.families,
-        others=sorted(others, key=lambda each: each.header.started),
+        others=others,
+        trend=Markup(chart(others)) if len(others) > 1 else None,  # escaped where it is made
         meetings=meetings(run.report),
         articles=by_article(run.report.claims),
         wrong_ops=wrong_ops(run.summary),

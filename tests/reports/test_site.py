@@ -209,6 +209,15 @@ def test_a_site_replaces_the_one_before_it(tmp_path: Path) -> None:
     sound(tmp_path)
 
 
+def test_two_builds_are_equal(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        build([FULL, OLDER, SOUND], tmp_path / name)
+    one, two = (
+        {p.relative_to(f): p.read_bytes() for p in f.rglob("*.*")} for f in (tmp_path / "one", tmp_path / "two")
+    )
+    assert one == two and any(b'aria-label="toytorch' in text for text in one.values())
+
+
 def test_runs_of_one_version_are_told_apart() -> None:
     cuda = replace(SOUND, header=replace(HEADER, device="cuda", started="2026-02-02T00:00:00Z"))
     assert [run.detail for run in runs([SOUND, cuda, OLDER])] == ["cpu", "cuda", ""]
