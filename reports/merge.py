@@ -12,7 +12,18 @@ from dataclasses import replace
 
 from autograd_conformance.reports.claims import ClaimRecord
 from autograd_conformance.reports.prose import listed, shortened
-from autograd_conformance.reports.records import Coverage, Failure, Footer, Header, Known, Record, Report, Setting
+from autograd_conformance.reports.records import (
+    Allowed,
+    Behaviour,
+    Coverage,
+    Failure,
+    Footer,
+    Header,
+    Known,
+    Record,
+    Report,
+    Setting,
+)
 
 ENDINGS = ("complete", "cut short", "interrupted")
 """How a run ended, the best first."""
@@ -35,6 +46,7 @@ def merged(reports: Sequence[Report]) -> Report:
         _known(reports),
         _claims(reports),
         _coverage(reports),
+        _behaviours(reports),
     )
 
 
@@ -47,6 +59,7 @@ def records(report: Report) -> Iterable[Record]:
     yield from report.results
     yield from report.claims
     yield from report.coverage
+    yield from report.behaviours
     if report.footer:
         yield report.footer
 
@@ -166,3 +179,11 @@ def _coverage(reports: Iterable[Report]) -> tuple[Coverage, ...]:
         Coverage(op=op, met=tuple(Setting(dtype, recorded, dict(n)) for (dtype, recorded), n in settings.items()))
         for op, settings in found.items()
     )
+
+
+def _behaviours(reports: Iterable[Report]) -> tuple[Behaviour, ...]:
+    """What was done where the rules leave a choice, in any of them."""
+    found: dict[tuple[str, tuple[Allowed, ...]], Counter[str]] = {}
+    for each in (each for report in reports for each in report.behaviours):
+        found.setdefault((each.instruction, each.allowed), Counter()).update(each.seen)
+    return tuple(Behaviour(instruction=i, allowed=allowed, seen=dict(n)) for (i, allowed), n in found.items())

@@ -288,6 +288,19 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Behaviour:
+    """What the framework did where the rules allow several outcomes of an instruction.
+
+    `instruction` is its word in a program's JSON form, an outcome is ``returns`` or a kind of error, and `seen` counts
+    how often each came about.
+    """
+
+    instruction: str
+    allowed: tuple[Allowed, ...]
+    seen: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Footer:
     """The last record: the run came to its end, or did not but could still say so.
 
@@ -307,7 +320,7 @@ class Footer:
     deselected: int = field(default=0, metadata=LATER)
 
 
-Record = Header | RuleRecord | Result | Failure | Known | ClaimRecord | Coverage | Footer
+Record = Header | RuleRecord | Result | Failure | Known | ClaimRecord | Coverage | Behaviour | Footer
 
 NAMES: dict[type[Record], str] = {
     Header: "header",
@@ -317,6 +330,7 @@ NAMES: dict[type[Record], str] = {
     Known: "known",
     ClaimRecord: "claim",
     Coverage: "coverage",
+    Behaviour: "behaviour",
     Footer: "footer",
 }
 """The value of the field ``record`` for each type; rules, results, failures and known differences hold a rule's slug in
@@ -336,6 +350,7 @@ class Report:
     known: tuple[Known, ...] = ()
     claims: tuple[ClaimRecord, ...] = ()
     coverage: tuple[Coverage, ...] = ()
+    behaviours: tuple[Behaviour, ...] = ()
 
     @property
     def programs(self) -> int:
@@ -381,6 +396,8 @@ def decode(form: Mapping[str, Any]) -> Record:
             return ClaimRecord(**{**values, "programs": _each(ClaimProgram, values["programs"])})
         case "coverage":
             return Coverage(**{**values, "met": _each(Setting, values["met"])})
+        case "behaviour":
+            return Behaviour(**{**values, "allowed": _each(Allowed, values["allowed"])})
         case "footer":
             return Footer(**values)
         case kind:

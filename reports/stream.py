@@ -21,6 +21,7 @@ from autograd_conformance.reports.claims import ClaimRecord
 from autograd_conformance.reports.records import (
     NAMES,
     VERSION,
+    Behaviour,
     Coverage,
     Failure,
     Footer,
@@ -138,6 +139,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
     differences: list[Known] = []
     claims: dict[str, ClaimRecord] = {}
     coverage: dict[str, Coverage] = {}
+    behaviours: list[Behaviour] = []
     for number, record in records:
         if header is None and not isinstance(record, Header):
             raise InvalidReport(file, number, "the file has no header: its first record must be one")
@@ -169,6 +171,8 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
                 raise InvalidReport(file, number, f"op {record.op!r} has two records of what it met")
             case Coverage():
                 coverage[record.op] = record
+            case Behaviour():
+                behaviours.append(record)
             case Footer():
                 footer = record
     if header is None:
@@ -182,6 +186,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
         tuple(differences),
         tuple(claims.values()),
         tuple(coverage.values()),
+        tuple(behaviours),
     )
 
 

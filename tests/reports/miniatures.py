@@ -14,6 +14,7 @@ from autograd_conformance.reports.claims import ClaimProgram, ClaimRecord
 from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.reports.records import (
     Allowed,
+    Behaviour,
     Coverage,
     Error,
     Failure,
@@ -164,10 +165,15 @@ COVERAGE = Coverage(
     op="sin",
     met=(Setting("float32", False, {"backward": 2}), Setting("float64", True, {"backward": 5, "step": 1})),
 )
+BEHAVIOUR = Behaviour(
+    instruction="backward",
+    allowed=(Allowed("returns", AGAIN), Allowed("graph freed", RAISES)),
+    seen={"returns": 12, "graph freed": 3},
+)
 RARE = Coverage(op="kron", met=(Setting("float64", True, {"backward": 1}),))
 SOUND = Report(HEADER, RULES, PASSES, (), FOOTER)
 BROKEN = replace(SOUND, failures=(FAILURE, CRASH), footer=replace(FOOTER, exit_code=1))
-EVERY: tuple[Record, ...] = (HEADER, *RULES, *PASSES, FAILURE, CRASH, KNOWN, *CLAIMS, COVERAGE, RARE, FOOTER)
+EVERY: tuple[Record, ...] = (HEADER, *RULES, *PASSES, FAILURE, CRASH, KNOWN, *CLAIMS, COVERAGE, RARE, BEHAVIOUR, FOOTER)
 
 
 def lines(*records: Record) -> bytes:

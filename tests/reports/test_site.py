@@ -21,6 +21,7 @@ from autograd_conformance.reports.site.matrix import SIGNS, bounded
 from autograd_conformance.reports.site.runs import runs, unique
 from autograd_conformance.reports.summary import ORDER
 from tests.reports.miniatures import (
+    BEHAVIOUR,
     BROKEN,
     CLAIMS,
     COVERAGE,
@@ -39,7 +40,7 @@ from tests.reports.miniatures import (
     written,
 )  # fmt: skip
 
-FULL = replace(BROKEN, known=(KNOWN,), claims=CLAIMS, coverage=(COVERAGE, RARE))
+FULL = replace(BROKEN, known=(KNOWN,), claims=CLAIMS, coverage=(COVERAGE, RARE), behaviours=(BEHAVIOUR,))
 OTHER = replace(
     HEADER, framework=Framework("other", "3", ("retain",), 9, ()), suite="0.0", started="2025-01-01T00:00:00Z"
 )
@@ -174,7 +175,8 @@ def test_nothing_that_a_record_says_is_markup(tmp_path: Path) -> None:
     known = Known(rule=OP, op=EVIL, reason=EVIL, link="javascript:alert(6)", seen=3)
     claims = tuple(replace(claim, says=EVIL, article=EVIL, truth=EVIL + "`" + EVIL + "`") for claim in CLAIMS)
     coverage = (replace(COVERAGE, op=EVIL),)
-    report = Report(header, rules, PASSES, (failure, CRASH), FOOTER, (known,), claims, coverage)
+    behaviours = (replace(BEHAVIOUR, instruction=EVIL, allowed=(Allowed(EVIL, EVIL),) * 2, seen={EVIL: 1}),)
+    report = Report(header, rules, PASSES, (failure, CRASH), FOOTER, (known,), claims, coverage, behaviours)
     build([report], tmp_path / "site")
     for page in sound(tmp_path / "site"):
         source = page.path.read_text(encoding="utf-8")
