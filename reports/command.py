@@ -17,8 +17,8 @@ from rich.progress import track
 from autograd_conformance.reports.causes import causes
 from autograd_conformance.reports.changes import compare, lines
 from autograd_conformance.reports.combine import combine
+from autograd_conformance.reports.history import add, record_files
 from autograd_conformance.reports.history import lines as history
-from autograd_conformance.reports.history import record_files
 from autograd_conformance.reports.merge import Unlike, merged, records
 from autograd_conformance.reports.prose import counted, printable
 from autograd_conformance.reports.render import badge, brief, markdown
@@ -35,6 +35,12 @@ USAGE = 4
 
 CHANGED = 1
 """The exit code of `diff` where a defect is new."""
+
+RECORDS = "record files (JSON Lines; .gz: compressed)"
+"""What most commands read."""
+
+NO_FILES = "there is no record file (*.jsonl, *.jsonl.gz) in it"
+"""What is said of a folder that holds none."""
 
 COMMANDS = ("site", "summary", "badge", "diff", "combine", "history", "validate")
 
@@ -68,13 +74,17 @@ def _summary(options: argparse.Namespace) -> int:
 def _site(options: argparse.Namespace) -> int:
     from autograd_conformance.reports.site.build import NotOurs, build  # here, for no other command draws
 
+    files = _found(options.files)
+    if not files:
+        print(f"reports: {options.files[0]}: {NO_FILES}", file=sys.stderr)
+        return USAGE
     try:
-        site = build(combine(_read(options.files), options.allow_truncated), options.folder)
+        site = build(combine(_read(files), options.allow_truncated), options.folder)
     except NotOurs as error:
         print(f"reports: {error}", file=sys.stderr)
         return USAGE
-    if len(site.runs) < len(options.files):
-        print(f"reports: {counted(len(options.files) - len(site.runs), 'file')} held a run that was there already")
+    if len(site.runs) < len(files):
+        print(f"reports: {counted(len(files) - len(site.runs), 'file')} held a run that was there already")
     print(f"{options.folder / 'index.html'}: {counted(len(site.runs), 'run')}")
     return 0
 
@@ -122,13 +132,20 @@ def _combine(options: argparse.Namespace) -> int:
 
 
 def _history(options: argparse.Namespace) -> int:
+    for file in options.add:
+        print(f"{add(file, options.folder)}: added")
     files = record_files(options.folder)
     if not files:
-        print(f"reports: {options.folder}: there is no record file (*.jsonl) in it", file=sys.stderr)
+        print(f"reports: {options.folder}: {NO_FILES}", file=sys.stderr)
         return USAGE
     for line in history([load(file, options.allow_truncated) for file in _read(files)]):
         print(printable(line))
     return 0
+
+
+def _found(given: Sequence[Path]) -> list[Path]:
+    """The files, and those in the folders."""
+    return [file for path in given for file in (record_files(path) if path.is_dir() else [path])]
 
 
 def _read(files: Sequence[Path]) -> Iterable[Path]:
@@ -173,7 +190,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "site", help="make a static site", description="Make a static site of any number of runs."
     )
     site.add_argument("folder", metavar="DIR", type=Path, help="where to: a new or empty folder, or an earlier site")
-    site.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help="record files (JSON Lines)")
+    site.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help=f"{RECORDS}, or folders of them")
     site.set_defaults(run=_site)
     summary = commands.add_parser("summary", help="show a run in the terminal", description="Show what a run found.")
     summary.add_argument("file", metavar="FILE", help="a record file (JSON Lines)")
@@ -208,7 +225,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "suites, rules, frameworks or devices are refused.",
     )
     joined.add_argument("out", metavar="OUT", type=Path, help="where to: a record file (JSON Lines)")
-    joined.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help="record files (JSON Lines)")
+    joined.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help=RECORDS)
     joined.set_defaults(run=_combine)
     past = commands.add_parser(
         "history",
@@ -216,11 +233,19 @@ def _parser(program: str) -> argparse.ArgumentParser:
         description="Show the runs of each framework in the order of time, and what became new or fixed in each.",
     )
     past.add_argument("folder", metavar="DIR", type=Path, help="a folder of record files (*.jsonl), folders in it too")
+    past.add_argument(
+        "--add",
+        metavar="RECORDS",
+        type=Path,
+        action="append",
+        default=[],
+        help="a record file to copy there, compressed",
+    )
     past.set_defaults(run=_history)
     validate = commands.add_parser(
         "validate", help="check record files", description="Say of each file whether it is a sound report."
     )
-    validate.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help="record files (JSON Lines)")
+    validate.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help=RECORDS)
     validate.set_defaults(run=_validate)
     for each in (site, summary, made, diff, joined, past, validate):
         each.add_argument(

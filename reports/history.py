@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -9,6 +11,8 @@ from pathlib import Path
 from autograd_conformance.reports.changes import compare
 from autograd_conformance.reports.prose import counted, listed, shortened
 from autograd_conformance.reports.records import Header, Report
+from autograd_conformance.reports.site.runs import unique
+from autograd_conformance.reports.stream import load
 from autograd_conformance.reports.summary import summarize
 
 FEW = 4
@@ -17,7 +21,19 @@ FEW = 4
 
 def record_files(folder: Path) -> list[Path]:
     """The record files in a folder and those within it, by name."""
-    return sorted(folder.rglob("*.jsonl"))
+    return sorted((*folder.rglob("*.jsonl"), *folder.rglob("*.jsonl.gz")))
+
+
+def add(file: Path, folder: Path) -> Path:
+    """Copy a record file, compressed, to its place in a history: a folder for each framework, a name for each run."""
+    report = load(file, allow_truncated=True)
+    header, content = report.header, file.read_bytes()
+    started = re.sub(r"\D", "", header.started)[:14]
+    framework, version, device = unique((header.framework.name, header.framework.version, header.device))
+    path = folder / framework / f"{started}-{version}-{device}.jsonl.gz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if file.suffix == ".gz" else gzip.compress(content, mtime=0))
+    return path
 
 
 def lines(reports: Sequence[Report]) -> Iterator[str]:

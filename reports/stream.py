@@ -6,7 +6,9 @@ to the published schema, and the records to their order, so that what is made fr
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -84,14 +86,19 @@ def read(path: str | Path) -> Report:
 
 
 def load(path: str | Path, allow_truncated: bool = False) -> Report:
-    """The report in a file, or `InvalidReport`; `allow_truncated` takes a run without footer for what it had said.
+    """The report in a file, compressed or not, or `InvalidReport`; `allow_truncated` takes a run without footer for
+    what it had said.
 
     Such a report's footer is None. A last line that was cut off in the middle is left out of it.
     """
     try:
         content = Path(path).read_bytes()
+        if Path(path).suffix == ".gz":
+            content = gzip.decompress(content)
     except OSError as error:
         raise InvalidReport(path, None, error.strerror or str(error)) from error
+    except (EOFError, zlib.error) as error:
+        raise InvalidReport(path, None, f"it is not what gzip writes: {error}") from error
     return parse(content, str(path), allow_truncated)
 
 

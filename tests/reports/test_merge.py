@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.reports import command
-from autograd_conformance.reports.history import lines
+from autograd_conformance.reports.history import add, lines, record_files
 from autograd_conformance.reports.merge import Unlike, merged, records
 from autograd_conformance.reports.records import Report
-from autograd_conformance.reports.stream import assembled, read
+from autograd_conformance.reports.stream import InvalidReport, assembled, read
 from autograd_conformance.reports.summary import summarize
 from tests.reports.miniatures import CLAIMS, COVERAGE, FAILURE, FOOTER, HEADER, KNOWN, PASSES, RULES, written
 
@@ -87,3 +87,13 @@ def test_a_history_compares_like_with_like() -> None:
     assert [line for line in said if not line.startswith(" ")] == ["toytorch on cpu", "toytorch on cuda"]
     assert said[3] == f"    new (1): {FAILURE.rule}"
     assert "another suite" in said[5] and not any("fixed" in line for line in said)
+
+
+def test_compressed_files_are_read(tmp_path: Path) -> None:
+    plain = written(tmp_path / "r.jsonl", *records(SECOND))
+    kept = add(plain, tmp_path / "history")
+    assert kept.suffix == ".gz" and read(kept) == SECOND and add(plain, tmp_path / "history") == kept
+    assert record_files(tmp_path) == sorted([plain, kept])
+    kept.write_bytes(kept.read_bytes()[:-20])
+    with pytest.raises(InvalidReport, match="gzip"):
+        read(kept)
