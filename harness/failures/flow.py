@@ -20,8 +20,10 @@ from autograd_conformance.programs.observations import Gradient, Raised, Returne
 from autograd_conformance.reference.bounds import close, gradient_bound, working_dtype
 from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
+from autograd_conformance.rules.explanation.context import Context
 from autograd_conformance.rules.judge.contributions import is_same, value_of
 from autograd_conformance.rules.prose import shown
+from autograd_conformance.rules.tape.graph import Node
 
 MOST = 40
 """Of a program with more lines nothing is told: no drawing shows it."""
@@ -168,16 +170,17 @@ def _values(seen: StepObservation) -> tuple[Tensor | None, ...]:
 
 
 def _saved(case: Case) -> Iterator[SavedTensor]:
-    """What the ops that the call goes through need of what they saved, op by op; ops that run as one with others, whose
-    operands nobody saved by themselves, and derivatives are left out.
+    """What the ops that the call goes through need of what they saved, op by op: operands, and results that they may
+    have saved in their place and that were written to since. Ops that run as one with others, whose operands nobody
+    saved by themselves, and derivatives are left out.
     """
     context = case.context
     for node in sorted(context.nodes, key=lambda node: node.at):
         if context.tape.unit(node) or node.at >= case.violation.at:
             continue
-        for ref in dict.fromkeys(context.needs(node)):
+        for ref in dict.fromkeys((*context.needs(node), *_written_results(node, context))):
             writes = context.writes.get(context.reference.storages.storage(ref), [])
-            if node.at in writes:
+            if node.at in writes and ref.at != node.at:
                 continue  # what a write itself overwrote: a framework that needs it has to keep a copy
             yield SavedTensor(
                 line=node.at + 1,
@@ -186,3 +189,12 @@ def _saved(case: Case) -> Iterator[SavedTensor]:
                 now=len(writes),
                 freed_by=None if node.freed_by is None else node.freed_by + 1,
             )
+
+
+def _written_results(node: Node, context: Context) -> Iterator[Ref]:
+    """The results of an op that it may have saved, and that were written to since."""
+    kept = set(context.tape.kept(node)) if not node.derivative else set()
+    for ref in node.entry.outs:
+        storage = context.reference.storages.storage(ref)
+        if ref in context.names and storage in kept and any(at > node.at for at in context.writes.get(storage, ())):
+            yield ref

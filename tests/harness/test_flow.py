@@ -82,6 +82,8 @@ def test_what_was_freed_and_what_was_written_to_since_is_told() -> None:
     assert (freed.line, freed.name, freed.freed_by, freed.stale) == (2, "a", 3, False)
     stale = told(NoVersions(), "a = leaf [1, 2]; b = sin a; no_grad: write a add_ b; backward b with [1, 1]").saved
     assert [(each.name, each.version, each.now) for each in stale] == [("a", 0, 1)]
+    result = told(NoVersions(), "a = leaf [1, 2]; b = exp a; no_grad: write b add_ a; backward b with [1, 1]").saved
+    assert [(each.name, each.stale) for each in result] == [("a", False), ("b", True)]
 
 
 def test_an_error_in_the_place_of_gradients_is_told_without_them() -> None:
