@@ -66,12 +66,17 @@ def titled(gradient: ValueGradient) -> str:
     return f"{name}.grad" if gradient.held else f"gradient of {name}"
 
 
-def wrong_gradient(first: ValueGradient) -> str:
-    """The first gradient that is wrong, in words: where it comes from, and what it is."""
+def wrong_gradient(flow: GradientFlow) -> str:
+    """The first gradient that is wrong, in words: where it comes from, and what it is; empty where none is."""
+    first = flow.first
+    if first is None:
+        return ""
     wrong = f"it is {first.observed}, and has to be {first.expected}"
-    if first.held:
+    if first.held and any(each.right and (each.name, each.line) == (first.name, first.line) for each in flow.gradients):
         passed = f"What the call passes on to {first.name} (line {first.line}) is right"
         return f"{passed}, but {titled(first)} is not: {wrong}."
+    if first.held:
+        return f"The first gradient that was seen to be wrong is {titled(first)} (line {first.line}): {wrong}."
     ways = f", which {_lines(first.through)} on" if first.through else ""
     return f"The first gradient that is wrong is that of {first.name} (line {first.line}){ways}: {wrong}."
 

@@ -61,8 +61,7 @@ def pictures(failure: Failure) -> tuple[Picture, ...]:
         heading = ("The program", "The program that it has to agree with")[number]
         title = f"{heading}, {counted(len(steps), 'line')}{f'; line {at} goes wrong' if at else ''}"
         picture = svg(drawn, f"drawing-{number}", title, _mark(failure, at) if at else None, told)
-        first = failure.flow.first if failure.flow and not number else None
-        told_last = [wrong_gradient(first)] if first else []
+        told_last = filter(None, [wrong_gradient(failure.flow)] if failure.flow and not number else [])
         made.append(Picture(heading, title, picture, (*words(drawn, at), *said(groups), *told_last)))
     return tuple(made)
 

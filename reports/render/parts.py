@@ -87,7 +87,7 @@ class Passage:
     def told(self) -> str:
         """The first gradient that is wrong, in words; empty where none was seen to be, or no other was seen before."""
         seen = [each for each in self.flow.gradients if each.right is not None]
-        return wrong_gradient(self.flow.first) if self.flow.first and len(seen) > 1 else ""
+        return wrong_gradient(self.flow) if len(seen) > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)

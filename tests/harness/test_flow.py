@@ -48,14 +48,15 @@ def test_the_first_wrong_gradient_is_the_one_behind_the_faulty_op() -> None:
         ("e", (), True), ("d", (5,), True), ("c", (4,), True), ("b", (5, 3), False), ("a", (2,), False),
     ]  # fmt: skip
     assert found.first is found.gradients[3] and found.first.line == 2
-    assert wrong_gradient(found.first).startswith("The first gradient that is wrong is that of b (line 2), which lines")
+    assert wrong_gradient(found).startswith("The first gradient that is wrong is that of b (line 2), which lines")
 
 
 def test_a_right_gradient_that_is_held_wrongly_is_told_as_that() -> None:
     text = "a = leaf [1, 2]; b = multiply a a; backward b with [1, 1] retain=True; backward b with [3, 1]"
-    found = first(Printed(OVERWRITES), text)
-    assert (found.name, found.held, found.expected, found.observed) == ("a", True, "[8., 8.]", "[6., 4.]")
-    assert "passes on to a (line 1) is right, but a.grad is not" in wrong_gradient(found)
+    flown = told(Printed(OVERWRITES), text)
+    found = flown.first
+    assert found and (found.name, found.held, found.expected, found.observed) == ("a", True, "[8., 8.]", "[6., 4.]")
+    assert "passes on to a (line 1) is right, but a.grad is not" in wrong_gradient(flown)
 
 
 def test_what_the_functional_form_returns_is_seen() -> None:
@@ -75,6 +76,7 @@ def test_hooks_under_which_the_failure_is_another_say_nothing() -> None:
     assert {each.name: each.observed for each in found.gradients if not each.held}.keys() == {"a", "b", "c"}
     assert all(each.observed is None for each in found.gradients if not each.held)
     assert found.first is not None and found.first.held
+    assert wrong_gradient(found).startswith("The first gradient that was seen to be wrong is a.grad (line 1): it is")
 
 
 def test_what_was_freed_and_what_was_written_to_since_is_told() -> None:

@@ -96,6 +96,7 @@ FAILURE = Failure(
     flow=GradientFlow(
         gradients=(
             ValueGradient(name="b", line=2, through=(), expected="[1.0]", observed="[1.0]", right=True),
+            ValueGradient(name="a", line=1, through=(2,), expected="[4.0]", observed="[4.0]", right=True),
             ValueGradient(name="a", line=1, through=(2,), expected="[4.0]", observed="[8.0]", right=False, held=True),
         ),
         saved=(SavedTensor(line=2, name="a", version=0, now=1, freed_by=3),),
