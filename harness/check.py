@@ -21,6 +21,7 @@ from autograd_conformance.programs.observations import Observation, units
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.explanation.words import observed_text
+from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Excuses, Violation, nothing
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
@@ -99,6 +100,8 @@ class Check:
     """How many of them were judged: those before what the rules leave open, or nothing could be judged behind."""
     pairs: Counter[Pair] = field(default_factory=Counter)
     """In how many programs each op came before each action."""
+    choices: Counter[Choice] = field(default_factory=Counter)
+    """How often each outcome was chosen where the rules allow several."""
 
     def __call__(self, case: Program | Drawn | Related) -> None:
         """Run and judge a program, drawn or not, or two that are related; raise `Broken` at the first rule that is
@@ -126,6 +129,7 @@ class Check:
         self.left_open += judgement.unspecified
         self.instructions += len(program)
         self.judged += judgement.judged
+        self.choices.update(judgement.choices)
         self.differences.update(each for each in shown if isinstance(each, Known))
         if judgement.ended:
             self.ended.update(filter(None, [self._entry(program, judgement.ended)]))
@@ -137,7 +141,7 @@ class Check:
         number = {entry: k for k, entry in enumerate(self.known)}
         seen = Counter({number[entry]: count for entry, count in self.differences.items()})
         ended = Counter({number[entry]: count for entry, count in self.ended.items()})
-        return Tally(self.articles, seen, self.pairs, ended, list(self.findings.values()))
+        return Tally(self.articles, seen, self.pairs, ended, list(self.findings.values()), self.choices)
 
     def _relate(self, related: Related) -> None:
         self._count(related.first)

@@ -43,5 +43,5 @@ def end_cut_off(session: Session, entry: Entry, failure: Failure, exit_code: int
                 exit_code=exit_code,
             )
         )
-    page.write_text(markdown.render(read(path)), encoding="utf-8")
+    markdown.write(read(path), page)
     return page

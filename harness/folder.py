@@ -32,9 +32,10 @@ class ReportFolder:
             raise unusable(path, error) from None
 
     def clear(self) -> None:
-        """Remove an earlier run's page, its replay files, and what its processes left when they were killed."""
+        """Remove an earlier run's page, drawings and replay files, and what killed processes left."""
         try:
-            for old in (self.path / "report.md", *(self.path / "replay").glob("*.json")):
+            files = ("report.md", "drawings/report-*.svg", "replay/*.json")
+            for old in (path for pattern in files for path in self.path.glob(pattern)):
                 old.unlink(missing_ok=True)
             self.remove_journals()
         except OSError as error:

@@ -42,7 +42,7 @@ class KeptRecords:
     def write_page(self, page: Path) -> None:
         """Write the page for people."""
         try:
-            page.write_text(markdown.render(self.report()), encoding="utf-8")
+            markdown.write(self.report(), page)
         except OSError as error:
             self.failed(page, error)
 

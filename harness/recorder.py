@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -17,7 +15,6 @@ import pytest
 
 from autograd_conformance.harness import journal
 from autograd_conformance.harness.check import is_advice
-from autograd_conformance.harness.coverage import Pair
 from autograd_conformance.harness.cut_off import result_of
 from autograd_conformance.harness.failures.alone import confirmed
 from autograd_conformance.harness.failures.record import audited, died, ending
@@ -33,14 +30,12 @@ from autograd_conformance.harness.termination import Termination
 from autograd_conformance.reports.differences import entries
 from autograd_conformance.reports.prose import counted
 from autograd_conformance.reports.records import (
-    Coverage,
     Failure,
     Footer,
     Header,
     Known,
     Record,
     Result,
-    Setting,
     decode,
 )
 from autograd_conformance.reports.render import text
@@ -234,8 +229,10 @@ class Recorder:
             target = self.session.target
             for claim in claim_records(self.tally.articles, target.dialect, observing(target)):
                 self.writer.write(claim)
-        for op, met in _by_op(self.tally.pairs):
-            self.writer.write(Coverage(op=op, met=met))
+        for each in self.tally.coverage():
+            self.writer.write(each)
+        for behaviour in self.tally.behaviours():
+            self.writer.write(behaviour)
         stale = self.session.strict and any(each.stale for each in entries(self.writer.report()))
         if stale and exitstatus == pytest.ExitCode.OK:
             exitstatus = int(pytest.ExitCode.TESTS_FAILED)
@@ -302,12 +299,3 @@ def _status(node: Any) -> int | None:
         return None if process is None else process.wait(5)
     except subprocess.TimeoutExpired:
         return None
-
-
-def _by_op(counts: Counter[Pair]) -> Iterator[tuple[str, tuple[Setting, ...]]]:
-    """The pairs of each op, in the order of their names."""
-    found: dict[str, dict[tuple[str, bool], dict[str, int]]] = {}
-    for each, count in sorted(counts.items()):
-        found.setdefault(each.op, {}).setdefault((each.dtype, each.recorded), {})[each.action] = count
-    for op, settings in found.items():
-        yield op, tuple(Setting(dtype, recorded, actions) for (dtype, recorded), actions in settings.items())

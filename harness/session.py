@@ -76,6 +76,8 @@ class Session:
     """What an audit found: whoever starts the run holds one, before this process is prepared."""
     seed: int | None = None
     """The seed that programs are drawn with."""
+    start: Path = field(default_factory=Path.cwd)
+    """The folder that the run was started in, where its commands are to be given again."""
     unwritable: str | None = None
     """What this process could not write to the report's folder, and why, since when the run is to end."""
     journal: Journal | None = None

@@ -1,18 +1,21 @@
 """The counts that tests send to the controlling process beside their records.
 
 A tally is no record: it never reaches the file. Only when all tests have ended can the sum of their tallies be said as
-records: a claim's, once all its programs ran; a known difference's, with how often the run saw it; an op's coverage.
+records: a claim's, once all its programs ran; a known difference's, with how often the run saw it; an op's coverage;
+what was done where the rules leave a choice.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from autograd_conformance.harness.coverage import Pair
 from autograd_conformance.harness.known.update import Finding, joined
+from autograd_conformance.reports.records import Allowed, Behaviour, Coverage, Setting
+from autograd_conformance.rules.judge.choices import Choice
 
 
 @dataclass(slots=True)
@@ -29,6 +32,8 @@ class Tally:
     """For each known difference, by its number, in how many programs nothing could be judged behind it."""
     findings: list[Finding] = field(default_factory=list)
     """The differences that become known."""
+    choices: Counter[Choice] = field(default_factory=Counter)
+    """How often each outcome was chosen where the rules allow several."""
 
     def add(self, other: Tally) -> None:
         """Add the counts of other tests."""
@@ -37,6 +42,23 @@ class Tally:
         self.pairs.update(other.pairs)
         self.ended.update(other.ended)
         self.findings = joined([*self.findings, *other.findings])
+        self.choices.update(other.choices)
+
+    def coverage(self) -> Iterator[Coverage]:
+        """What each op met, in the order of their names."""
+        found: dict[str, dict[tuple[str, bool], dict[str, int]]] = {}
+        for each, count in sorted(self.pairs.items()):
+            found.setdefault(each.op, {}).setdefault((each.dtype, each.recorded), {})[each.action] = count
+        for op, settings in found.items():
+            yield Coverage(op=op, met=tuple(Setting(*setting, actions) for setting, actions in settings.items()))
+
+    def behaviours(self) -> Iterator[Behaviour]:
+        """What was done at each kind of choice, the instructions in the order of their names."""
+        found: dict[tuple[str, tuple[tuple[str, str], ...]], dict[str, int]] = {}
+        for each, count in sorted(self.choices.items()):
+            found.setdefault((each.instruction, each.allowed), {})[each.chosen] = count
+        for (instruction, allowed), seen in found.items():
+            yield Behaviour(instruction=instruction, allowed=tuple(Allowed(*each) for each in allowed), seen=seen)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, which crosses pytest-xdist."""
@@ -46,6 +68,7 @@ class Tally:
             "pairs": [[*pair, count] for pair, count in self.pairs.items()],
             "ended": list(self.ended.items()),
             "findings": [each.to_json() for each in self.findings],
+            "choices": [[*each, count] for each, count in self.choices.items()],
         }
 
     @classmethod
@@ -57,4 +80,9 @@ class Tally:
             Counter({Pair(*pair): count for *pair, count in form["pairs"]}),
             Counter(dict(form["ended"])),
             [Finding.from_json(each) for each in form["findings"]],
+            Counter({_choice(*each): count for *each, count in form["choices"]}),
         )
+
+
+def _choice(instruction: str, allowed: Iterable[Sequence[str]], chosen: str) -> Choice:
+    return Choice(instruction, tuple((outcome, rule) for outcome, rule in allowed), chosen)

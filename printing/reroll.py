@@ -43,6 +43,19 @@ def reroll(program: Program) -> Rerolled | None:
     return min(ways, key=lambda found: sum(1 for _ in all_nodes(found.nodes)), default=None)
 
 
+def iterations(program: Program) -> tuple[tuple[int, ...], ...]:
+    """The instructions of each iteration of the longest loop in a program; none where nothing repeats."""
+    lines = straight(program)
+    found = [(each, repeated) for each in (lines, _hoisted(lines)) if (repeated := repetition(each, outermost=True))]
+    if not found:
+        return ()
+    chosen, repeated = max(found, key=lambda each: each[1].saved)
+    end = repeated.start + repeated.period * repeated.count + repeated.rest
+    starts = range(repeated.start, end, repeated.period)
+    blocks = (chosen[start : min(start + repeated.period, end)] for start in starts)
+    return tuple(tuple(line.at for line in block if line.at is not None) for block in blocks)
+
+
 def _hoisted(lines: Sequence[Line]) -> list[Line]:
     """The lines, with the leaves in front that several lines of one kind read: these are no data of one iteration."""
     readers: dict[tuple[Value, str, int], int] = {}

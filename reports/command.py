@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,11 +17,14 @@ from rich.progress import track
 from autograd_conformance.reports.causes import causes
 from autograd_conformance.reports.changes import compare, lines
 from autograd_conformance.reports.combine import combine
+from autograd_conformance.reports.history import add, record_files
+from autograd_conformance.reports.history import lines as history
+from autograd_conformance.reports.merge import Unlike, merged, records
 from autograd_conformance.reports.prose import counted, printable
 from autograd_conformance.reports.render import badge, brief, markdown
 from autograd_conformance.reports.render.failures import WHOLE, print_failures
 from autograd_conformance.reports.render.terminal import print_summary
-from autograd_conformance.reports.stream import InvalidReport, load
+from autograd_conformance.reports.stream import InvalidReport, Writer, load
 from autograd_conformance.reports.summary import summarize
 
 INVALID = 3
@@ -33,7 +36,13 @@ USAGE = 4
 CHANGED = 1
 """The exit code of `diff` where a defect is new."""
 
-COMMANDS = ("site", "summary", "badge", "diff", "validate")
+RECORDS = "record files (JSON Lines; .gz: compressed)"
+"""What most commands read."""
+
+NO_FILES = "there is no record file (*.jsonl, *.jsonl.gz) in it"
+"""What is said of a folder that holds none."""
+
+COMMANDS = ("site", "summary", "badge", "diff", "combine", "history", "validate")
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "python -m autograd_conformance.reports") -> int:
@@ -56,7 +65,7 @@ def _summary(options: argparse.Namespace) -> int:
         return 0
     if options.markdown:
         options.markdown.parent.mkdir(parents=True, exist_ok=True)
-        options.markdown.write_text(markdown.render(report), encoding="utf-8")
+        markdown.write(report, options.markdown)
     print_failures(causes(report), Console())
     print_summary(report, Console(), options.markdown or options.file, above=WHOLE)
     return 0
@@ -65,15 +74,17 @@ def _summary(options: argparse.Namespace) -> int:
 def _site(options: argparse.Namespace) -> int:
     from autograd_conformance.reports.site.build import NotOurs, build  # here, for no other command draws
 
-    told = Console(stderr=True)
-    files = track(options.files, "Reading", console=told, transient=True, disable=not told.is_terminal)
+    files = _found(options.files)
+    if not files:
+        print(f"reports: {options.files[0]}: {NO_FILES}", file=sys.stderr)
+        return USAGE
     try:
-        site = build(combine(files, options.allow_truncated), options.folder)
+        site = build(combine(_read(files), options.allow_truncated), options.folder)
     except NotOurs as error:
         print(f"reports: {error}", file=sys.stderr)
         return USAGE
-    if len(site.runs) < len(options.files):
-        print(f"reports: {counted(len(options.files) - len(site.runs), 'file')} held a run that was there already")
+    if len(site.runs) < len(files):
+        print(f"reports: {counted(len(files) - len(site.runs), 'file')} held a run that was there already")
     print(f"{options.folder / 'index.html'}: {counted(len(site.runs), 'run')}")
     return 0
 
@@ -104,6 +115,43 @@ def _diff(options: argparse.Namespace) -> int:
     for line in lines(found):
         print(printable(line))
     return CHANGED if found.of("new") else 0
+
+
+def _combine(options: argparse.Namespace) -> int:
+    files = _read(options.files)
+    try:
+        report = merged([load(file, options.allow_truncated) for file in files])
+    except Unlike as error:
+        print(f"reports: {error}", file=sys.stderr)
+        return USAGE
+    with Writer(options.out) as writer:
+        for record in records(report):
+            writer.write(record)
+    print(f"{options.out}: {counted(len(options.files), 'run')}, {counted(report.programs, 'program')}")
+    return 0
+
+
+def _history(options: argparse.Namespace) -> int:
+    for file in options.add:
+        print(f"{add(file, options.folder)}: added")
+    files = record_files(options.folder)
+    if not files:
+        print(f"reports: {options.folder}: {NO_FILES}", file=sys.stderr)
+        return USAGE
+    for line in history([load(file, options.allow_truncated) for file in _read(files)]):
+        print(printable(line))
+    return 0
+
+
+def _found(given: Sequence[Path]) -> list[Path]:
+    """The files, and those in the folders."""
+    return [file for path in given for file in (record_files(path) if path.is_dir() else [path])]
+
+
+def _read(files: Sequence[Path]) -> Iterable[Path]:
+    """The files, with the progress of reading them where somebody looks."""
+    told = Console(stderr=True)
+    return track(files, "Reading", console=told, transient=True, disable=not told.is_terminal)
 
 
 def _validate(options: argparse.Namespace) -> int:
@@ -142,7 +190,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "site", help="make a static site", description="Make a static site of any number of runs."
     )
     site.add_argument("folder", metavar="DIR", type=Path, help="where to: a new or empty folder, or an earlier site")
-    site.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help="record files (JSON Lines)")
+    site.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help=f"{RECORDS}, or folders of them")
     site.set_defaults(run=_site)
     summary = commands.add_parser("summary", help="show a run in the terminal", description="Show what a run found.")
     summary.add_argument("file", metavar="FILE", help="a record file (JSON Lines)")
@@ -170,12 +218,36 @@ def _parser(program: str) -> argparse.ArgumentParser:
     diff.add_argument("after", metavar="AFTER", help="the record file of the later run")
     diff.add_argument("--across-suites", action="store_true", help="also where the runs are of different suites")
     diff.set_defaults(run=_diff)
+    joined = commands.add_parser(
+        "combine",
+        help="put shards or runs of one framework together",
+        description="Make one record file of several: shards of a run, or runs with other seeds. Files of different "
+        "suites, rules, frameworks or devices are refused.",
+    )
+    joined.add_argument("out", metavar="OUT", type=Path, help="where to: a record file (JSON Lines)")
+    joined.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help=RECORDS)
+    joined.set_defaults(run=_combine)
+    past = commands.add_parser(
+        "history",
+        help="show what changed over time",
+        description="Show the runs of each framework in the order of time, and what became new or fixed in each.",
+    )
+    past.add_argument("folder", metavar="DIR", type=Path, help="a folder of record files (*.jsonl), folders in it too")
+    past.add_argument(
+        "--add",
+        metavar="RECORDS",
+        type=Path,
+        action="append",
+        default=[],
+        help="a record file to copy there, compressed",
+    )
+    past.set_defaults(run=_history)
     validate = commands.add_parser(
         "validate", help="check record files", description="Say of each file whether it is a sound report."
     )
-    validate.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help="record files (JSON Lines)")
+    validate.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help=RECORDS)
     validate.set_defaults(run=_validate)
-    for each in (site, summary, made, diff, validate):
+    for each in (site, summary, made, diff, joined, past, validate):
         each.add_argument(
             "--allow-truncated",
             action="store_true",

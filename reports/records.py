@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal, get_args
 
 from autograd_conformance.reports.claims import ClaimProgram, ClaimRecord
+from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.reports.prose import shortened
 
 VERSION = 1
@@ -161,6 +162,14 @@ class Votes:
     decision: str
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Lines of a program that belong together: a `unit` is run as one, an `iteration` is one of a loop's."""
+
+    kind: Literal["unit", "iteration"]
+    lines: tuple[int, ...]
+
+
 Severity = Literal["value", "crash", "lost error", "wrong error", "form"]
 """What a failure costs the user, worst first: silently wrong numbers, an ended or hanging process, an error that had to
 be raised and was not, an error that is not the right one, and last dtypes, layouts, flags and memory.
@@ -210,7 +219,8 @@ class Failure:
     comments, and prints what is wrong; it is empty where the framework has no code of its own. `replay` is a program
     file's path, `command` the command that runs it again. `alone` says whether it fails where nothing else ran.
     `deviation` is `observed` as data, and `cured` names the ops without which the program does not show it: each was
-    tried. What is not known is None, and reports leave it out.
+    tried. `flow` says how the gradient went through the failing call, and `groups` which lines belong together. What is
+    not known is None, and reports leave it out.
     """
 
     verdict: Wrong
@@ -238,6 +248,8 @@ class Failure:
     alone: Alone | None = field(default=None, metadata=LATER)
     deviation: Deviation | None = field(default=None, metadata=LATER)
     cured: tuple[str, ...] = field(default=(), metadata=LATER)
+    flow: GradientFlow | None = field(default=None, metadata=LATER)
+    groups: tuple[Group, ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +288,19 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Behaviour:
+    """What the framework did where the rules allow several outcomes of an instruction.
+
+    `instruction` is its word in a program's JSON form, an outcome is ``returns`` or a kind of error, and `seen` counts
+    how often each came about.
+    """
+
+    instruction: str
+    allowed: tuple[Allowed, ...]
+    seen: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Footer:
     """The last record: the run came to its end, or did not but could still say so.
 
@@ -295,7 +320,7 @@ class Footer:
     deselected: int = field(default=0, metadata=LATER)
 
 
-Record = Header | RuleRecord | Result | Failure | Known | ClaimRecord | Coverage | Footer
+Record = Header | RuleRecord | Result | Failure | Known | ClaimRecord | Coverage | Behaviour | Footer
 
 NAMES: dict[type[Record], str] = {
     Header: "header",
@@ -305,6 +330,7 @@ NAMES: dict[type[Record], str] = {
     Known: "known",
     ClaimRecord: "claim",
     Coverage: "coverage",
+    Behaviour: "behaviour",
     Footer: "footer",
 }
 """The value of the field ``record`` for each type; rules, results, failures and known differences hold a rule's slug in
@@ -324,6 +350,7 @@ class Report:
     known: tuple[Known, ...] = ()
     claims: tuple[ClaimRecord, ...] = ()
     coverage: tuple[Coverage, ...] = ()
+    behaviours: tuple[Behaviour, ...] = ()
 
     @property
     def programs(self) -> int:
@@ -359,6 +386,8 @@ def decode(form: Mapping[str, Any]) -> Record:
                 "alone": Alone(**values["alone"]) if values.get("alone") else None,
                 "deviation": Deviation(**values["deviation"]) if values.get("deviation") else None,
                 "cured": tuple(values.get("cured", ())),
+                "groups": tuple(Group(each["kind"], tuple(each["lines"])) for each in values.get("groups", ())),
+                "flow": _flow(values["flow"]) if values.get("flow") else None,
             }
             return Failure(**{**values, **nested})
         case "known":
@@ -367,6 +396,8 @@ def decode(form: Mapping[str, Any]) -> Record:
             return ClaimRecord(**{**values, "programs": _each(ClaimProgram, values["programs"])})
         case "coverage":
             return Coverage(**{**values, "met": _each(Setting, values["met"])})
+        case "behaviour":
+            return Behaviour(**{**values, "allowed": _each(Allowed, values["allowed"])})
         case "footer":
             return Footer(**values)
         case kind:
@@ -386,6 +417,11 @@ def _plain(value: Any) -> Any:
             return str(value)
         case _:
             return value
+
+
+def _flow(form: Mapping[str, Any]) -> GradientFlow:
+    gradients = [{**each, "through": tuple(each["through"])} for each in form["gradients"]]
+    return GradientFlow(gradients=_each(ValueGradient, gradients), saved=_each(SavedTensor, form["saved"]))
 
 
 def _tuples(values: Mapping[str, Any], *names: str) -> dict[str, tuple[Any, ...]]:

@@ -6,7 +6,9 @@ to the published schema, and the records to their order, so that what is made fr
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -21,6 +23,7 @@ from autograd_conformance.reports.claims import ClaimRecord
 from autograd_conformance.reports.records import (
     NAMES,
     VERSION,
+    Behaviour,
     Coverage,
     Failure,
     Footer,
@@ -83,14 +86,19 @@ def read(path: str | Path) -> Report:
 
 
 def load(path: str | Path, allow_truncated: bool = False) -> Report:
-    """The report in a file, or `InvalidReport`; `allow_truncated` takes a run without footer for what it had said.
+    """The report in a file, compressed or not, or `InvalidReport`; `allow_truncated` takes a run without footer for
+    what it had said.
 
     Such a report's footer is None. A last line that was cut off in the middle is left out of it.
     """
     try:
         content = Path(path).read_bytes()
+        if Path(path).suffix == ".gz":
+            content = gzip.decompress(content)
     except OSError as error:
         raise InvalidReport(path, None, error.strerror or str(error)) from error
+    except (EOFError, zlib.error) as error:
+        raise InvalidReport(path, None, f"it is not what gzip writes: {error}") from error
     return parse(content, str(path), allow_truncated)
 
 
@@ -138,6 +146,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
     differences: list[Known] = []
     claims: dict[str, ClaimRecord] = {}
     coverage: dict[str, Coverage] = {}
+    behaviours: list[Behaviour] = []
     for number, record in records:
         if header is None and not isinstance(record, Header):
             raise InvalidReport(file, number, "the file has no header: its first record must be one")
@@ -169,6 +178,8 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
                 raise InvalidReport(file, number, f"op {record.op!r} has two records of what it met")
             case Coverage():
                 coverage[record.op] = record
+            case Behaviour():
+                behaviours.append(record)
             case Footer():
                 footer = record
     if header is None:
@@ -182,6 +193,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
         tuple(differences),
         tuple(claims.values()),
         tuple(coverage.values()),
+        tuple(behaviours),
     )
 
 

@@ -10,17 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import Broken
+from autograd_conformance.harness.lacking import lacking
 from autograd_conformance.harness.pages.claims import observing
-from autograd_conformance.programs.capabilities import needs
-from autograd_conformance.programs.language import Apply, InPlace, Leaf, Program
 from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.articles import CLAIMS
 from autograd_conformance.rules.articles.claim import Claim
 from autograd_conformance.rules.articles.decide import came_true, verdict
 from autograd_conformance.strategies.articles import DOCUMENTED
-from autograd_conformance.strategies.building.action_builder import writes_of
 
 rule = pytest.mark.rule
 TESTABLE = [claim for claim in CLAIMS if not claim.untestable]
@@ -31,11 +28,11 @@ TESTABLE = [claim for claim in CLAIMS if not claim.untestable]
 def test_claim(check, claim: Claim):
     found: list[bool | None] = []
     observe = observing(check.target)
-    broken, lacking = None, set()
+    broken, without = None, set()
     for case in (*claim.right, *claim.wrong):
         program = parse(case.program)
-        missing = _missing(program, check.target)
-        lacking |= missing
+        missing = lacking(program, check.target)
+        without |= missing
         if missing:
             found.append(None)
             continue
@@ -48,7 +45,7 @@ def test_claim(check, claim: Claim):
     if broken:
         raise broken
     if not check.programs:
-        pytest.skip(f"needs {', '.join(sorted(lacking))}")
+        pytest.skip(f"needs {', '.join(sorted(without))}")
 
 
 @rule("articles/claims")
@@ -56,13 +53,3 @@ def test_claim(check, claim: Claim):
 @given(data=st.data())
 def test_situation(check, name: str, data: st.DataObject):
     check(data.draw(DOCUMENTED[name]))
-
-
-def _missing(program: Program, target: Target) -> set[str]:
-    """The capabilities and ops that a program needs and the framework does not claim."""
-    asked = needs(program)
-    had = {Apply: set(target.ops), InPlace: set(writes_of(tuple(target.ops))[1])}
-    ops = {step.op for step in program if isinstance(step, Apply | InPlace) and step.op not in had[type(step)]}
-    missing = {need.value for need in asked - target.capabilities} | {f"the op {op}" for op in ops}
-    shaped = any(isinstance(step, Leaf) and step.value.shape for step in program)
-    return missing | ({"tensors of several elements"} if target.traits.scalars and shaped else set())

@@ -11,9 +11,11 @@ from autograd_conformance.printing.closures import definition
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.printing.functions import arranged, call, canonical, end, head, inside
 from autograd_conformance.printing.loops import loop
+from autograd_conformance.printing.reroll import iterations
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.regions import Region
 from autograd_conformance.programs.text import names
+from autograd_conformance.reports.records import Group
 
 
 def listed(program: Program, target: Target, failing: int | None = None) -> str:
@@ -86,6 +88,16 @@ def looped(program: Program, target: Target, at: int | None = None) -> str:
     if target.regions(program) or (target.dialect and target.dialect.vjp):
         return ""
     return loop(program, target.dialect, at, names(program)) or ""
+
+
+def groups(program: Program, target: Target) -> tuple[Group, ...]:
+    """The lines of a program that a framework runs as one, or else the iterations of its loop."""
+    units = tuple(Group("unit", _lines(region.steps)) for region in target.regions(program))
+    return units or tuple(Group("iteration", _lines(steps)) for steps in iterations(program))
+
+
+def _lines(steps: Iterable[int]) -> tuple[int, ...]:
+    return tuple(at + 1 for at in steps)
 
 
 def runnable(text: str, dialect: Dialect | None) -> str:

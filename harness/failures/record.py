@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -18,7 +19,8 @@ from autograd_conformance.harness.failures import related as relations
 from autograd_conformance.harness.failures.blame import settled
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.cure import cures
-from autograd_conformance.harness.failures.listing import listed, looped, runnable
+from autograd_conformance.harness.failures.flow import flow
+from autograd_conformance.harness.failures.listing import groups, listed, looped, runnable
 from autograd_conformance.harness.failures.reduce import reduced
 from autograd_conformance.harness.failures.script import script
 from autograd_conformance.harness.failures.variations import nearest
@@ -68,6 +70,8 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
         command=command,
         deviation=deviation_of(violation),
         cured=cures(case),
+        flow=flow(case),
+        groups=groups(case.program, case.target),
     )
 
 
@@ -125,6 +129,7 @@ def died(entry: Entry, session: Session, how: str) -> Failure:
         script=listed(entry.program, session.target),
         replay=str(path),
         command=command,
+        groups=groups(entry.program, session.target),
     )
 
 
@@ -193,7 +198,12 @@ def _replay_file(form: dict[str, Any], session: Session, rule: str, test: str) -
         path.write_text(json.dumps(about | form, indent=1) + "\n", encoding="utf-8")
     except OSError as error:  # the failure is told all the same; the run ends after it
         session.unwritable = f"{path}: {error.strerror or error}"
-    return path
+    return _from_start(path, session)
+
+
+def _from_start(path: Path, session: Session) -> Path:
+    """A path as it is from where the run was started: a record does not say where on a machine that is."""
+    return Path(os.path.relpath(path, session.start)) if path.is_absolute() else path
 
 
 def _error(violation: Violation) -> Error | None:

@@ -12,6 +12,7 @@ from autograd_conformance.harness.budget import BoundedCheck, Budget, Spent
 from autograd_conformance.harness.check import Check
 from autograd_conformance.harness.journal import Journal
 from autograd_conformance.harness.limits import UNLIMITED
+from autograd_conformance.harness.places import SUITES
 from autograd_conformance.harness.plan import Plan
 from autograd_conformance.harness.plugin.state import (
     BUDGET,
@@ -37,6 +38,12 @@ UNDRAWN = 20
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     for item in items[:1]:
         item.config.stash[LEFT_OUT] = item.config.stash.get(LEFT_OUT, 0) + len(items)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The corpus comes first: what was found once is looked for before anything is drawn."""
+    items.sort(key=lambda item: item.path != SUITES / "test_corpus.py")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

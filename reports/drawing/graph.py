@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 
 from autograd_conformance.reports.prose import counted, one_line, shortened
 
-Kind = Literal["leaf", "op", "write", "call"]
-Link = Literal["data", "acts", "then"]
+Kind = Literal["leaf", "op", "write", "call", "gradient"]
+Link = Literal["data", "acts", "then", "wrong"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 LINKS: tuple[Link, ...] = get_args(Link)
@@ -55,10 +55,10 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One instruction of a program."""
+    """One instruction of a program, or the gradient that goes wrong first."""
 
     line: int
-    """Its line in the printed code, from 1."""
+    """Its line in the printed code, from 1; the gradient has 0."""
     kind: Kind
     title: str
     """What it is: an op's name, or the call."""
@@ -70,6 +70,10 @@ class Node:
     """The names of the values that it makes; empty where it makes none."""
     frozen: bool = False
     """Whether it is a leaf that requires no gradient."""
+    saved: tuple[str, ...] = ()
+    """What it saved for its derivative, a line each."""
+    lost: tuple[str, ...] = ()
+    """What it saved that was freed or written to since, a line each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +84,18 @@ class Edge:
     head: int
     link: Link
     times: int = 1
+    right: bool | None = None
+    """Whether the gradient that flows back along it was seen to be right; None where it was not seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A program as a graph whose nodes are its lines."""
+    """A program as a graph whose nodes are its lines, and, where one is known, the first gradient that is wrong."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
+    groups: tuple[frozenset[int], ...] = ()
+    """The lines that belong together."""
 
 
 def programs(form: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], ...]:
@@ -126,9 +134,12 @@ def graph(steps: Sequence[Mapping[str, Any]], code: str) -> Drawn:
 def words(drawn: Drawn, at: int | None) -> Iterator[str]:
     """The graph in words, a line each, for those who cannot see it; `at` is the failing line."""
     for node in drawn.nodes:
+        if node.kind == "gradient":
+            continue
         reads = f" of {_and(node.reads)}" if node.reads else ""
         makes = f", which makes {node.makes}" if node.makes else ""
-        notes = f" ({'; '.join(node.notes)})" if node.notes else ""
+        told = (*node.notes, *node.saved, *node.lost)
+        notes = f" ({'; '.join(told)})" if told else ""
         here = ". This is the line that goes wrong" if node.line == at else ""
         what = "a leaf" if node.kind == "leaf" else node.title
         yield f"Line {node.line}: {what}{reads}{makes}{notes}{here}."

@@ -28,6 +28,9 @@ BADGE = 11
 MARGIN, ACROSS, DOWN = 14, 26, 34
 """The space around the drawing, between two nodes, and between two layers."""
 
+HALO = 8
+"""How far the ground of a group reaches beyond its boxes."""
+
 ROUNDS = 3
 """How often the layers are ordered anew."""
 
@@ -74,7 +77,7 @@ def svg(drawn: Drawn, name: str, title: str, mark: Mark | None = None, told: Seq
     bends = (x for points in paths.values() for x, _ in points)
     right = max(*(box.xy[0] + box.w / 2 for box in boxes.values()), *bends, 0) + MARGIN
     bottom = max(box.xy[1] + box.h / 2 for box in boxes.values()) + MARGIN
-    inner = [*(_edge(edge, paths[edge]) for edge in drawn.edges)]
+    inner = [*_backgrounds(drawn, boxes, paths), *(_edge(edge, paths[edge]) for edge in drawn.edges)]
     inner += [_drawn(node, boxes[node.line], mark, node.line in told) for node in drawn.nodes]
     return (
         f'<svg class="drawing" role="img" aria-labelledby="{name}-title" width="{right:.0f}" height="{bottom:.0f}" '
@@ -102,6 +105,8 @@ def _texts(node: Node, mark: Mark | None) -> Iterator[tuple[str, str]]:
     if node.kind in ("write", "call") and node.reads:
         yield "name", ", ".join(node.reads[:3]) + (", ..." if len(node.reads) > 3 else "")
     yield from (("note", note) for note in node.notes)
+    yield from (("note", note) for note in node.saved)
+    yield from (("wrong", note) for note in node.lost)
     if mark and mark.line == node.line:
         yield from (("wrong", note) for note in mark.notes)
 
@@ -139,24 +144,54 @@ def _laid_out(drawn: Drawn, boxes: dict[int, _Box]) -> dict[Edge, list[Point]]:
     return paths
 
 
-def _edge(edge: Edge, points: Sequence[Point]) -> str:
-    """A curve that leaves and enters upright, with an arrow's head and how often the value is read."""
+def _backgrounds(drawn: Drawn, boxes: dict[int, _Box], paths: dict[Edge, list[Point]]) -> Iterator[str]:
+    """A ground behind each group: behind its boxes, and along the edges between them."""
+    for number, lines in enumerate(drawn.groups):
+        inside = [box for line, box in boxes.items() if line in lines]
+        grounds = [
+            f'<rect x="{box.xy[0] - box.w / 2 - HALO:.1f}" y="{box.xy[1] - box.h / 2 - HALO:.1f}" '
+            f'width="{box.w + 2 * HALO:.1f}" height="{box.h + 2 * HALO:.1f}" rx="{HALO:g}"/>'
+            for box in inside
+        ]
+        within = (edge for edge in drawn.edges if {edge.tail, edge.head} <= lines)
+        grounds += [f'<path d="{_curve(paths[edge])}"/>' for edge in within]
+        yield f'<g class="group {("odd", "even")[number % 2]}">{"".join(grounds)}</g>'
+
+
+def _curve(points: Sequence[Point]) -> str:
+    """A curve through points that is upright in each."""
     parts = [f"M{points[0][0]:.1f},{points[0][1]:.1f}"]
     for (x, y), (to_x, to_y) in pairwise(points):
         middle = (y + to_y) / 2
         parts.append(f"C{x:.1f},{middle:.1f} {to_x:.1f},{middle:.1f} {to_x:.1f},{to_y:.1f}")
-    x, y = points[-1]
-    head = f'<path class="head" d="M{x:.1f},{y:.1f}l-4,-7h8z"/>'
+    return "".join(parts)
+
+
+def _edge(edge: Edge, points: Sequence[Point]) -> str:
+    """A curve with an arrow's head, how often the value is read, and whether the gradient along it is right; the wrong
+    gradient's own goes up, as gradients do.
+    """
+    x, y = points[0] if edge.link == "wrong" else points[-1]
+    head = f'<path class="head" d="M{x:.1f},{y:.1f}l-4,{"7" if edge.link == "wrong" else "-7"}h8z"/>'
     (x, y), (to_x, to_y) = points[-2:]
-    often = f'<text x="{(x + to_x) / 2 + 5:.1f}" y="{(y + to_y) / 2 + 4:.1f}">{edge.times} times</text>'
-    return f'<g class="edge {edge.link}"><path d="{"".join(parts)}"/>{head}{often if edge.times > 1 else ""}</g>'
+    x, y = (x + to_x) / 2, (y + to_y) / 2
+    label = f'<text x="{x + 12:.1f}" y="{y + 4:.1f}">{edge.times} times</text>' if edge.times > 1 else ""
+    label += "" if edge.right is None else _sign(x, y, edge.right)
+    return f'<g class="edge {edge.link}"><path d="{_curve(points)}"/>{head}{label}</g>'
+
+
+def _sign(x: float, y: float, right: bool) -> str:
+    """Whether the gradient along an edge is right: a tick, or a cross."""
+    lines = "m-4,0l3,3l5,-6" if right else "m-3,-3l6,6m0,-6l-6,6"
+    state = "fine" if right else "amiss"
+    return f'<g class="sign {state}"><circle cx="{x:.1f}" cy="{y:.1f}" r="8"/><path d="M{x:.1f},{y:.1f}{lines}"/></g>'
 
 
 def _drawn(node: Node, box: _Box, mark: Mark | None, told: bool) -> str:
     x, y = box.xy[0] - box.w / 2, box.xy[1] - box.h / 2
-    here = mark is not None and mark.line == node.line
+    here = node.kind == "gradient" or (mark is not None and mark.line == node.line)
     classes = f"node {node.kind}{' frozen' if node.frozen else ''}{' told' if told else ''}{' bad' if here else ''}"
-    corner = {"leaf": min(box.h / 2, 18), "op": 4, "write": 4, "call": 4}[node.kind]
+    corner = {"leaf": min(box.h / 2, 18), "op": 4, "write": 4, "call": 4, "gradient": 12}[node.kind]
     shape = f'<rect x="{x:.1f}" y="{y:.1f}" width="{box.w:.1f}" height="{box.h:.1f}" rx="{corner:g}"/>'
     texts = "".join(
         f'<text class="{kind}" x="{box.xy[0]:.1f}" y="{top:.1f}">{escape(printable(text))}</text>'
@@ -166,4 +201,4 @@ def _drawn(node: Node, box: _Box, mark: Mark | None, told: bool) -> str:
         f'<circle class="badge" cx="{x:.1f}" cy="{y:.1f}" r="{BADGE}"/>'
         f'<text class="number" x="{x:.1f}" y="{y + 4:.1f}">{node.line}</text>'
     )
-    return f'<g class="{classes}">{shape}{texts}{badge}</g>'
+    return f'<g class="{classes}">{shape}{texts}{badge if node.line else ""}</g>'

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from autograd_conformance.reports.causes import ops
 from autograd_conformance.reports.claims import by_article, observation, showing, standings
 from autograd_conformance.reports.coverage import meetings
+from autograd_conformance.reports.drawing.pictures import Picture, pictures
 from autograd_conformance.reports.prose import (
     counted,
     in_units,
@@ -36,6 +37,7 @@ from autograd_conformance.reports.summary import (
     ORDER,
     THRESHOLD,
     OpSummary,
+    Summary,
     Verdict,
     applies,
     by_attention,
@@ -45,10 +47,35 @@ from autograd_conformance.reports.summary import (
     told,
 )
 
+DRAWINGS = "drawings"
+"""The folder beside a page that its drawings are in."""
+
+
+def write(report: Report, page: Path) -> None:
+    """Write the page for a report, with drawings of its causes' programs beside it."""
+    summary = summarize(report)
+    drawings = [
+        {_drawing(page, number, at): each for at, each in enumerate(pictures(cause.shown))}
+        for number, cause in enumerate(summary.causes, 1)
+    ]
+    page.write_text(_rendered(report, summary, drawings), encoding="utf-8")
+    for name, picture in (each for of_cause in drawings for each in of_cause.items()):
+        path = page.parent / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(picture.file, encoding="utf-8")
+
+
+def _drawing(page: Path, number: int, at: int) -> str:
+    """The path of a drawing from its page: of a cause by number, and of one of the two programs that it may have."""
+    return f"{DRAWINGS}/{page.stem}-{number}{'ab'[at]}.svg"
+
 
 def render(report: Report) -> str:
-    """The page for a report, in GitHub's Markdown, ending in a line end."""
-    summary = summarize(report)
+    """The page for a report without drawings, in GitHub's Markdown, ending in a line end."""
+    return _rendered(report, summarize(report), ())
+
+
+def _rendered(report: Report, summary: Summary, drawings: Sequence[Mapping[str, Picture]]) -> str:
     missing = report.header.framework.missing_ops
     return (
         environment()
@@ -64,6 +91,7 @@ def render(report: Report) -> str:
             causes=summary.causes,
             failures=len(report.failures),
             parts=by_name,
+            drawings=drawings,
             ops=_grouped(each for each in summary.ops if each.verdict in DIFFERENT or each.op not in missing),
             cut_short=None if complete(report) else cut_short(report),
             footer=report.footer,

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from autograd_conformance.reports.flow import GradientFlow, wrong_gradient
 from autograd_conformance.reports.records import Allowed, Alone, Error, Failure, Source, Step, Votes
 
 
@@ -77,6 +78,19 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """How the gradient went through the failing call."""
+
+    flow: GradientFlow
+
+    @property
+    def told(self) -> str:
+        """The first gradient that is wrong, in words; empty where none was seen to be, or no other was seen before."""
+        seen = [each for each in self.flow.gradients if each.right is not None]
+        return wrong_gradient(self.flow) if len(seen) > 1 else ""
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """What the cause may be."""
 
@@ -114,7 +128,21 @@ class Replay:
     path: str | None
 
 
-Part = Claim | Outcomes | Looped | Listing | Other | Script | Why | Measure | Diagnosis | Variation | Rerun | Replay
+Part = (
+    Claim
+    | Outcomes
+    | Looped
+    | Listing
+    | Other
+    | Script
+    | Why
+    | Measure
+    | Passage
+    | Diagnosis
+    | Variation
+    | Rerun
+    | Replay
+)
 
 
 def parts(failure: Failure) -> tuple[Part, ...]:
@@ -132,6 +160,7 @@ def parts(failure: Failure) -> tuple[Part, ...]:
         Script(f.script, _form(f, whole)) if f.script.strip() else None,
         Why(f.why) if f.why else None,
         Measure(f.error, f.votes) if f.error or f.votes else None,
+        Passage(f.flow) if f.flow else None,
         Diagnosis(f.diagnosis) if f.diagnosis else None,
         Variation(f.variation) if f.variation else None,
         Rerun(f.alone) if f.alone else None,

@@ -21,6 +21,7 @@ from autograd_conformance.reports.render.parts import (
     Other,
     Outcomes,
     Part,
+    Passage,
     Replay,
     Rerun,
     Script,
@@ -44,7 +45,8 @@ def render(failure: Failure, brief: bool = False) -> str:
         alone = failure.alone and replace(failure.alone, printed="", trouble=None)
         votes = failure.votes and Votes("", "", "", failure.votes.decision)
         told = replace(failure, sources=(), alone=alone, votes=votes, command=None, replay=None)
-    return "\n\n".join(_bare(part) if brief else "\n".join(lines(part)) for part in parts(told)) + "\n"
+    texts = (_bare(part) if brief else "\n".join(lines(part)) for part in parts(told))
+    return "\n\n".join(text for text in texts if text) + "\n"
 
 
 def _bare(part: Part) -> str:
@@ -81,6 +83,8 @@ def lines(part: Part) -> Iterator[str]:
                 yield from _filled(f"  line {step.line}: ", step.text)
         case Measure():
             yield from _measure(part)
+        case Passage():
+            yield from _filled("Gradient: ", part.told) if part.told else ()
         case Diagnosis():
             yield from _filled("Diagnosis: ", part.text)
         case Variation():

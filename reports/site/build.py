@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from autograd_conformance.reports.drawing.pictures import STYLES
 from autograd_conformance.reports.prose import shortened
 from autograd_conformance.reports.records import Failure, Report
 from autograd_conformance.reports.render import badge
@@ -72,7 +73,7 @@ def _badges(found: Sequence[Run]) -> Iterator[Page]:
 
 
 def _static() -> Iterator[Page]:
-    for path in sorted(STATIC.iterdir()):
+    for path in (*sorted(STATIC.iterdir()), *STYLES):
         yield Page(f"static/{path.name}", path.read_text(encoding="utf-8"))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from textwrap import wrap
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -20,16 +19,16 @@ from pygments.token import Error
 from autograd_conformance.reports.causes import ops
 from autograd_conformance.reports.claims import by_article, observation, showing, standings
 from autograd_conformance.reports.coverage import meetings
-from autograd_conformance.reports.drawing.graph import graph, programs, words
-from autograd_conformance.reports.drawing.svg import MOST, Mark, svg, width
+from autograd_conformance.reports.drawing.pictures import pictures
 from autograd_conformance.reports.prose import counted, in_units, listed, one_line, part, printable, shortened
-from autograd_conformance.reports.records import WRONG, Failure
+from autograd_conformance.reports.records import WRONG
 from autograd_conformance.reports.render.failures import kind, title
 from autograd_conformance.reports.render.parts import by_name
 from autograd_conformance.reports.render.text import ballot, script_title, standing
 from autograd_conformance.reports.severity import NAMES, severity
 from autograd_conformance.reports.site.matrix import ABSENT, SIGNS, Family, Row, bounded, latest, matrix
 from autograd_conformance.reports.site.runs import FailurePage, Run, unique
+from autograd_conformance.reports.site.trend import chart
 from autograd_conformance.reports.summary import (
     DIFFERENT,
     ORDER,
@@ -41,12 +40,6 @@ from autograd_conformance.reports.summary import (
     wrong_ops,
 )
 
-WIDTH, MOST_SAID = 28, 44
-"""The letters of a line in which a drawing says what was observed, and what was expected; and the most of each."""
-
-COLUMN = 380
-"""The width of a drawing, in CSS pixels, that has room beside the program; a wider one stands below."""
-
 SHOWN = 6
 """How many of the programs that decide a rule are shown on its page."""
 
@@ -57,17 +50,6 @@ class Page:
 
     path: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A program as a drawing and in words."""
-
-    heading: str
-    svg: Markup
-    wide: bool
-    """Whether it is too wide to stand beside the program."""
-    words: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -151,37 +133,9 @@ def environment(site: Site) -> Environment:
     return made
 
 
-def pictures(failure: Failure) -> tuple[Picture, ...]:
-    """The drawings of a failure's program, or of the two that are related; none where one is too long to be read."""
-    found = programs(failure.program)
-    made = []
-    for number, (steps, code) in enumerate(zip(found, (failure.code, failure.other or ""))):
-        if len(steps) > MOST:
-            return ()
-        at = None if failure.at is None or number else failure.at + 1
-        drawn = graph(steps, code)
-        told = () if number else tuple({step.line for step in failure.why})
-        heading = ("The program", "The program that it has to agree with")[number]
-        name = f"{heading}, {counted(len(steps), 'line')}{f'; line {at} goes wrong' if at else ''}"
-        picture = svg(drawn, f"drawing-{number}", name, _mark(failure, at) if at else None, told)
-        made.append(
-            Picture(heading, Markup(picture), width(picture) > COLUMN, tuple(words(drawn, at)))
-        )  # escaped where it is made
-    return tuple(made)
-
-
-def _mark(failure: Failure, at: int) -> Mark:
-    """What is said at the failing line: the two values, or else the two outcomes."""
-    votes = failure.votes
-    observed = votes.framework if votes else failure.observed
-    expected = (votes.reference,) if votes else tuple(each.outcome for each in failure.allowed[:2])
-    heads = ("observed", *(("expected",) if votes else ("allowed", "or")))
-    said = zip(heads, (observed, *expected))
-    return Mark(at, tuple(line for head, text in said for line in wrap(f"{head} {shortened(text, MOST_SAID)}", WIDTH)))
-
-
 def _run(run: Run, site: Site, templates: Environment) -> str:
-    others = [each for each in site.runs if each.header.framework.name == run.header.framework.name]
+    same = (each for each in site.runs if each.header.framework.name == run.header.framework.name)
+    others = sorted(same, key=lambda each: each.header.started)
     return templates.get_template("run.html.j2").render(
         root="../",
         run=run,
@@ -191,7 +145,8 @@ def _run(run: Run, site: Site, templates: Environment) -> str:
         summary=run.summary,
         rules=by_attention(run.summary.rules),
         families=run.summary.families,
-        others=sorted(others, key=lambda each: each.header.started),
+        others=others,
+        trend=Markup(chart(others)) if len(others) > 1 else None,  # escaped where it is made
         meetings=meetings(run.report),
         articles=by_article(run.report.claims),
         wrong_ops=wrong_ops(run.summary),
@@ -224,7 +179,7 @@ def _failure(page: FailurePage, run: Run, templates: Environment) -> str:
         run=run,
         failure=page.failure,
         part_of=by_name(page.failure),
-        pictures=pictures(page.failure),
+        pictures=[(each, Markup(each.svg)) for each in pictures(page.failure)],  # escaped where they are made
         severity=NAMES[found] if found else "failure",
     )
 

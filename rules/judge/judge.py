@@ -50,6 +50,7 @@ from autograd_conformance.rules.judge import (
     units,
     values,
 )
+from autograd_conformance.rules.judge.choices import choice
 from autograd_conformance.rules.judge.contributions import op_of_call
 from autograd_conformance.rules.judge.due import DueError, DueReturn, Kept, Unchanged
 from autograd_conformance.rules.judge.observed import CotangentWritten, RaisedError, ReturnedUnexpectedly
@@ -106,6 +107,8 @@ def judge(
             taken_over += 1
             continue
         violation = _check(judging, moment)
+        if violation is None and (chosen := choice(moment)):
+            judging.choices[chosen] += 1
         if judging.unspecified and moment.seen.unit:
             break
         if not (violation or judging.went_on or taken_over):  # how many are alive is not known behind a difference
@@ -118,7 +121,7 @@ def judge(
     else:
         judged = len(program)
     unspecified = judging.unspecified or taken_over > 0
-    return Judgement(violation, judging.exercised, unspecified, ended, judged - taken_over)
+    return Judgement(violation, judging.exercised, unspecified, ended, judged - taken_over, judging.choices)
 
 
 def _is_unspecified(judging: Judging, step: Instruction) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,7 @@ from autograd_conformance.programs.language import Instruction, Program, Ref
 from autograd_conformance.reference.bounds import EPSILON, working_dtype
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.due import Due
 from autograd_conformance.rules.judge.observed import ObjectReplaced, Observed, SavedTensorCount, Strides
 from autograd_conformance.rules.judge.violation import Allowed, Excuses, Violation, nothing, op_of
@@ -48,6 +50,8 @@ class Judging:
     """The first of the values in each memory."""
     exercised: dict[str, int] = field(default_factory=dict)
     """How often each rule was put to the test."""
+    choices: Counter[Choice] = field(default_factory=Counter)
+    """What was chosen where the rules allow several outcomes, and how often."""
     unspecified: bool = False
     """Whether the rules say nothing of what follows."""
     excuses: Excuses = nothing

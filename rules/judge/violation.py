@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from autograd_conformance.programs.language import Apply, InPlace, Instruction, Ref
+from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.due import Due
 from autograd_conformance.rules.judge.observed import Observed
 
@@ -67,6 +68,8 @@ class Judgement:
     """The violation that is excused, and behind which nothing could be judged."""
     judged: int = 0
     """How many instructions were judged."""
+    choices: Mapping[Choice, int] = field(default_factory=dict)
+    """What was chosen where the rules allow several outcomes, and how often."""
 
 
 Excuses = Callable[[Violation], bool]

@@ -48,6 +48,7 @@ def test_a_replay_file_says_what_it_is_about_and_a_test_does_in_junit_xml(tmp_pa
         tmp_path, SINE, ONE, "--hypothesis-seed=7", f"--junitxml={xml}", "-n", "1", framework=f"{WRONG}:WrongSine"
     )
     assert seen.code == 1
+    assert seen.failure.replay and not Path(seen.failure.replay).is_absolute()
     form = json.loads(Path(seen.failure.replay or "").read_text())
     about = form.pop("rule"), form.pop("framework"), form.pop("seed")
     assert about == ("gradients/op", {"name": "wrong sine", "version": "1.0"}, 7)

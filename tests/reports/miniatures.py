@@ -11,13 +11,16 @@ from pathlib import Path
 from rich.console import Console
 
 from autograd_conformance.reports.claims import ClaimProgram, ClaimRecord
+from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.reports.records import (
     Allowed,
+    Behaviour,
     Coverage,
     Error,
     Failure,
     Footer,
     Framework,
+    Group,
     Header,
     Known,
     Record,
@@ -90,6 +93,15 @@ FAILURE = Failure(
     script="import torch\n\n\na = torch.tensor([2.0], requires_grad=True)\n",
     replay="report/1.json",
     command="pytest --replay report/1.json",
+    flow=GradientFlow(
+        gradients=(
+            ValueGradient(name="b", line=2, through=(), expected="[1.0]", observed="[1.0]", right=True),
+            ValueGradient(name="a", line=1, through=(2,), expected="[4.0]", observed="[4.0]", right=True),
+            ValueGradient(name="a", line=1, through=(2,), expected="[4.0]", observed="[8.0]", right=False, held=True),
+        ),
+        saved=(SavedTensor(line=2, name="a", version=0, now=1, freed_by=3),),
+    ),
+    groups=(Group("iteration", (3,)), Group("iteration", (4,))),
 )
 CRASH = Failure(
     verdict="crash",
@@ -154,10 +166,15 @@ COVERAGE = Coverage(
     op="sin",
     met=(Setting("float32", False, {"backward": 2}), Setting("float64", True, {"backward": 5, "step": 1})),
 )
+BEHAVIOUR = Behaviour(
+    instruction="backward",
+    allowed=(Allowed("returns", AGAIN), Allowed("graph freed", RAISES)),
+    seen={"returns": 12, "graph freed": 3},
+)
 RARE = Coverage(op="kron", met=(Setting("float64", True, {"backward": 1}),))
 SOUND = Report(HEADER, RULES, PASSES, (), FOOTER)
 BROKEN = replace(SOUND, failures=(FAILURE, CRASH), footer=replace(FOOTER, exit_code=1))
-EVERY: tuple[Record, ...] = (HEADER, *RULES, *PASSES, FAILURE, CRASH, KNOWN, *CLAIMS, COVERAGE, RARE, FOOTER)
+EVERY: tuple[Record, ...] = (HEADER, *RULES, *PASSES, FAILURE, CRASH, KNOWN, *CLAIMS, COVERAGE, RARE, BEHAVIOUR, FOOTER)
 
 
 def lines(*records: Record) -> bytes:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import pytest
 
+from autograd_conformance.reports.drawing.flow import flowing
 from autograd_conformance.reports.drawing.graph import Drawn, Edge, graph, programs, words
+from autograd_conformance.reports.drawing.groups import grouped, said
 from autograd_conformance.reports.drawing.svg import Mark, svg
+from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
+from autograd_conformance.reports.records import Group
 
 LEAF = {"do": "leaf", "shape": [2], "dtype": "float64", "data": [1.5, 2.0]}
 BACKWARD = {"do": "backward", "roots": ["%1"], "cotangents": [None]}
@@ -106,6 +111,52 @@ def drawn_program(count: int, seed: int) -> list[dict[str, Any]]:
         if kind in ("leaf", "op"):
             values.append(f"%{at}")
     return steps
+
+
+FLOW = GradientFlow(
+    gradients=(
+        ValueGradient(name="c", line=4, through=(), expected="1", observed="1", right=True),
+        ValueGradient(name="b", line=3, through=(4,), expected="2", observed="3", right=False),
+        ValueGradient(name="a", line=1, through=(2,), expected="5", observed="6", right=False),
+    ),
+    saved=(
+        SavedTensor(line=2, name="a", version=0, now=0),
+        SavedTensor(line=2, name="b", version=0, now=1),
+        SavedTensor(line=4, name="b", version=1, now=1, freed_by=5),
+    ),
+)
+
+
+def test_the_first_wrong_gradient_is_a_box_on_its_way() -> None:
+    drawn = flowing(graph(WRITTEN, CODE), FLOW, 7)
+    assert edges(drawn, "wrong") == {(3, 0), (0, 4)} and (3, 4) not in edges(drawn, "data")
+    signs = {(edge.tail, edge.head): edge.right for edge in drawn.edges if edge.right is not None}
+    assert signs == {(4, 7): True, (1, 2): False}
+    picture = svg(drawn, "d", "a program", Mark(7))
+    assert all(text in picture for text in ("gradient of b", "expected 2", "observed 3"))
+    assert len(boxes(picture)) == len(WRITTEN) + 1
+
+
+def test_a_held_gradient_hangs_on_its_leaf() -> None:
+    held = GradientFlow(gradients=(replace(FLOW.gradients[2], held=True),))
+    drawn = flowing(graph(WRITTEN, CODE), held, 7)
+    assert edges(drawn, "wrong") == {(1, 0)} and drawn.nodes[-1].title == "a.grad"
+
+
+def test_what_an_op_saved_stands_in_its_box_and_in_the_words() -> None:
+    drawn = flowing(graph(WRITTEN, CODE), FLOW, 7)
+    assert drawn.nodes[1].saved == ("saves a v0",) and drawn.nodes[1].lost == ("saved b v0: is v1",)
+    assert drawn.nodes[3].lost == ("saved b: freed, line 5",)
+    assert "saves a v0; saved b v0: is v1" in list(words(drawn, 7))[1]
+
+
+def test_groups_have_a_ground_and_a_name_in_their_first_line() -> None:
+    groups = (Group("iteration", (2, 3)), Group("iteration", (4, 5)), Group("iteration", (90,)))
+    drawn = grouped(graph(WRITTEN, CODE), groups)
+    assert [node.notes[:1] for node in drawn.nodes][1:5] == [("iteration 1",), (), ("iteration 2",), ()]
+    picture = svg(drawn, "d", "a program")
+    assert picture.count('class="group') == 2
+    assert list(said(groups))[:1] == ["Iteration 1: lines 2, 3."]
 
 
 def test_one_program_is_drawn_once_for_ever() -> None:

@@ -11,11 +11,13 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from autograd_conformance.reports.claims import ClaimProgram
+from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.reports.records import (
     NAMES,
     Allowed,
     Error,
     Framework,
+    Group,
     Record,
     Report,
     Source,
@@ -98,7 +100,8 @@ def test_the_form_of_a_claim_is_this_and_nothing_else() -> None:
 def test_the_schema_knows_every_field_of_every_record() -> None:
     definitions = json.loads(SCHEMA.read_text())["$defs"]
     inner = {Framework: "framework", Source: "source", Allowed: "allowed", Step: "step", Error: "error", Votes: "votes"}
-    inner |= {ClaimProgram: "claim_program"}
+    inner |= {ClaimProgram: "claim_program", Group: "group", GradientFlow: "flow"}
+    inner |= {ValueGradient: "value_gradient", SavedTensor: "saved_tensor"}
     for kind, name in (*NAMES.items(), *inner.items()):
         fields = {field.name for field in dataclasses.fields(kind)} | ({"record"} if kind in NAMES else set())
         later = {field.name for field in dataclasses.fields(kind) if field.metadata}

@@ -48,6 +48,9 @@ Votes:
   finite differences:  [4.0]
   decision:            the framework is wrong: the other two agree
 
+Gradient: What the call passes on to a (line 1) is right, but a.grad is not: it is [8.0], and has to
+          be [4.0].
+
 Diagnosis: saved values outlive the call that should free them
 
 Nearest variation: passes with retain_graph=True in line 3

@@ -14,12 +14,14 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from autograd_conformance.reports import command
-from autograd_conformance.reports.records import Allowed, Framework, Known, Report, Source
+from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
+from autograd_conformance.reports.records import Allowed, Framework, Group, Known, Report, Source
 from autograd_conformance.reports.site.build import NotOurs, build
 from autograd_conformance.reports.site.matrix import SIGNS, bounded
 from autograd_conformance.reports.site.runs import runs, unique
 from autograd_conformance.reports.summary import ORDER
 from tests.reports.miniatures import (
+    BEHAVIOUR,
     BROKEN,
     CLAIMS,
     COVERAGE,
@@ -38,7 +40,7 @@ from tests.reports.miniatures import (
     written,
 )  # fmt: skip
 
-FULL = replace(BROKEN, known=(KNOWN,), claims=CLAIMS, coverage=(COVERAGE, RARE))
+FULL = replace(BROKEN, known=(KNOWN,), claims=CLAIMS, coverage=(COVERAGE, RARE), behaviours=(BEHAVIOUR,))
 OTHER = replace(
     HEADER, framework=Framework("other", "3", ("retain",), 9, ()), suite="0.0", started="2025-01-01T00:00:00Z"
 )
@@ -161,6 +163,11 @@ def test_nothing_that_a_record_says_is_markup(tmp_path: Path) -> None:
         loop=EVIL, other=EVIL, script=EVIL + big, diagnosis=EVIL, variation=EVIL, command=EVIL, replay=EVIL, at=0,
         sources=(Source(EVIL, "javascript:alert(4)"), Source(EVIL, "https://x.example/\"onclick=alert(5)")),
         program=program,
+        flow=GradientFlow(
+            gradients=(ValueGradient(name=EVIL, line=1, through=(2, 9**9), expected=EVIL, observed=EVIL, right=False),),
+            saved=(SavedTensor(line=1, name=EVIL, version=0, now=3), SavedTensor(line=99, name=EVIL, version=0, now=0)),
+        ),
+        groups=(Group("unit", (1, 2, 10**9)), Group("unit", (77,))),
     )  # fmt: skip
     framework = Framework("../../" + EVIL + big, EVIL, (EVIL,), 1, (EVIL,), (EVIL,))
     header = replace(HEADER, framework=framework, device=EVIL, platform=EVIL, packages={EVIL: EVIL}, suite=EVIL)
@@ -168,7 +175,8 @@ def test_nothing_that_a_record_says_is_markup(tmp_path: Path) -> None:
     known = Known(rule=OP, op=EVIL, reason=EVIL, link="javascript:alert(6)", seen=3)
     claims = tuple(replace(claim, says=EVIL, article=EVIL, truth=EVIL + "`" + EVIL + "`") for claim in CLAIMS)
     coverage = (replace(COVERAGE, op=EVIL),)
-    report = Report(header, rules, PASSES, (failure, CRASH), FOOTER, (known,), claims, coverage)
+    behaviours = (replace(BEHAVIOUR, instruction=EVIL, allowed=(Allowed(EVIL, EVIL),) * 2, seen={EVIL: 1}),)
+    report = Report(header, rules, PASSES, (failure, CRASH), FOOTER, (known,), claims, coverage, behaviours)
     build([report], tmp_path / "site")
     for page in sound(tmp_path / "site"):
         source = page.path.read_text(encoding="utf-8")
@@ -201,6 +209,15 @@ def test_a_site_replaces_the_one_before_it(tmp_path: Path) -> None:
     assert before - after == {path for path in before if path.startswith("failure/")}
     assert (tmp_path / "CNAME").exists() and (tmp_path / ".nojekyll").exists()
     sound(tmp_path)
+
+
+def test_two_builds_are_equal(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        build([FULL, OLDER, SOUND], tmp_path / name)
+    one, two = (
+        {p.relative_to(f): p.read_bytes() for p in f.rglob("*.*")} for f in (tmp_path / "one", tmp_path / "two")
+    )
+    assert one == two and any(b'aria-label="toytorch' in text for text in one.values())
 
 
 def test_runs_of_one_version_are_told_apart() -> None:

@@ -16,9 +16,12 @@ from typing import Any
 
 import pytest
 
+from autograd_conformance.reports.drawing.pictures import pictures
+from autograd_conformance.reports.flow import GradientFlow
 from autograd_conformance.reports.records import Framework, Report, Result, RuleRecord
 from autograd_conformance.reports.site.build import build
-from tests.reports.miniatures import CLAIMS, CRASH, FAILURE, FOOTER, HEADER, KNOWN, PASSES, RULES
+from tests.reports.miniatures import BEHAVIOUR, CLAIMS, CRASH, FAILURE, FOOTER, HEADER, KNOWN, PASSES, RULES
+from tests.reports.test_drawing import FLOW, LEAF
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser's tests need the extra `browser`")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -27,9 +30,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CHROMIUM, reason="no Chro
 SCRIPT = (
     'import math\n\nwrong = 2 * math.sin(1.5)  # 1\nprint("a.grad is", f"{wrong:.4f}")\nprint("<&> \\"quoted\\"")\n'
 )
-BROKEN = Report(HEADER, RULES, PASSES, (replace(FAILURE, script=SCRIPT), CRASH), FOOTER, (KNOWN,), CLAIMS)
+BROKEN = Report(
+    HEADER, RULES, PASSES, (replace(FAILURE, script=SCRIPT), CRASH), FOOTER, (KNOWN,), CLAIMS, (), (BEHAVIOUR,)
+)
 OTHER = replace(HEADER, framework=Framework("another", "3", ("retain",), 9, ()))
 FINE = Report(OTHER, RULES, PASSES, (), FOOTER)
+EARLIER = Report(
+    replace(HEADER, framework=Framework("another", "2", ("retain",), 9, ())), RULES, PASSES[:1], (), FOOTER
+)
 KINDS = ("index.html", "run/toytorch-1.2.html", "rule/gradients-op.html", "failure/toytorch-1.2.1.1.html")
 
 
@@ -161,10 +169,15 @@ def test_a_page_has_no_serious_finding_of_axe(browser: Any, root: str, theme: st
         used.open(path)
         if path == "index.html":
             used.page.click("text=Open all")
-        used.page.add_script_tag(path=axe)
-        found = used.page.evaluate("axe.run({ preload: false }).then((r) => r.violations)")
-        serious = [each for each in found if each["impact"] in ("serious", "critical")]
-        assert not [(each["id"], [node["html"][:120] for node in each["nodes"][:3]]) for each in serious]
+        assert not _serious(used, axe)
+
+
+def _serious(used: Browsing, axe: str) -> list[tuple[str, list[str]]]:
+    """The serious findings of axe on the open page."""
+    used.page.add_script_tag(path=axe)
+    found = used.page.evaluate("axe.run({ preload: false }).then((r) => r.violations)")
+    serious = [each for each in found if each["impact"] in ("serious", "critical")]
+    return [(each["id"], [node["html"][:120] for node in each["nodes"][:3]]) for each in serious]
 
 
 def test_the_theme_is_chosen_and_kept(browsing: Browsing) -> None:
@@ -202,3 +215,31 @@ def test_a_matrix_of_thirty_columns_and_150_rules_is_there_in_a_second(browser: 
         assert interactive < 1000
         used.page.click("text=Open all")
         assert len(used.page.query_selector_all("tbody:not(.shut) tr.rule")) == 150
+
+
+def test_a_frameworks_page_has_a_chart_of_its_runs(browser: Any, tmp_path: Path, theme: str) -> None:
+    build([FINE, EARLIER], tmp_path)
+    for used in _browsing(browser, tmp_path.as_uri(), viewport={"width": 360, "height": 740}, color_scheme=theme):
+        used.open("run/another-3.html")
+        chart = used.page.get_by_role("img", name="another 2: ")
+        assert chart.is_visible() and chart.locator("g.bar rect").count() == 4
+        assert used.page.evaluate("document.documentElement.scrollWidth") == 360
+        if axe := os.environ.get("AXE"):
+            assert not _serious(used, axe)
+
+
+def test_a_drawing_marks_the_wrong_gradient_on_a_page_and_as_a_file(browser: Any, tmp_path: Path, theme: str) -> None:
+    program = {"version": 1, "instructions": [LEAF, {"do": "apply", "op": "sin", "args": ["%0"]}]}
+    wrong = replace(FLOW.gradients[1], line=1, through=(2,))
+    failure = replace(FAILURE, program=program, at=1, flow=GradientFlow(gradients=(wrong,)))
+    build([replace(BROKEN, failures=(failure,))], tmp_path)
+    (picture,) = pictures(failure)
+    (tmp_path / "picture.svg").write_text(picture.file, encoding="utf-8")
+    for used in _browsing(browser, tmp_path.as_uri(), color_scheme=theme):
+        colours = []
+        for path in ("failure/toytorch-1.2.1.1.html", "picture.svg"):
+            used.open(path)
+            box = used.page.locator(".drawing .gradient" if path.endswith("html") else "g.gradient")
+            assert box.is_visible() and "expected 2" in box.inner_html()
+            colours.append(box.locator("rect").evaluate("each => getComputedStyle(each).fill"))
+        assert colours[0] == colours[1] == ("rgb(255, 217, 214)" if theme == "light" else "rgb(86, 26, 26)")

@@ -35,7 +35,7 @@ INVALID = {
     "not an object": (b"[1]\n", "f, line 1: a record is a JSON object"),
     "unknown record": (
         b'{"record":"x"}\n',
-        "f, line 1: $.record: 'x' is none of header, rule, result, failure, known, claim, coverage, footer",
+        "f, line 1: $.record: 'x' is none of header, rule, result, failure, known, claim, coverage, behaviour, footer",
     ),
     "a later version": (spoilt(HEADER, version=2), "f, line 1: $.version: this reader knows version 1 of the records"),
     "no header": (lines(*RULES, FOOTER), "f, line 1: the file has no header: its first record must be one"),

@@ -1,0 +1,19 @@
+"""What a program asks of a framework that the framework does not claim."""
+
+from __future__ import annotations
+
+from autograd_conformance.frameworks.base import Target
+from autograd_conformance.programs.capabilities import needs
+from autograd_conformance.programs.language import Apply, InPlace, Leaf, Program
+from autograd_conformance.strategies.building.action_builder import writes_of
+
+
+def lacking(program: Program, target: Target) -> set[str]:
+    """The capabilities, ops and dtypes that a program needs and a framework does not claim, in words."""
+    had = {Apply: set(target.ops), InPlace: set(writes_of(tuple(target.ops))[1])}
+    ops = {step.op for step in program if isinstance(step, Apply | InPlace) and step.op not in had[type(step)]}
+    missing = {need.value for need in needs(program) - target.capabilities} | {f"the op {op}" for op in ops}
+    leaves = [step.value for step in program if isinstance(step, Leaf)]
+    missing |= {leaf.dtype for leaf in leaves} - set(target.dtypes)
+    shaped = target.traits.scalars and any(leaf.shape for leaf in leaves)
+    return missing | ({"tensors of several elements"} if shaped else set())

@@ -1,0 +1,80 @@
+"""The drawings of a failure: its program, or the two that are related, with what is known of the gradient's way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+
+from autograd_conformance.reports.drawing.flow import MOST_SAID, WIDTH, flowing
+from autograd_conformance.reports.drawing.graph import graph, programs, words
+from autograd_conformance.reports.drawing.groups import grouped, said
+from autograd_conformance.reports.drawing.svg import MOST, Mark, svg, width
+from autograd_conformance.reports.flow import wrong_gradient
+from autograd_conformance.reports.prose import counted, shortened
+from autograd_conformance.reports.records import Failure
+
+STYLES = tuple(Path(__file__).with_name(name) for name in ("colours.css", "drawing.css"))
+"""The style sheets of drawings, for pages that show them."""
+
+COLUMN = 380
+"""The width of a drawing, in CSS pixels, that has room beside the program; a wider one stands below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A program as a drawing and in words."""
+
+    heading: str
+    """Which program it is."""
+    title: str
+    """What the drawing shows, for those who cannot see it."""
+    svg: str
+    """The drawing as an element of a page."""
+    words: tuple[str, ...]
+    """The same as sentences, one for each line of the program."""
+
+    @property
+    def wide(self) -> bool:
+        """Whether it is too wide to stand beside the program."""
+        return width(self.svg) > COLUMN
+
+    @property
+    def file(self) -> str:
+        """The drawing as a file of its own, with its style sheets; a page that shows it brings none."""
+        styles = "".join(path.read_text(encoding="utf-8") for path in STYLES)
+        head, _, rest = self.svg.partition(">")
+        return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{styles}</style>{rest}\n'
+
+
+def pictures(failure: Failure) -> tuple[Picture, ...]:
+    """The drawings of a failure's program, or of the two that are related; none where one is too long to be read."""
+    found = programs(failure.program)
+    made = []
+    for number, (steps, code) in enumerate(zip(found, (failure.code, failure.other or ""))):
+        if len(steps) > MOST:
+            return ()
+        at = None if failure.at is None or number else failure.at + 1
+        groups = () if number else failure.groups
+        drawn = flowing(grouped(graph(steps, code), groups), None if number else failure.flow, at)
+        told = () if number else tuple({step.line for step in failure.why})
+        heading = ("The program", "The program that it has to agree with")[number]
+        title = f"{heading}, {counted(len(steps), 'line')}{f'; line {at} goes wrong' if at else ''}"
+        picture = svg(drawn, f"drawing-{number}", title, _mark(failure, at) if at else None, told)
+        told_last = filter(None, [wrong_gradient(failure.flow)] if failure.flow and not number else [])
+        made.append(Picture(heading, title, picture, (*words(drawn, at), *said(groups), *told_last)))
+    return tuple(made)
+
+
+def _mark(failure: Failure, at: int) -> Mark:
+    """What is said at the failing line: the two values, or else the two outcomes; nothing where a gradient on the way
+    shows it.
+    """
+    if failure.flow and failure.flow.first:
+        return Mark(at)
+    votes = failure.votes
+    observed = votes.framework if votes else failure.observed
+    expected = (votes.reference,) if votes else tuple(each.outcome for each in failure.allowed[:2])
+    heads = ("observed", *(("expected",) if votes else ("allowed", "or")))
+    said = zip(heads, (observed, *expected))
+    return Mark(at, tuple(line for head, text in said for line in wrap(f"{head} {shortened(text, MOST_SAID)}", WIDTH)))

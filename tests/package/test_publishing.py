@@ -1,0 +1,66 @@
+"""What the action and the workflow run, run here: a framework's own repository, and a history with its site."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from autograd_conformance.reports.stream import read
+from tests.reports.miniatures import FOOTER, HEADER, PASSES, RULES, written
+
+ROOT = Path(__file__).parents[2]
+
+
+def script(name: str, *words: object, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A script of `.ci`, run in a folder with this interpreter's commands."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    return subprocess.run(
+        ["bash", str(ROOT / ".ci" / name), *map(str, words)],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), **variables},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_a_history_grows_and_its_site_with_it(tmp_path: Path) -> None:
+    for month in (1, 2):
+        run = replace(HEADER, started=f"2026-0{month}-01T00:00:00Z")
+        file = written(tmp_path / "records.jsonl", run, *RULES, *PASSES, FOOTER)
+        done = script("publish", "history", "public", file, folder=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+    kept = sorted(path.name for path in (tmp_path / "history" / "toytorch").iterdir())
+    assert kept == ["20260101000000-1.2-cpu.jsonl.gz", "20260201000000-1.2-cpu.jsonl.gz"]
+    assert done.stdout.endswith("public/index.html: 2 runs\n")
+    assert len(list((tmp_path / "public" / "run").iterdir())) == 2
+
+
+def test_the_script_is_given_all_that_the_action_is() -> None:
+    action, run = ((ROOT / name).read_text() for name in ("action.yml", ".ci/conformance"))
+    told = set(re.findall(r"^# ([A-Z]{2,}) ", run, re.MULTILINE))
+    given = set(re.findall(r"^ {8}([A-Z]+): \$\{\{ inputs\.", action, re.MULTILINE))
+    assert told and given == told | {"INSTALL"}
+    inputs = re.findall(r"^  ([a-z-]+):$", action.partition("outputs:")[0], re.MULTILINE)
+    assert inputs and all(f"inputs.{name} }}}}" in action for name in inputs)
+
+
+@pytest.mark.slow
+def test_a_run_in_a_frameworks_own_repository(tmp_path: Path) -> None:
+    (tmp_path / "known.toml").write_text("")
+    about = {"FRAMEWORK": "examples.tiny_adapter:Tiny", "OPTIONS": "-n 1 -q -k test_lifetime --hypothesis-seed=1"}
+    summary = {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"), "GITHUB_OUTPUT": str(tmp_path / "output")}
+    done = script("conformance", folder=tmp_path, KNOWN="known.toml\n", **about, **summary)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "output").read_text() == "exit-code=0\n"
+    assert "### tiny 1.0" in (tmp_path / "summary.md").read_text()
+    assert read(tmp_path / "report" / "records.jsonl").programs > 0
+    assert (tmp_path / "report" / "badge.svg").exists() and (tmp_path / "report" / "badge.json").exists()
+    failed = script("conformance", folder=tmp_path, FRAMEWORK="nosuch.module:Adapter", REPORT="other", **summary)
+    assert failed.returncode == 4 and (tmp_path / "output").read_text().endswith("exit-code=4\n")
