@@ -218,9 +218,13 @@ class RecordedGraph:
         reference, edge, reached = self.reference, self.reference.edge, found.must_reach
         executed = {out for node in found.nodes for out in node.entry.outs}
         if call.inputs is None:
-            ends = {e for e in reached | maybe if e not in reference.producer}
+            ends = {reference.new_leaves.get(e, e) for e in reached | maybe if e not in reference.producer}
             leaves = frozenset(
-                e for e in ends if reference.requires_grad.get(e) and edge(e) == e and not isinstance(e, InternalValue)
+                e
+                for e in ends
+                if reference.requires_grad.get(e)
+                and (edge(e) == e or reference.new_leaves.get(edge(e)) == e)
+                and not isinstance(e, InternalValue)
             )
             must_add, fired = set(leaves), (executed | leaves) & reached
         else:
