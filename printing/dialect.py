@@ -76,6 +76,8 @@ class Dialect:
     """{leaf}"""
     gradient: str
     """Reads the gradient that {leaf} holds."""
+    number: str = ""
+    """A tensor of shape ``()``, where that is written otherwise than others: {data}, {dtype} and {flags}."""
     constant: str = ""
     """The {flags} of all other tensors: leaves that require no grad, and cotangents."""
     sequences: frozenset[str] = frozenset()
@@ -372,4 +374,5 @@ def tensor(value: Literal, dialect: Dialect, requires_grad: bool = False) -> str
     def nest(shape: Shape) -> str:
         return "[" + ", ".join(nest(shape[1:]) for _ in range(shape[0])) + "]" if shape else _number(next(flat))
 
-    return dialect.tensor.format(data=nest(value.shape), dtype=value.dtype, flags=flags)
+    template = dialect.tensor if value.shape else dialect.number or dialect.tensor
+    return template.format(data=nest(value.shape), dtype=value.dtype, flags=flags)

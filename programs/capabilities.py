@@ -96,6 +96,9 @@ class Traits:
     implicit_for_numbers: bool = False
     """Whether only a root of shape ``()`` has an implicit cotangent (tinygrad), where PyTorch takes any that has one
     element."""
+    fills: bool = False
+    """Whether a call may leave zeros in leaves that the root was computed from and no gradient flows to, as through a
+    detached value (tinygrad), where PyTorch leaves nothing."""
     ends: bool = False
     """Whether a call ends the graph that it goes through (MyGrad): its values have no history afterwards, and what was
     recorded from one of them before, a leaf among them, may be refused. PyTorch frees what was saved, and leaves alone

@@ -6,6 +6,7 @@ import numpy as np
 
 from autograd_conformance.programs.language import Backward, Ref
 from autograd_conformance.programs.observations import Gradient, Kind, StepObservation
+from autograd_conformance.programs.operands import computed_from
 from autograd_conformance.programs.text import names
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge import memory
@@ -58,6 +59,7 @@ def check(
     for leaf, got in seen.gradients.items():
         if leaf not in traversal.must_accumulate:
             fine = is_unchanged(judging.tape.grads.get(leaf), got) or is_anothers(judging, leaf)
+            fine = fine or _is_filled(judging, call, leaf, got)
             if not fine and not is_complete(judging, call, leaf, got, traversal):
                 return _unreached(judging, at, leaf, got, expectation)
             continue
@@ -181,6 +183,14 @@ def _due_strides(strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int,
 
 
 # -- leaves that it does not reach ------------------------------------------------------------------------------------
+
+
+def _is_filled(judging: Judging, call: Backward, leaf: Ref, got: Gradient | None) -> bool:
+    """Whether a leaf that held nothing got zeros, as one that the root was computed from may."""
+    if not judging.reference.traits.fills or got is None or judging.tape.grads.get(leaf) is not None:
+        return False
+    zeros = not got.value.any() and got.value.shape == np.shape(judging.reference.values[leaf])
+    return zeros and got.dtype == judging.dtypes.get(leaf, got.dtype) and leaf in computed_from(judging.program, call)
 
 
 def _unreached(
