@@ -20,6 +20,7 @@ FRAMEWORKS = {
     "torch-compile-aot_eager": (f"{_UNITS}:TorchCompileAot", _TORCH),
     "torch-compile-inductor": (f"{_UNITS}:TorchCompileInductor", _TORCH),
     "autograd": ("autograd_conformance.frameworks.hips_autograd.adapter:HipsAutograd", "autograd"),
+    "mlx": ("autograd_conformance.frameworks.mlx.adapter:Mlx", "mlx[cpu]"),
     "jax": ("autograd_conformance.frameworks.jax.adapter:Jax", "jax"),
     "jax-jit": ("autograd_conformance.frameworks.jax.adapter:JaxJit", "jax"),
 }

@@ -59,10 +59,11 @@ def test_situation(check, name: str, data: st.DataObject):
 
 
 def _missing(program: Program, target: Target) -> set[str]:
-    """The capabilities and ops that a program needs and the framework does not claim."""
+    """The capabilities, ops and dtypes that a program needs and the framework does not claim."""
     asked = needs(program)
     had = {Apply: set(target.ops), InPlace: set(writes_of(tuple(target.ops))[1])}
     ops = {step.op for step in program if isinstance(step, Apply | InPlace) and step.op not in had[type(step)]}
     missing = {need.value for need in asked - target.capabilities} | {f"the op {op}" for op in ops}
+    missing |= {step.value.dtype for step in program if isinstance(step, Leaf)} - {*target.dtypes}
     shaped = any(isinstance(step, Leaf) and step.value.shape for step in program)
     return missing | ({"tensors of several elements"} if target.traits.scalars and shaped else set())
