@@ -71,6 +71,8 @@ class Known:
     """That op, or such a step, stands before."""
     again: bool = False
     """The failing call goes through a value, its root included, through which an earlier call of the program went."""
+    twice: bool = False
+    """The failing call, or one before it, has a root twice, or has one of its inputs among its roots."""
     computed: bool = False
     """A write into what an op computed, or into a part of it, stands before."""
     step: str | None = None

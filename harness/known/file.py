@@ -137,6 +137,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "message": (_text, "a text"),
     "after": (_before, "an op, or an optimizer with settings, such as 'sgd fused=True'"),
     "again": (_flag, "true or false"),
+    "twice": (_flag, "true or false"),
     "computed": (_flag, "true or false"),
     "step": (_step, "an optimizer with settings, such as 'sgd fused=True'"),
     "version": (_versions, "versions of the framework, such as '>=2.12,<2.14'"),

@@ -219,3 +219,29 @@ def test_a_claim_lets_other_inputs_in():
     assert Capability.ANY_INPUTS in needs(inner) & needs(twice)
     assert Capability.UNUSED in needs(options) - needs(inner)
     assert {Capability.UNUSED, Capability.ANY_INPUTS}.isdisjoint(needs(program_of(SEVERAL)))
+
+
+# -- known differences -------------------------------------------------------------------------------------------------
+
+
+class Loses(HipsAutograd):
+    """Of several cotangents, the last one alone counts."""
+
+    def vjp(self, function, values, cotangents):
+        return super().vjp(function, values, [*(0 * each for each in cotangents[:-1]), cotangents[-1]])
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        (f"a = leaf [1, 2]; b = sin a; c = grad b, b wrt a with [1, 1], [2, 2] {ZEROS}", True),
+        (f"a = leaf [1, 2]; b = sin a; c = grad b, a wrt a with [1, 1], [2, 2] {ZEROS}", True),
+        (f"a = leaf [1, 2]; b = sin a; c = exp a; d = grad b, c wrt a with [1, 1], [2, 2] {ZEROS}", False),
+    ],
+)
+def test_an_entry_can_be_about_roots_that_stand_twice(text: str, known: bool):
+    (entry,) = [each for each in read(ROOT / "frameworks" / "known" / "mlx.toml") if each.twice]
+    program = program_of(text)
+    violation = violation_of(program, InProcess(Loses()))
+    assert violation is not None
+    assert is_known(entry, program, violation) is known
