@@ -137,7 +137,7 @@ class _Call:
             return {}
         fired = case.context.expectation.traversal.must_fire - case.context.reference.rebased
         named = [ref for edge, ref in self._edges().items() if edge in fired]
-        targets = sorted({ref for ref in named if ref not in case.context.reference.storages.deleted})
+        targets = sorted({ref for ref in named if self._is_hookable(ref)})
         before = case.program.upto(at)
         hooked = before.extended(*map(Hook, targets)).extended(self.call)
         if case.program.mode(at) or not targets:
@@ -147,6 +147,12 @@ class _Call:
             return {}
         calls = {call.hook: call.value for call in again[-1].fired}
         return {target: calls.get(Ref(at + k)) for k, target in enumerate(targets)}
+
+    def _is_hookable(self, ref: Ref) -> bool:
+        """Whether a hook on a value is safe: one on a view whose memory was written to has ended PyTorch's process."""
+        storages = self.case.context.reference.storages
+        written = storages.storage(ref) in storages.versions
+        return ref not in storages.deleted and not (written and len(storages.aliases(ref)) > 1)
 
     def _same(self, again: StepObservation) -> bool:
         """Whether leaves hold the same as they did without the hooks, and the call returned the same."""
