@@ -65,7 +65,7 @@ class _Call:
         seen = self._returned() | self._hooked()
         due, traversal = context.reference.pullback(self.call), context.expectation.traversal
         for edge, ref in sorted(self._edges().items(), key=lambda each: each[0].at, reverse=True):
-            if edge not in traversal.must_reach:
+            if edge not in due or not (edge in traversal.must_reach or ref in self._asked):
                 continue
             lines = {n.at + 1 for n in context.nodes if self._passes_on(n.entry.args, n.entry.needs_input_grad, edge)}
             through = tuple(sorted(lines - {edge.at + 1}, reverse=True))
@@ -89,6 +89,15 @@ class _Call:
         right = self._right(edge, got, want, old)
         if unseen or right is False:
             yield made(expected=shown(want), observed=shown(got), right=right, held=True)
+
+    @property
+    def _asked(self) -> frozenset[Ref]:
+        """The values whose gradients the call was asked for, or was blamed for: through a derivative, it may go to them
+        in more than one way, and what it brings is known all the same.
+        """
+        if isinstance(self.call, Grad):
+            return frozenset(self.call.inputs)
+        return frozenset(filter(None, [self.case.violation.subject]))
 
     @property
     def _seen(self) -> StepObservation:
