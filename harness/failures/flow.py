@@ -22,14 +22,12 @@ from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.rules.explanation.context import Context
 from autograd_conformance.rules.judge.contributions import is_same, value_of
+from autograd_conformance.rules.judge.state import HUGE
 from autograd_conformance.rules.prose import shown
 from autograd_conformance.rules.tape.graph import Node
 
 MOST = 40
 """Of a program with more lines nothing is told: no drawing shows it."""
-
-HUGE = 1e30
-"""Gradients beyond this are not compared: a rounding may take them to infinity."""
 
 
 def flow(case: Case) -> GradientFlow | None:
