@@ -6,8 +6,9 @@ numbers, gradients begin as zeros, and a call has neither options nor refusals. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from typing import ClassVar
 
 import numpy as np
 from micrograd.engine import Value
@@ -36,6 +37,10 @@ OPS = {
 """The catalogue's name of each operator of `Value`, and its code. No `pow` of two values: an exponent is a number."""
 
 
+SOURCE = "https://github.com/karpathy/micrograd/blob/master/micrograd/engine.py"
+"""Where `Value` is defined."""
+
+
 class Micrograd:
     """micrograd's `Value`."""
 
@@ -46,6 +51,7 @@ class Micrograd:
     constants, refusals. `ZERO_TO_ZEROS` is what `micrograd.nn.Module.zero_grad` does."""
     traits = Traits(scalars=True, begins_with_zeros=True)
     """`Value(2.0)` is the only kind of value there is, and its `grad` is 0 before any call."""
+    trait_sources: ClassVar[Mapping[str, str]] = {"scalars": SOURCE, "begins_with_zeros": SOURCE}
     ops = frozenset(OPS)
     dtypes = ("float64",)
     """A `Value` holds a Python number, which is a float64."""

@@ -53,6 +53,10 @@ class Target(Protocol):
         """Which of the legal answers the framework gives, where frameworks differ."""
 
     @property
+    def trait_sources(self) -> Mapping[str, str]:
+        """Where that is documented, by the name of the trait; a trait without a source is not there."""
+
+    @property
     def ops(self) -> Collection[str]:
         """The ops of the catalogue that it has, by name."""
 
@@ -181,6 +185,14 @@ class HasTraits(Protocol):
 
     traits: Traits
     """The answers, each as the framework documents it."""
+
+
+@runtime_checkable
+class HasTraitSources(Protocol):
+    """An adapter that says where its framework documents the answers that its traits name."""
+
+    trait_sources: Mapping[str, str]
+    """For traits, by their names in `Traits`, where the framework's documentation or source says so."""
 
 
 @runtime_checkable

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
 from pathlib import PurePath
 from typing import Any
 
@@ -31,12 +32,19 @@ def check(adapter: Adapter) -> None:
         _refuse(adapter, "dialect", "a printing.dialect.Dialect or None", adapter.dialect)
     if not isinstance(traits := getattr(adapter, "traits", PYTORCH), Traits):
         _refuse(adapter, "traits", "a programs.capabilities.Traits", traits)
+    sources, names = getattr(adapter, "trait_sources", {}), {field.name for field in fields(Traits)}
+    if not isinstance(sources, Mapping) or not names.issuperset(sources) or not _texts(sources.values()):
+        _refuse(adapter, "trait_sources", f"a mapping of some of {', '.join(sorted(names))} to texts", sources)
     for name in ("optimizers", "modules"):
         value = getattr(adapter, name, ())
         _all(adapter, name, value, str, "names, each a str")
         if isinstance(value, Mapping):
             for settings in value.values():
                 _all(adapter, name, settings, str, "names of settings for each name, each a str")
+
+
+def _texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) and value.strip() for value in values)
 
 
 def _all(adapter: Adapter, name: str, value: Any, wanted: type, words: str) -> None:

@@ -18,6 +18,7 @@ from autograd_conformance.frameworks.base import (
     HasRandom,
     HasSavedTensorCounter,
     HasTraits,
+    HasTraitSources,
     HasUnits,
     Target,
 )
@@ -128,6 +129,11 @@ class InProcess:
     def traits(self) -> Traits:
         """The legal answers that its adapter names; PyTorch's where it names none."""
         return self.adapter.traits if isinstance(self.adapter, HasTraits) else PYTORCH
+
+    @property
+    def trait_sources(self) -> Mapping[str, str]:
+        """Where they are documented, as far as its adapter says so."""
+        return self.adapter.trait_sources if isinstance(self.adapter, HasTraitSources) else {}
 
     @cached_property
     def ops(self) -> Collection[str]:

@@ -258,6 +258,7 @@ class Session:
                 sum(name in target.ops for name in OPS),
                 tuple(name for name in OPS if name not in target.ops),
                 target.traits.named,
+                tuple(records.Source(name.replace("_", " "), at) for name, at in target.trait_sources.items()),
             ),
             seed=seed,
             profile=profile,

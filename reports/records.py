@@ -40,9 +40,18 @@ LATER = {"later": True}
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Where a rule comes from: a document's title, and the section or address in it."""
+
+    title: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
 class Framework:
     """The framework under test, with what its adapter claims; `ops` counts the catalogue's ops that it supports, and
-    `traits` names the legal answers in which it differs from PyTorch.
+    `traits` names the legal answers in which it differs from PyTorch; `trait_sources` is where it documents them, each
+    under the trait's name as its title.
     """
 
     name: str
@@ -51,6 +60,7 @@ class Framework:
     ops: int
     missing_ops: tuple[str, ...]
     traits: tuple[str, ...] = field(default=(), metadata=LATER)
+    trait_sources: tuple[Source, ...] = field(default=(), metadata=LATER)
 
     @property
     def title(self) -> str:
@@ -79,14 +89,6 @@ class Header:
     packages: Mapping[str, str]
     workers: int
     strict: bool = field(default=False, metadata=LATER)
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a rule comes from: a document's title, and the section or address in it."""
-
-    title: str
-    where: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,7 +372,8 @@ def decode(form: Mapping[str, Any]) -> Record:
         case "header":
             framework = values["framework"]
             lists = _tuples({"traits": (), **framework}, "capabilities", "missing_ops", "traits")
-            framework = {**framework, **lists}
+            sources = _each(Source, framework.get("trait_sources", []))
+            framework = {**framework, **lists, "trait_sources": sources}
             return Header(**{**values, **_tuples(values, "dtypes"), "framework": Framework(**framework)})
         case "rule":
             return RuleRecord(**{**values, **_tuples(values, "needs"), "sources": _each(Source, values["sources"])})

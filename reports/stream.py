@@ -38,6 +38,9 @@ from autograd_conformance.reports.records import (
 )
 from autograd_conformance.reports.renamed import modernised
 
+LONGEST = 1 << 28
+"""How many bytes a compressed file may hold: a run leaves a few millions."""
+
 SCHEMA = Path(__file__).with_name("records.schema.json")
 """The published JSON Schema of a line in a record file."""
 
@@ -92,14 +95,23 @@ def load(path: str | Path, allow_truncated: bool = False) -> Report:
     Such a report's footer is None. A last line that was cut off in the middle is left out of it.
     """
     try:
-        content = Path(path).read_bytes()
-        if Path(path).suffix == ".gz":
-            content = gzip.decompress(content)
+        content = _content(Path(path))
     except OSError as error:
         raise InvalidReport(path, None, error.strerror or str(error)) from error
     except (EOFError, zlib.error) as error:
         raise InvalidReport(path, None, f"it is not what gzip writes: {error}") from error
     return parse(content, str(path), allow_truncated)
+
+
+def _content(path: Path) -> bytes:
+    """What a file holds, decompressed as far as that is sensible."""
+    if path.suffix != ".gz":
+        return path.read_bytes()
+    with gzip.open(path) as file:
+        content = file.read(LONGEST + 1)
+    if len(content) > LONGEST:
+        raise InvalidReport(path, None, f"it is longer than {LONGEST >> 20:,} MiB when it is decompressed")
+    return content
 
 
 def parse(content: bytes, file: str, allow_truncated: bool = False) -> Report:

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch._dynamo.config
@@ -95,6 +95,9 @@ class TorchCheckpoint(TorchUnits):
 
     name = "torch-checkpoint"
     traits = Traits(recomputes=True)
+    trait_sources: ClassVar[Mapping[str, str]] = {
+        "recomputes": "https://docs.pytorch.org/docs/stable/checkpoint.html",
+    }
     prelude = "from torch.utils.checkpoint import checkpoint"
     call = "checkpoint({arguments}, use_reentrant=False)"
 
@@ -155,6 +158,9 @@ class TorchCompileAot(TorchCompile):
     backend = "aot_eager"
     capabilities = TorchEager.capabilities - {Capability.CREATE_GRAPH}
     traits = Traits(one_node=True)
+    trait_sources: ClassVar[Mapping[str, str]] = {
+        "one_node": "https://docs.pytorch.org/functorch/stable/generated/functorch.compile.aot_function.html",
+    }
 
 
 class TorchCompileInductor(TorchCompileAot):

@@ -121,6 +121,11 @@ class Remote:
         return self.greeting.traits
 
     @property
+    def trait_sources(self) -> Mapping[str, str]:
+        """None: the protocol does not carry them."""
+        return {}
+
+    @property
     def ops(self) -> Collection[str]:
         """The ops of the catalogue that it has."""
         return self.greeting.ops

@@ -22,14 +22,12 @@ from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.rules.explanation.context import Context
 from autograd_conformance.rules.judge.contributions import is_same, value_of
+from autograd_conformance.rules.judge.state import HUGE
 from autograd_conformance.rules.prose import shown
 from autograd_conformance.rules.tape.graph import Node
 
 MOST = 40
 """Of a program with more lines nothing is told: no drawing shows it."""
-
-HUGE = 1e30
-"""Gradients beyond this are not compared: a rounding may take them to infinity."""
 
 
 def flow(case: Case) -> GradientFlow | None:
@@ -65,7 +63,7 @@ class _Call:
         seen = self._returned() | self._hooked()
         due, traversal = context.reference.pullback(self.call), context.expectation.traversal
         for edge, ref in sorted(self._edges().items(), key=lambda each: each[0].at, reverse=True):
-            if edge not in traversal.must_reach:
+            if edge not in due or not (edge in traversal.must_reach or ref in self._asked):
                 continue
             lines = {n.at + 1 for n in context.nodes if self._passes_on(n.entry.args, n.entry.needs_input_grad, edge)}
             through = tuple(sorted(lines - {edge.at + 1}, reverse=True))
@@ -89,6 +87,15 @@ class _Call:
         right = self._right(edge, got, want, old)
         if unseen or right is False:
             yield made(expected=shown(want), observed=shown(got), right=right, held=True)
+
+    @property
+    def _asked(self) -> frozenset[Ref]:
+        """The values whose gradients the call was asked for, or was blamed for: through a derivative, it may go to them
+        in more than one way, and what it brings is known all the same.
+        """
+        if isinstance(self.call, Grad):
+            return frozenset(self.call.inputs)
+        return frozenset(filter(None, [self.case.violation.subject]))
 
     @property
     def _seen(self) -> StepObservation:
@@ -137,7 +144,7 @@ class _Call:
             return {}
         fired = case.context.expectation.traversal.must_fire - case.context.reference.rebased
         named = [ref for edge, ref in self._edges().items() if edge in fired]
-        targets = sorted({ref for ref in named if ref not in case.context.reference.storages.deleted})
+        targets = sorted({ref for ref in named if self._is_hookable(ref)})
         before = case.program.upto(at)
         hooked = before.extended(*map(Hook, targets)).extended(self.call)
         if case.program.mode(at) or not targets:
@@ -147,6 +154,12 @@ class _Call:
             return {}
         calls = {call.hook: call.value for call in again[-1].fired}
         return {target: calls.get(Ref(at + k)) for k, target in enumerate(targets)}
+
+    def _is_hookable(self, ref: Ref) -> bool:
+        """Whether a hook on a value is safe: one on a view whose memory was written to has ended PyTorch's process."""
+        storages = self.case.context.reference.storages
+        written = storages.storage(ref) in storages.versions
+        return ref not in storages.deleted and not (written and len(storages.aliases(ref)) > 1)
 
     def _same(self, again: StepObservation) -> bool:
         """Whether leaves hold the same as they did without the hooks, and the call returned the same."""

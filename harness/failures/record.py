@@ -153,6 +153,7 @@ def audited(op: str, fault: Fault, session: Session) -> Failure:
         replay=str(path),
         command=command,
         deviation=fault.deviation,
+        groups=groups(program, session.target),
     )
 
 

@@ -24,7 +24,7 @@ from autograd_conformance.programs.language import (
     Program,
     Ref,
 )
-from autograd_conformance.programs.observations import Returned
+from autograd_conformance.programs.observations import Observation, Returned, Tensor
 from autograd_conformance.reference import whole_program as whole
 from autograd_conformance.reference.staging.derivatives import array
 from autograd_conformance.reports.records import Votes
@@ -80,6 +80,8 @@ def finite_differences(program: Program, target: Target, call: Backward, leaf: R
     value = step.value
     h = STEPS[value.dtype]
     detached = _detached(program, target)
+    if detached is None:
+        return None
     out = np.zeros(len(value.data))
     for k in range(len(value.data)):
         ends = []
@@ -95,13 +97,17 @@ def finite_differences(program: Program, target: Target, call: Backward, leaf: R
     return out.reshape(value.shape)
 
 
-def _detached(program: Program, target: Target) -> dict[int, Leaf]:
-    """Every detached value as a constant: the derivative takes it for one, so it must not move with its source."""
-    found = {}
-    for at, (step, seen) in enumerate(zip(program, target.observe(program), strict=True)):
-        if isinstance(step, Detach) and isinstance(seen.outcome, Returned):
-            (tensor,) = seen.outcome.values
-            assert tensor is not None
+def _detached(program: Program, target: Target) -> dict[int, Leaf] | None:
+    """Every detached value as a constant: the derivative takes it for one, so it must not move with its source. None
+    where one stays within a unit, unseen.
+    """
+    found: dict[int, Leaf] = {}
+    seen = target.observe(program)
+    for at, step in enumerate(program):
+        if isinstance(step, Detach) and isinstance(seen[at].outcome, Returned):
+            tensor = _made(seen, Ref(at))
+            if tensor is None:
+                return None
             found[at] = Leaf(Literal(tuple(tensor.value.ravel().tolist()), tensor.value.shape, tensor.dtype), False)
     return found
 
@@ -121,14 +127,21 @@ def _weighted(program: Program, target: Target, call: Backward) -> float | None:
     seen = target.observe(program)
     total = 0.0
     for root, cotangent in zip(call.roots, call.cotangents, strict=True):
-        outcome = seen[root.at].outcome
-        if not isinstance(outcome, Returned):
+        made = _made(seen, root)
+        if made is None:
             return None
-        made = outcome.values[root.output]
-        assert made is not None
         value = made.value.astype(np.float64)
         total += float((value * (1.0 if cotangent is None else array(cotangent))).sum())
     return total
+
+
+def _made(seen: Observation, ref: Ref) -> Tensor | None:
+    """A value as it was made, or as the unit gave it out that it was made in; None where it was not seen."""
+    outcome = seen[ref.at].outcome
+    if not isinstance(outcome, Returned):
+        return None
+    later = (each.values.get(ref) for each in seen[ref.at :] if each.unit)
+    return outcome.values[ref.output] or next(filter(None, later), None)
 
 
 def _agrees(authority: np.ndarray, want: np.ndarray) -> bool:

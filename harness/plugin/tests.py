@@ -34,6 +34,9 @@ from autograd_conformance.strategies.building.draft import Undrawable
 UNDRAWN = 20
 """About how many programs a test has that draws none."""
 
+CORPUS = SUITES / "test_corpus.py"
+"""The tests that have one program each."""
+
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     for item in items[:1]:
@@ -43,7 +46,7 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The corpus comes first: what was found once is looked for before anything is drawn."""
-    items.sort(key=lambda item: item.path != SUITES / "test_corpus.py")
+    items.sort(key=lambda item: item.path != CORPUS)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -71,6 +74,8 @@ def _weight(item: pytest.Item, session: Session) -> float:
     rule, op = about(item)
     if session.missing(rule) or (op is not None and op not in session.target.ops):
         return 0.0
+    if item.path == CORPUS:
+        return 1.0
     given = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
     return float(UNDRAWN if given is None else given.max_examples)
 

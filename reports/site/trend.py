@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from xml.etree.ElementTree import Element
 
-import pygal  # type: ignore[import-untyped]
-from pygal.style import Style  # type: ignore[import-untyped]
+import pygal
+from pygal.style import Style
 
 from autograd_conformance.reports.prose import printable, shortened
 from autograd_conformance.reports.site.matrix import SIGNS

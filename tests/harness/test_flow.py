@@ -71,6 +71,16 @@ def test_a_value_that_was_written_to_has_the_gradient_that_it_has_now() -> None:
     ]  # fmt: skip
 
 
+def test_no_hook_is_put_on_a_view_whose_memory_was_written_to() -> None:
+    text = "a = leaf [1, 2]; b = expand_dims a dim=0; no_grad: write a mul_ a; c = sin b; backward c with [[1, 1]]"
+    found = told(SinFlipped(), text)
+    assert [(each.name, each.right) for each in found.gradients if not each.held] == [
+        ("c", True),
+        ("b", None),
+        ("a", None),
+    ]
+
+
 def test_hooks_under_which_the_failure_is_another_say_nothing() -> None:
     found = told(Shy(), "a = leaf 3; b = sin a; c = exp b; backward c")
     assert {each.name: each.observed for each in found.gradients if not each.held}.keys() == {"a", "b", "c"}

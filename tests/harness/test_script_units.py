@@ -15,6 +15,7 @@ from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.listing import listed
 from autograd_conformance.harness.failures.script import script
 from autograd_conformance.harness.failures.variations import nearest
+from autograd_conformance.harness.failures.votes import votes
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
 
@@ -84,3 +85,18 @@ def test_functions_stand_under_the_modes_that_all_of_them_is_under() -> None:
     code = listed(parse(text, VOCABULARY), InProcess(TorchUnits()))
     assert code.count("with torch.no_grad(): ") == 3
     printed(code)
+
+
+LAST = "a = leaf [[[[1.5, 2]], [[2.5, 3]]]]; b = batch_norm a eps=1.0; {}backward c with [[[[3.5], [4]], [[4.5], [5]]]]"
+"""PyTorch reads a gradient whose channels lie last in the wrong order."""
+
+
+def test_what_a_unit_gives_out_is_voted_on() -> None:
+    cast = votes(case(LAST.format("c = permute_dims b dims=(0,3,1,2); "), TorchCheckpoint()))
+    assert cast is not None and "agree with JAX: the gradient is wrong" in cast.decision
+
+
+def test_finite_differences_do_not_guess_what_stays_within_a_unit() -> None:
+    text = LAST.format("d = detach b; e = add b d; c = permute_dims e dims=(0,3,1,2); ")
+    cast = votes(case(text, TorchCheckpoint()))
+    assert cast is None or cast.finite_differences == "not available"

@@ -11,6 +11,7 @@ from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.harness.known.file import FOLDER
+from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability, Traits, needs
 from autograd_conformance.programs.language import Ref
@@ -71,6 +72,7 @@ def test_what_is_expected_where_nothing_was_observed():
         (zeros.Ones(), "gradient() of a fresh leaf gave array([1., 1.]), not None, or zeros of the leaf's shape"),
         (unusable.Scalar(), "so: traits = Traits(scalars=True)"),
         (unusable.Traitless(), "traits has to be a programs.capabilities.Traits, not {'scalars': True}"),
+        (unusable.Sourceless(), "trait_sources has to be a mapping of some of begins_with_zeros, one_node"),
     ],
 )
 def test_the_smoke_test_names_the_trait(framework: zeros.Zeros, said: str):
@@ -83,6 +85,13 @@ def test_the_smoke_test_names_the_trait(framework: zeros.Zeros, said: str):
 def test_only_what_differs_from_pytorch_is_named():
     assert Traits().named == ()
     assert Traits(scalars=True, begins_with_zeros=True).named == ("scalars", "begins with zeros")
+
+
+def test_the_header_says_where_a_trait_is_documented(tmp_path: Path):
+    framework = Session("torch-checkpoint", tmp_path).header(1, "quick", 1).framework
+    assert framework.traits == tuple(source.title for source in framework.trait_sources) == ("recomputes",)
+    assert framework.trait_sources[0].where.startswith("https://docs.pytorch.org/")
+    assert Session("torch", tmp_path).header(1, "quick", 1).framework.trait_sources == ()
 
 
 def test_no_gradient_is_assigned_where_none_can_be_held():

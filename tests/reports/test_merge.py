@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.reports import command
+from autograd_conformance.reports import command, stream
 from autograd_conformance.reports.history import add, lines, record_files
 from autograd_conformance.reports.merge import Unlike, merged, records
 from autograd_conformance.reports.records import Report
@@ -89,11 +89,15 @@ def test_a_history_compares_like_with_like() -> None:
     assert "another suite" in said[5] and not any("fixed" in line for line in said)
 
 
-def test_compressed_files_are_read(tmp_path: Path) -> None:
+def test_compressed_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = written(tmp_path / "r.jsonl", *records(SECOND))
     kept = add(plain, tmp_path / "history")
     assert kept.suffix == ".gz" and read(kept) == SECOND and add(plain, tmp_path / "history") == kept
     assert record_files(tmp_path) == sorted([plain, kept])
+    with monkeypatch.context() as less:
+        less.setattr(stream, "LONGEST", 1000)
+        with pytest.raises(InvalidReport, match="longer than"):
+            read(kept)
     kept.write_bytes(kept.read_bytes()[:-20])
     with pytest.raises(InvalidReport, match="gzip"):
         read(kept)

@@ -31,7 +31,8 @@ from tests.reports.miniatures import CLAIM, EVERY, FAILURE, FOOTER, HEADER, KNOW
 
 DIFFERS = replace(PASSES[0], verdict="known difference")
 EVERYWHERE = replace(KNOWN, op=None, link=None, seen=0)
-SCALARS = replace(HEADER, framework=replace(HEADER.framework, traits=("scalars",)))
+SOURCE = Source("scalars", "https://docs.example/values")
+SCALARS = replace(HEADER, framework=replace(HEADER.framework, traits=("scalars",), trait_sources=(SOURCE,)))
 INFINITE = replace(FAILURE, error=Error(float("inf"), 1e-9, float("inf")))
 
 

@@ -169,7 +169,8 @@ def test_nothing_that_a_record_says_is_markup(tmp_path: Path) -> None:
         ),
         groups=(Group("unit", (1, 2, 10**9)), Group("unit", (77,))),
     )  # fmt: skip
-    framework = Framework("../../" + EVIL + big, EVIL, (EVIL,), 1, (EVIL,), (EVIL,))
+    sources = (Source(EVIL, "javascript:alert(7)"),)
+    framework = Framework("../../" + EVIL + big, EVIL, (EVIL,), 1, (EVIL,), (EVIL,), sources)
     header = replace(HEADER, framework=framework, device=EVIL, platform=EVIL, packages={EVIL: EVIL}, suite=EVIL)
     rules = (replace(RULES[0], sentence=EVIL, family=EVIL, needs=(), sources=failure.sources), *RULES[1:])
     known = Known(rule=OP, op=EVIL, reason=EVIL, link="javascript:alert(6)", seen=3)

@@ -91,3 +91,9 @@ class Traitless(Tiny):
     """Its traits are no `Traits`."""
 
     traits = {"scalars": True}
+
+
+class Sourceless(Tiny):
+    """It documents a trait that there is not."""
+
+    trait_sources = {"scalar": "https://example.org"}
