@@ -46,7 +46,7 @@ class Micrograd:
 
     name = "micrograd"
     version = version("micrograd")
-    capabilities = frozenset({Capability.IMPERATIVE, Capability.ZERO_TO_ZEROS})
+    capabilities = frozenset({Capability.IMPERATIVE, Capability.ACCUMULATES, Capability.ZERO_TO_ZEROS})
     """Not claimed, because there is no such thing: cotangents, several roots, freeing or retaining the graph, detach,
     constants, refusals. `ZERO_TO_ZEROS` is what `micrograd.nn.Module.zero_grad` does."""
     traits = Traits(scalars=True, begins_with_zeros=True)

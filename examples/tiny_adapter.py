@@ -26,6 +26,7 @@ OPS = {
 CAPABILITIES = frozenset(
     {
         Capability.IMPERATIVE,
+        Capability.ACCUMULATES,
         Capability.FREES,
         Capability.RETAIN,
         Capability.COTANGENTS,

@@ -243,6 +243,20 @@ class HasUnits(Protocol):
 
 
 @runtime_checkable
+class HasVjp(Protocol):
+    """An adapter of a functional framework, which has no graph that a call could go through: programs are made into
+    functions for it (`frameworks.functional`).
+    """
+
+    def vjp(
+        self, function: Callable[..., tuple[Value, ...]], values: Sequence[Value], cotangents: Sequence[np.ndarray]
+    ) -> Sequence[Value]:
+        """The gradients of a function of some values, one for each of these, in order: of its results, which it gives
+        as a tuple, weighted with one cotangent each. It is called within functions, too.
+        """
+
+
+@runtime_checkable
 class HasPlainer(Protocol):
     """An adapter of a framework's mode that can be left out, or be less of one."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from autograd_conformance.frameworks.base import Adapter, Value
 from autograd_conformance.frameworks.runner import some
 from autograd_conformance.frameworks.units import UnitRun
+from autograd_conformance.printing.closures import definition
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.printing.functions import call, function
 from autograd_conformance.programs.language import Delete, Hook, Instruction, Program, ReadGrad, Ref
@@ -43,7 +44,7 @@ class _Lines:
     def do(self, at: int, values: dict[Ref, Value]) -> Sequence[Value | None]:
         """Run the line of an instruction, and give the values that it names; those that it deletes are let go of."""
         step = self.program[at]
-        exec(self.code[at], self.scope)
+        exec("\n".join([*definition(at, self.program, self.names, self.dialect), self.code[at]]), self.scope)
         if isinstance(step, Delete):
             for ref in step.values:
                 del values[ref]

@@ -19,6 +19,12 @@ FRAMEWORKS = {
     "torch-compile-eager": (f"{_UNITS}:TorchCompileEager", _TORCH),
     "torch-compile-aot_eager": (f"{_UNITS}:TorchCompileAot", _TORCH),
     "torch-compile-inductor": (f"{_UNITS}:TorchCompileInductor", _TORCH),
+    "tinygrad": ("autograd_conformance.frameworks.tinygrad.adapter:Tinygrad", "tinygrad==0.14.0"),
+    "mygrad": ("autograd_conformance.frameworks.mygrad.adapter:MyGrad", "mygrad==2.5.0"),
+    "autograd": ("autograd_conformance.frameworks.hips_autograd.adapter:HipsAutograd", "autograd"),
+    "mlx": ("autograd_conformance.frameworks.mlx.adapter:Mlx", "mlx[cpu]"),
+    "jax": ("autograd_conformance.frameworks.jax.adapter:Jax", "jax"),
+    "jax-jit": ("autograd_conformance.frameworks.jax.adapter:JaxJit", "jax"),
 }
 """Name, factory, and what to install."""
 

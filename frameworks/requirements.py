@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from inspect import Parameter, signature
 
-from autograd_conformance.frameworks.base import Adapter
+from autograd_conformance.frameworks.base import Adapter, HasVjp
 from autograd_conformance.programs.capabilities import Capability
 
 METHODS = (
@@ -48,7 +48,7 @@ def lacking(adapter: Adapter) -> list[str]:
         for together, methods in METHODS_OF.items()
         if all(capability in adapter.capabilities for capability in together)
         for method in methods
-        if not callable(getattr(adapter, method, None))
+        if not (method == "grad" and isinstance(adapter, HasVjp)) and not callable(getattr(adapter, method, None))
     ]
     return methods + [
         f"{method}'s keyword {keyword}, as it claims {capability.name}"

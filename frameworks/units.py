@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from autograd_conformance.frameworks import answers
-from autograd_conformance.frameworks.base import Adapter, HasUnits, Value
+from autograd_conformance.frameworks.base import Adapter, HasUnits, HasVjp, Value
+from autograd_conformance.frameworks.functional import FunctionalRun
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.runner import Run
 from autograd_conformance.printing.functions import canonical
@@ -17,7 +18,9 @@ from autograd_conformance.programs.regions import Region, region_of, regions
 
 
 def observed(program: Program, adapter: Adapter) -> Observation:
-    """What a framework does with a program, in units where its adapter has them."""
+    """What a framework does with a program, in units where its adapter has them, by functions where it takes these."""
+    if isinstance(adapter, HasVjp):
+        return FunctionalRun(program, adapter).observed()
     return (UnitRun if isinstance(adapter, HasUnits) else Run)(program, adapter).observed()
 
 

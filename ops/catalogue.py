@@ -40,7 +40,7 @@ def _op(name: str, torch: str, reference, saves: Certainty, accepts=lambda shape
 
 
 WHOLE = (
-    _op("copy_", "{0}.copy_({1})", _copy, NEVER, rest=narrower),
+    _op("copy_", "{0}.copy_({1})", _copy, NEVER, rest=narrower, promotes=Certainty.ALWAYS),
     _op("zero_", "{0}.zero_()", lambda j, x: j.np.zeros(x.shape), NEVER),
     _op("fill_", "{0}.fill_({value})", _filled, NEVER, choices=offer(value=VALUES)),
     _op("fill_tensor_", "{0}.fill_({1})", _copy, NEVER, rest=lambda first: [((),)]),

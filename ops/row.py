@@ -95,6 +95,9 @@ class Op:
     to): where no other operand requires grad, an implementation may save nothing."""
     dtype: str | None = None
     """The results' dtype, where the op itself decides it."""
+    promotes: Certainty = Certainty.NEVER
+    """Whether its operands may have several dtypes, the widest of which is the result's; `MAYBE` where numbers of a
+    narrower one may be computed with on the way to a derivative, such as the square of a divisor."""
     aliases: Certainty = Certainty.NEVER
     """Whether results share the first operand's memory."""
     multi: bool = False

@@ -76,6 +76,10 @@ class Dialect:
     """{leaf}"""
     gradient: str
     """Reads the gradient that {leaf} holds."""
+    number: str = ""
+    """A tensor of shape ``()``, where that is written otherwise than others: {data}, {dtype} and {flags}."""
+    constant: str = ""
+    """The {flags} of all other tensors: leaves that require no grad, and cotangents."""
     sequences: frozenset[str] = frozenset()
     """The ops whose code gives a sequence, even of one result."""
     error: str = "Exception"
@@ -118,6 +122,14 @@ class Dialect:
     """The gradients as a sequence: {roots}, {inputs} and {arguments}."""
     cotangents: str = ""
     """The argument of `grad` for {cotangents}."""
+    vjp: str = ""
+    """In the place of `grad`, the gradients of {function} as a sequence: {inputs}, {places} (the numbers of these),
+    {cotangents}, and {cotangent} (the same in parentheses where there are several).
+    """
+    ones: str = ""
+    """What a program leaves out where {root} has one element: the cotangent of it that `vjp` is given all the same."""
+    together: str = "{values}"
+    """What such a function returns where it has several results: {values}."""
     unused: str = ""
     """The argument of `grad` that allows inputs that are not used: {value}."""
     materialize: str = ""
@@ -184,6 +196,9 @@ def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -
             text = dialect.detach.format(source=name[source])
         case ReadGrad(leaf):
             text = dialect.held.format(leaf=name[leaf])
+        case Grad(_, inputs) if dialect.vjp:
+            text = vjp(step, closure_name(at), name, dialect)
+            made = _unpacked(made)
         case Grad(roots, inputs):
             arguments = _further([*_weights(step, dialect), *_flags(step, name, dialect)])
             text = dialect.grad.format(
@@ -217,6 +232,24 @@ def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -
         case _:
             assert_never(step)
     return f"{', '.join(made)} = {text}" if made else text
+
+
+def closure_name(at: int) -> str:
+    """What the function is called that instruction `at` differentiates."""
+    return f"function{at + 1}"
+
+
+def vjp(call: Grad, function: str, name: Mapping[Ref, str], dialect: Dialect) -> str:
+    """The gradients of a function, which `printing.closures` writes."""
+    weights = zip(call.roots, call.cotangents, strict=True)
+    given = ", ".join(dialect.ones.format(root=name[r]) if c is None else tensor(c, dialect) for r, c in weights)
+    return dialect.vjp.format(
+        function=function,
+        inputs=_listed(call.inputs, name),
+        places=", ".join(map(str, range(len(call.inputs)))),
+        cotangents=given,
+        cotangent=given if len(call.roots) == 1 else f"({given})",
+    )
 
 
 def _unpacked(made: list[str]) -> list[str]:
@@ -333,7 +366,7 @@ def _number(x: float) -> str:
 
 def tensor(value: Literal, dialect: Dialect, requires_grad: bool = False) -> str:
     """A literal as code."""
-    flags = dialect.differentiable if requires_grad else ""
+    flags = dialect.differentiable if requires_grad else dialect.constant
     if 0 in value.shape:
         return dialect.empty.format(shape=value.shape, dtype=value.dtype, flags=flags)
     flat = iter(value.data)
@@ -341,4 +374,5 @@ def tensor(value: Literal, dialect: Dialect, requires_grad: bool = False) -> str
     def nest(shape: Shape) -> str:
         return "[" + ", ".join(nest(shape[1:]) for _ in range(shape[0])) + "]" if shape else _number(next(flat))
 
-    return dialect.tensor.format(data=nest(value.shape), dtype=value.dtype, flags=flags)
+    template = dialect.tensor if value.shape else dialect.number or dialect.tensor
+    return template.format(data=nest(value.shape), dtype=value.dtype, flags=flags)

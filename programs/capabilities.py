@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
+from math import prod
 from typing import assert_never
 
 from autograd_conformance.programs.language import (
@@ -22,9 +24,11 @@ from autograd_conformance.programs.language import (
     Optimizer,
     Program,
     ReadGrad,
+    Ref,
     RemoveHook,
     RetainGrad,
     SetRequiresGrad,
+    Shape,
     Step,
     ZeroGrad,
 )
@@ -33,7 +37,8 @@ from autograd_conformance.programs.language import (
 class Capability(Enum):
     """What a framework may claim that it does; a rule applies only to frameworks that claim all that it needs."""
 
-    IMPERATIVE = "imperative backward that accumulates into leaves"
+    IMPERATIVE = "imperative backward that leaves gradients in leaves"
+    ACCUMULATES = "calls that add to what leaves hold"
     RETAIN = "a flag that keeps the graph"
     FREES = "frees the graph after a backward that does not keep it"
     NON_SCALAR_CHECK = "rejects an implicit cotangent for a root of several elements"
@@ -45,6 +50,7 @@ class Capability(Enum):
     CONSTANTS = "leaves that require no grad"
     REQUIRES_GRAD = "tells whether a tensor requires grad"
     IDENTITY = "gradient objects that can be told apart"
+    PROMOTES = "operands of several dtypes, the widest of which is the result's"
     MULTIPLE_ROOTS = "one backward call over several roots"
     COTANGENTS = "explicit cotangents"
     CREATE_GRAPH = "gradients that are themselves differentiable"
@@ -66,6 +72,8 @@ class Capability(Enum):
     MODES = "grad modes"
     SWITCHES = "switching requires_grad on and off"
     FUNCTIONAL = "gradients as results, without accumulation"
+    UNUSED = "options for inputs that are not used"
+    ANY_INPUTS = "gradients as results with respect to any value, in any place"
     INPUTS = "backward restricted to inputs"
     RETAINS_GRAD = "gradients held by values that are no leaves"
     HOOKS = "hooks on tensors"
@@ -82,11 +90,32 @@ class Traits:
     begins_with_zeros: bool = False
     """Whether a leaf holds a gradient of zeros from the beginning, where others hold none."""
 
+    implicit_ones: bool = False
+    """Whether a root of any shape has an implicit cotangent, of ones, as if it were summed first (MyGrad), where
+    PyTorch wants a root of one element."""
+    implicit_for_numbers: bool = False
+    """Whether only a root of shape ``()`` has an implicit cotangent (tinygrad), where PyTorch takes any that has one
+    element."""
+    fills: bool = False
+    """Whether a call may leave zeros in leaves that the root was computed from and no gradient flows to, as through a
+    detached value (tinygrad), where PyTorch leaves nothing."""
+    ends: bool = False
+    """Whether a call ends the graph that it goes through (MyGrad): its values have no history afterwards, and what was
+    recorded from one of them before, a leaf among them, may be refused. PyTorch frees what was saved, and leaves alone
+    what shares only leaves."""
+    use_clears: bool = False
+    """Whether a leaf that is used in a new computation may lose the gradient that it holds (MyGrad), where PyTorch
+    keeps it until it is cleared."""
+
     one_node: bool = False
     """Whether a unit of several instructions is one node of the graph: a call through a part of it frees all of it,
     gives inputs that it does not reach zeros, and no gradient goes from one of its results to another."""
     recomputes: bool = False
     """Whether a unit of several instructions keeps its inputs, and computes the rest again where a call needs it."""
+
+    def implies(self, shape: Shape) -> bool:
+        """Whether a root of a shape has an implicit cotangent."""
+        return self.implicit_ones or (shape == () if self.implicit_for_numbers else prod(shape) == 1)
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -102,11 +131,11 @@ def needs(program: Program) -> set[Capability]:
     """What a framework has to claim for a program to be asked of it."""
     found = {Capability.MODES} if program.modes else set()
     for step in program:
-        found |= _needs(step)
+        found |= _needs(step, program)
     return found
 
 
-def _needs(step: Instruction) -> set[Capability]:
+def _needs(step: Instruction, program: Program) -> set[Capability]:
     match step:
         case Leaf():
             return set() if step.requires_grad else {Capability.CONSTANTS}
@@ -119,9 +148,14 @@ def _needs(step: Instruction) -> set[Capability]:
         case SetRequiresGrad():
             return {Capability.SWITCHES}
         case Backward():
-            return _call_needs(step) | (set() if step.inputs is None else {Capability.INPUTS})
+            restricted = set() if step.inputs is None else {Capability.INPUTS}
+            return _call_needs(step) | {Capability.IMPERATIVE} | restricted
         case Grad():
-            return _call_needs(step) | {Capability.FUNCTIONAL}
+            options = {
+                Capability.UNUSED: step.allow_unused is not None or not step.materialize_grads,
+                Capability.ANY_INPUTS: not all_once(step.inputs, program),
+            }
+            return _call_needs(step) | {Capability.FUNCTIONAL, *(need for need, asked in options.items() if asked)}
         case RetainGrad():
             return {Capability.RETAINS_GRAD}
         case Hook(accumulated=accumulated):
@@ -142,6 +176,11 @@ def _needs(step: Instruction) -> set[Capability]:
             return set()
         case _:
             assert_never(step)
+
+
+def all_once(inputs: Sequence[Ref], program: Program) -> bool:
+    """Whether each of some inputs is a leaf, and listed once: an argument of the function that a program computes."""
+    return len({*inputs}) == len(inputs) and all(isinstance(program[ref.at], Leaf) for ref in inputs)
 
 
 def _call_needs(call: Backward | Grad) -> set[Capability]:

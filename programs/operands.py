@@ -12,6 +12,7 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Attrs,
     Backward,
+    BackwardCall,
     Clip,
     Delete,
     Detach,
@@ -81,6 +82,18 @@ def with_operands(step: Instruction, given: Iterable[Ref]) -> Instruction:
 def refer(step: Instruction, new: Mapping[Ref, Ref]) -> Instruction:
     """The same instruction with its operands renamed through `new`."""
     return with_operands(step, [new[ref] for ref in operands(step)])
+
+
+def computed_from(program: Program, call: BackwardCall) -> set[Ref]:
+    """The roots of a call and all that they were computed from, through detached values, too."""
+    found: set[Ref] = set()
+    waiting = list(call.roots)
+    while waiting:
+        ref = waiting.pop()
+        step = program[ref.at]
+        waiting += operands(step) if isinstance(step, (Apply, Detach)) and ref not in found else ()
+        found.add(ref)
+    return found
 
 
 def holders(program: Program) -> frozenset[Ref]:

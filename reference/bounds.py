@@ -6,28 +6,38 @@ as the cotangent (`1 - y * y` where y is nearly 1). To first order the error of 
 then a sum of J_i * delta_i over all those roundings. The weights J_i are measured by stochastic arithmetic (Vignes
 1978, CESTAC): the whole computation, forward and backward, is run with random relative perturbations, and for n
 independent roundings sum |J_i| is at most sqrt(n) times the root of the sum of J_i squared, which is what the spread
-of the results shows. The factor below covers the constant of the ops.
+of the results shows. The factor below covers the constant of the ops. Where a program computes in several dtypes, what
+is rounded to a wider one is perturbed by as much less. What is recorded as the derivative of an op, to be
+differentiated again, is one op here and many in an implementation, by the product rule, and is perturbed by as much
+more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.dtypes import precision, result_dtype
+from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Leaf, Program, Ref
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate, exact_vjp, pull
 from autograd_conformance.reference.staging.derivatives import Array
+from autograd_conformance.reference.staging.vjp import derivative_order
 from autograd_conformance.reference.value_types import InternalValue
 
 SAMPLES = 12
 STEP = 1e-7  # relative size of a perturbation: far above float64's rounding, far below where curvature counts
 FACTOR = 8.0  # units in the last place that an op may lose
 EPSILON = {"float32": float(np.finfo(np.float32).eps), "float64": float(np.finfo(np.float64).eps)}
+PRODUCTS = 4.0  # how many roundings each further differentiation of an op makes of one
 TINY = {"float32": float(np.finfo(np.float32).tiny), "float64": float(np.finfo(np.float64).tiny)}
+
+Dtypes = Mapping[GradientEdge, str]
+"""The dtype of each value and of what was made of it, as far as it follows from the program."""
 
 _CHEAP = {"float32": 64 * EPSILON["float32"], "float64": 64 * EPSILON["float64"]}
 
@@ -44,20 +54,39 @@ def close(got: Array, want: Array, dtype: str) -> bool:
     return bool(largest(np.abs(got - want), axis=None) <= _CHEAP[dtype] * largest(np.abs(want), axis=None))
 
 
+def _dtypes(reference: Reference, narrow: str) -> Dtypes:
+    """The dtype of each edge that ops made of leaves; the others are taken for the narrowest that there is."""
+    found: dict[GradientEdge, str] = {
+        Ref(at): step.value.dtype for at, step in enumerate(reference.steps) if isinstance(step, Leaf)
+    }
+    for entry in reference.entries:
+        if isinstance(entry.op, str) and entry.op in OPS:
+            row, given = OPS[entry.op], [found.get(edge, narrow) for edge in entry.args]
+            made = result_dtype(row, given, [x.shape for x in entry.operands])
+            found.update(dict.fromkeys(entry.outs, made or narrow))
+    return found
+
+
 def _perturbed(
-    reference: Reference, seed: int
+    reference: Reference, seed: int, dtypes: Dtypes, narrow: str
 ) -> tuple[list[TapeEntry], dict[GradientEdge, Array], Callable[..., tuple[Array, ...]], int]:
     """Tape entries and values with every rounding perturbed, a VJP that perturbs, and how many roundings there were."""
     random = np.random.default_rng(seed)
     count = 0
 
-    def jitter(x: Array, through: list[Array] | None = None) -> Array:
+    def jitter(x: Array, step: float, through: list[Array] | None = None) -> Array:
         nonlocal count
         count += x.size
         size = np.abs(x)
         if through:
             size = size + max((float(np.abs(t).max()) for t in through if t.size), default=0.0)
-        return x + np.copysign(size * STEP, random.random(np.shape(x)) - 0.5)
+        return x + np.copysign(size * step, random.random(np.shape(x)) - 0.5)
+
+    def rounding(entry: TapeEntry) -> float:
+        given, dtype = [dtypes.get(edge, narrow) for edge in (*entry.args, *entry.outs)], narrow
+        if isinstance(entry.op, str) and entry.op in OPS:
+            dtype = precision(OPS[entry.op], given)
+        return STEP * EPSILON[dtype] / EPSILON[narrow] * PRODUCTS ** derivative_order(entry.op)
 
     detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
 
@@ -71,10 +100,11 @@ def _perturbed(
     entries: list[TapeEntry] = []
     for entry in reference.entries:
         exact = [(x, moved.get(origin(edge))) for edge, x in zip(entry.args, entry.operands, strict=True)]
-        operands = tuple([jitter(x if by is None else x + by) for x, by in exact])
+        step = rounding(entry)
+        operands = tuple([jitter(x if by is None else x + by, step) for x, by in exact])
         made = evaluate(entry.op, entry.attrs, operands)
         for edge, y in zip(entry.outs, made, strict=True):
-            values[edge] = jitter(y, list(operands))
+            values[edge] = jitter(y, step, list(operands))
             # what was seen carries no error further
             if isinstance(edge, InternalValue) or not reference.observing or edge in reference.unseen:
                 moved[edge] = values[edge] - reference.values[edge]
@@ -82,32 +112,39 @@ def _perturbed(
     values.update({ref: values[origin(ref)] for ref in detached if origin(ref) in moved})
 
     def vjp(entry: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-        cts = [jitter(c) for c in cotangents]
-        return tuple(jitter(g, cts) for g in exact_vjp(entry, [jitter(x) for x in operands], cts))
+        step = rounding(entry)
+        cts = [jitter(c, step) for c in cotangents]
+        gradients = exact_vjp(entry, [jitter(x, step) for x in operands], cts)
+        own = [STEP * EPSILON[dtypes.get(edge, narrow)] / EPSILON[narrow] for edge in entry.args]
+        return tuple(jitter(g, max(step, to), cts) for g, to in zip(gradients, own, strict=True))
 
     return entries, values, vjp, count
 
 
-def _spread(reference: Reference, measure: Callable[..., Array], exact: Array) -> Array:
+def _spread(reference: Reference, measure: Callable[..., Array], exact: Array, dtypes: Dtypes, narrow: str) -> Array:
     squares = np.zeros(np.shape(exact))
     count = 1
     for seed in range(SAMPLES):
-        entries, values, vjp, forward = _perturbed(reference, seed)
+        entries, values, vjp, forward = _perturbed(reference, seed, dtypes, narrow)
         shaken = measure(entries, values, vjp)
         squares = squares + (shaken - exact) ** 2
         count = max(count, 2 * forward)
     return np.sqrt(squares / SAMPLES) / STEP * np.sqrt(count)
 
 
-def _scale(spread: Array, exact: Array, dtype: str) -> Array:
-    factor = 2 * FACTOR if dtype == "float64" else FACTOR  # the reference itself computes in float64
-    return factor * EPSILON[dtype] * (spread + np.abs(exact)) + TINY[dtype]
+def _bound(reference: Reference, edge: GradientEdge, measure: Callable[..., Array], exact: Array, dtype: str) -> Array:
+    dtypes = _dtypes(reference, dtype)
+    spread, own = _spread(reference, measure, exact, dtypes, dtype), dtypes.get(edge, dtype)
+    factor = 2 * FACTOR if "float64" in (dtype, own) else FACTOR  # the reference itself computes in float64
+    return factor * (EPSILON[dtype] * spread + EPSILON[own] * np.abs(exact)) + TINY[dtype]
 
 
 def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Array:
-    """The largest error, element by element, that rounding explains in a value of a program."""
+    """The largest error, element by element, that rounding explains in a value of a program whose narrowest dtype is
+    given.
+    """
     exact = reference.values[ref]
-    return _scale(_spread(reference, lambda entries, values, vjp: values[ref], exact), exact, dtype)
+    return _bound(reference, ref, lambda entries, values, vjp: values[ref], exact, dtype)
 
 
 def gradient_bound(
@@ -126,7 +163,7 @@ def gradient_bound(
         pulled = pull(entries, values, reference.roots(call), vjp, hooked=reference.hooked(fired))
         return pulled[edge] if until is None else dict(fired)[until]
 
-    return _scale(_spread(reference, measure, exact), exact, dtype)
+    return _bound(reference, edge, measure, exact, dtype)
 
 
 def working_dtype(program: Program) -> str:

@@ -154,7 +154,8 @@ class HeldGradients(Pullback):
         """Whether a call can be computed at all: an implementation refuses it otherwise."""
         pairs = zip(call.roots, call.cotangents, strict=True)
         return all(
-            self.requires_grad[r] and (self.values[r].size == 1 if c is None else c.shape == self.values[r].shape)
+            self.requires_grad[r]
+            and (self.traits.implies(self.values[r].shape) if c is None else c.shape == self.values[r].shape)
             for r, c in pairs
         )
 

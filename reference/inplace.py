@@ -26,6 +26,8 @@ class Writes(HeldGradients):
         """The edge of the latest write's result; before the first write, an edge that nothing has."""
         self.toggled: set[Ref] = set()
         """Leaves that have begun or ceased to require grad."""
+        self.new_leaves: dict[GradientEdge, Ref] = {}
+        """The values that are leaves since they lost their history in place, by their edges."""
 
     # -- writes -------------------------------------------------------------------------------------------------------
 
@@ -108,6 +110,8 @@ class Writes(HeldGradients):
         if self.is_leaf(target):
             if self.requires_grad[target] != on:
                 self.toggled.add(target)
+            if isinstance(edge := self.edge(target), InternalValue):
+                self.new_leaves[edge] = target
             self.requires_grad.update(dict.fromkeys(self.same_objects([target]), on))
             self._renew_histories([target])
             self._toggle_views(target)

@@ -10,6 +10,7 @@ from autograd_conformance.programs.language import Backward, BackwardCall, Hook,
 from autograd_conformance.reference.reverse import GradientEdge, Hooked, pull
 from autograd_conformance.reference.staging.derivatives import Array, array
 from autograd_conformance.reference.state import State
+from autograd_conformance.reference.value_types import InternalValue
 
 HookCalls = list[tuple[Ref, Array]]
 """The handles of hooks, with the gradients that they are called with, in the order of the calls."""
@@ -24,6 +25,10 @@ class Pullback(State):
         """The hooks on each edge, with their handles, oldest first."""
         self.accumulated_hooks: dict[GradientEdge, list[tuple[Ref, Hook]]] = {}
         """The same for the hooks that are called after a leaf's gradient was accumulated."""
+        self.ended: dict[GradientEdge, int] = {}
+        """The edges that lay in graphs that calls ended, each with the last of these calls."""
+        self.before_end: dict[GradientEdge, GradientEdge] = {}
+        """For the edge that a value has since such a call, the one that it had before."""
         self._pullbacks: dict[object, tuple[dict[GradientEdge, Array], HookCalls]] = {}
 
     def roots(self, call: BackwardCall) -> list[tuple[GradientEdge, Array]]:
@@ -75,6 +80,17 @@ class Pullback(State):
         """Take a hook away."""
         for on_edge in (*self.hooks.values(), *self.accumulated_hooks.values()):
             on_edge[:] = [entry for entry in on_edge if entry[0] != handle]
+        self._pullbacks.clear()
+
+    def _end(self, at: int, call: BackwardCall) -> None:
+        """A call ends the graph that it went through: its values are without a history from here on."""
+        passed = set(self.pullback(call))
+        self.ended.update(dict.fromkeys(passed, at))
+        made = passed.intersection(self.producer)
+        for ref in [r for r in self.requires_grad if not isinstance(r, InternalValue) and self.edge(r) in made]:
+            leaf = self.constant(at, self.values[ref])
+            self.requires_grad[leaf], self.before_end[leaf] = True, self.edge(ref)
+            self.edges[ref] = leaf
         self._pullbacks.clear()
 
     def depends(self, gradient: Ref) -> bool:

@@ -67,6 +67,10 @@ class Reference(Writes):
         """A reference for the same framework that no instruction was handed to."""
         return Reference(traits=self.traits)
 
+    def follows(self, program: Program) -> bool:
+        """Whether what is right in a program depends on what the framework was seen to do, which has to be followed."""
+        return program.stateful or self.traits.ends
+
     def add(self, step: Instruction, modes: Modes = (), seen: StepObservation | None = None) -> tuple[Array, ...]:
         """Take an instruction that returned; the values that it makes."""
         at = len(self.steps)
@@ -85,7 +89,10 @@ class Reference(Writes):
             case ReadGrad(leaf):
                 return self._read(at, leaf)
             case Backward() | Grad():
-                return self._call(at, step)
+                returned = self._call(at, step)
+                if self.traits.ends and self.is_legal(step):
+                    self._end(at, step)
+                return returned
             case ZeroGrad():
                 self._clear(step)
             case AssignGrad(leaf, given):

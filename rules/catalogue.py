@@ -82,7 +82,7 @@ def _info(slug: str, sentence: str, *sources: Source, needs: tuple[Capability, .
 
 _RULES = (
     # gradients: what the numbers are
-    _must("gradients/forward", "An op's result MUST equal its definition within the rounding of its dtype, which MUST be that of its operands.", CHAIN_RULE),
+    _must("gradients/forward", "An op's result MUST equal its definition within the rounding of its dtype, which MUST be that of its operands, the widest where they have several.", CHAIN_RULE),
     _must("gradients/op", "The gradient of an op by itself MUST be its vector-Jacobian product.", CHAIN_RULE, MECHANICS),
     _must("gradients/graph", "A backward call MUST give every leaf that the root depends on the gradient of the computation as it was recorded.", BACKWARD, SECOND_TIME),
     _must("gradients/fan-out", "A value that is used several times MUST receive the sum of the contributions of all its uses.", MECHANICS),
@@ -96,7 +96,7 @@ _RULES = (
     _must("gradients/requires-grad", "A result MUST require grad if and only if some operand does.", MECHANICS, needs=(Capability.REQUIRES_GRAD,)),
     # accumulation: what a leaf holds
     _must("accumulation/first", "A leaf without a gradient MUST hold exactly what the first backward call contributes.", BACKWARD, needs=(Capability.IMPERATIVE,)),
-    _must("accumulation/adds", "A backward call MUST add to the gradient that a leaf holds, never replace it.", BACKWARD, CONTROLS, SECOND_TIME, needs=(Capability.IMPERATIVE,)),
+    _must("accumulation/adds", "A backward call MUST add to the gradient that a leaf holds, never replace it.", BACKWARD, CONTROLS, SECOND_TIME, needs=(Capability.ACCUMULATES,)),
     _must("accumulation/unreached", "A leaf that the root does not depend on MUST keep the gradient that it had, and none if it had none.", BACKWARD, MECHANICS, needs=(Capability.IMPERATIVE,)),
     _must("accumulation/constant", "A leaf that does not require grad MUST NOT receive a gradient.", MECHANICS, needs=(Capability.CONSTANTS,)),
     _must("accumulation/zero-to-none", "After clearing to none a leaf MUST hold no gradient.", ZERO_GRAD, SECOND_TIME, needs=(Capability.ZERO_TO_NONE,)),
@@ -104,7 +104,7 @@ _RULES = (
     _must("accumulation/assigned", "A gradient that was assigned MUST be what the leaf holds, and what later calls add to.", LAYOUTS, BUFFERS, needs=(Capability.ASSIGNS,)),
     _must("accumulation/own-object", "The gradients of two leaves MUST NOT share memory.", LAYOUTS, needs=(Capability.IDENTITY,)),
     _must("accumulation/assigned-form", "A gradient of another shape than the leaf's MUST NOT be assignable.", LAYOUTS, needs=(Capability.ASSIGNS,)),
-    _should("accumulation/in-place", "A backward call without create_graph SHOULD add in place to the gradient that a leaf holds, so that references to it see the sum.", LAYOUTS, needs=(Capability.IDENTITY, Capability.ADDS_IN_PLACE)),
+    _should("accumulation/in-place", "A backward call without create_graph SHOULD add in place to the gradient that a leaf holds, so that references to it see the sum.", LAYOUTS, needs=(Capability.ACCUMULATES, Capability.IDENTITY, Capability.ADDS_IN_PLACE)),
     _should("accumulation/replaces", "A backward call with create_graph SHOULD give the leaf a new gradient object and leave the old one as it was.", LAYOUTS, needs=(Capability.IDENTITY, Capability.CREATE_GRAPH)),
     _should("accumulation/layout", "A leaf's first gradient SHOULD have the leaf's strides where its elements are dense, and row-major ones otherwise.", LAYOUTS, needs=(Capability.LAYOUT,)),
     # lifetime: how long a graph can be walked
@@ -152,14 +152,14 @@ _RULES = (
     _info("higher/unsupported", "A call that differentiates a gradient, or makes one that is differentiable, may raise an error that says that this is not implemented.", BACKWARD, needs=(Capability.CREATE_GRAPH,)),
     # functional: gradients as results
     _must("functional/value", "The functional form MUST return the gradients of the sum of its outputs, each weighted with its cotangent, with respect to every input.", GRAD, needs=(Capability.FUNCTIONAL,)),
-    _must("functional/no-accumulation", "The functional form MUST leave what leaves hold as it was.", GRAD, needs=(Capability.FUNCTIONAL,)),
+    _must("functional/no-accumulation", "The functional form MUST leave what leaves hold as it was.", GRAD, needs=(Capability.FUNCTIONAL, Capability.IMPERATIVE)),
     _must("functional/frees", "The functional form MUST free what it walked unless it is asked to retain it.", GRAD, needs=(Capability.FUNCTIONAL, Capability.FREES)),
-    _must("functional/inner-input", "An input that is no leaf MUST get the gradient with respect to it.", GRAD, needs=(Capability.FUNCTIONAL,)),
-    _must("functional/duplicates", "An input that is listed twice MUST get its whole gradient in both places.", GRAD, needs=(Capability.FUNCTIONAL,)),
-    _must("functional/unused-raises", "An input that the outputs do not depend on MUST raise unless that is allowed.", GRAD, needs=(Capability.FUNCTIONAL,)),
-    _must("functional/unused-none", "Where unused inputs are allowed, they MUST get none.", GRAD, needs=(Capability.FUNCTIONAL,)),
+    _must("functional/inner-input", "An input that is no leaf MUST get the gradient with respect to it.", GRAD, needs=(Capability.FUNCTIONAL, Capability.ANY_INPUTS)),
+    _must("functional/duplicates", "An input that is listed twice MUST get its whole gradient in both places.", GRAD, needs=(Capability.FUNCTIONAL, Capability.ANY_INPUTS)),
+    _must("functional/unused-raises", "An input that the outputs do not depend on MUST raise unless that is allowed.", GRAD, needs=(Capability.FUNCTIONAL, Capability.UNUSED)),
+    _must("functional/unused-none", "Where unused inputs are allowed, they MUST get none.", GRAD, needs=(Capability.FUNCTIONAL, Capability.UNUSED)),
     _must("functional/materialized", "Where gradients are to be materialised, unused inputs MUST get zeros.", GRAD, needs=(Capability.FUNCTIONAL,)),
-    _must("functional/options", "Asking for materialised gradients while forbidding unused inputs MUST raise.", GRAD, needs=(Capability.FUNCTIONAL,)),
+    _must("functional/options", "Asking for materialised gradients while forbidding unused inputs MUST raise.", GRAD, needs=(Capability.FUNCTIONAL, Capability.UNUSED)),
     _must("functional/input-no-grad", "An input that does not require grad MUST raise.", GRAD, AUTOGRAD_BACKWARD, needs=(Capability.NO_GRAD_CHECK,)),
     _must("functional/inputs-only", "A backward call with inputs MUST accumulate into them and into no other leaf.", AUTOGRAD_BACKWARD, needs=(Capability.INPUTS,)),
     _should("functional/no-inputs", "A backward call with an empty list of inputs SHOULD raise.", AUTOGRAD_BACKWARD, needs=(Capability.INPUTS,)),
@@ -172,7 +172,7 @@ _RULES = (
     _must("hooks/refused", "Registering a hook on a value that does not require grad, or one after accumulation on a value that is no leaf, MUST raise.", HOOKS, ACCUMULATED, needs=(Capability.HOOKS,)),
     _must("hooks/raise", "An exception that a hook raises MUST end the call and reach its caller.", HOOKS, needs=(Capability.HOOKS,)),
     _must("hooks/shape", "A hook that returns a gradient of another shape MUST make the call raise.", HOOKS, needs=(Capability.HOOKS,)),
-    _must("hooks/retained", "A value that retains its gradient MUST hold the sum of what the calls so far contributed to it, as its hooks left it.", RETAIN, HOOKS_EXECUTION, needs=(Capability.RETAINS_GRAD,)),
+    _must("hooks/retained", "A value that retains its gradient MUST hold the sum of what the calls so far contributed to it, as its hooks left it.", RETAIN, HOOKS_EXECUTION, needs=(Capability.ACCUMULATES, Capability.RETAINS_GRAD)),
     _must("hooks/retain-refused", "Asking a value that does not require grad to retain its gradient MUST raise.", RETAIN, needs=(Capability.RETAINS_GRAD,)),
     # detach: where history ends
     _must("detach/blocks", "No gradient MUST flow through a detached value to what it was made from.", DETACH, TWO_NETWORKS, SECOND_TIME, needs=(Capability.DETACH,)),
@@ -198,11 +198,11 @@ _RULES = (
     _must("memory/cycle", "After the gradients of a call with create_graph are cleared and its values are gone, what its graph saved MUST be released.", BACKWARD, needs=(Capability.COUNTS_SAVED, Capability.CREATE_GRAPH)),
     _should("memory/after-error", "What a graph saved SHOULD be released when the last value that leads to it goes away, also where a backward call on it failed.", MECHANICS, needs=(Capability.COUNTS_SAVED,)),
     # relations: two programs that give the same, whatever that is
-    _must("relations/sum", "A backward call on a sum MUST give what backward calls on its terms, one after the other, give.", AUTOGRAD_BACKWARD, CONTROLS, needs=(Capability.IMPERATIVE, Capability.RETAIN)),
+    _must("relations/sum", "A backward call on a sum MUST give what backward calls on its terms, one after the other, give.", AUTOGRAD_BACKWARD, CONTROLS, needs=(Capability.ACCUMULATES, Capability.RETAIN)),
     _must("relations/scaling", "A cotangent that is multiplied by a number MUST give gradients that are multiplied by it.", BACKWARD, CHAIN_RULE, needs=(Capability.COTANGENTS,)),
     _must("relations/sharing", "A value that is used several times MUST give the gradients that computing it anew for each use gives.", MECHANICS, CHAIN_RULE),
     _must("relations/order", "Instructions that have nothing to do with one another MUST give the same in every order.", MECHANICS),
-    _must("relations/repeated", "Calling backward on a retained graph several times MUST give that many times what one call gives.", BACKWARD, CONTROLS, GRUS, needs=(Capability.IMPERATIVE, Capability.RETAIN)),
+    _must("relations/repeated", "Calling backward on a retained graph several times MUST give that many times what one call gives.", BACKWARD, CONTROLS, GRUS, needs=(Capability.ACCUMULATES, Capability.RETAIN)),
     _must("relations/interleaved", "A program whose instructions stand among those of another one MUST give what it gives alone.", MECHANICS, TWO_NETWORKS),
     # optimizers: what steps do, and what is done to gradients for them
     _must("optimizers/formula", "A step MUST move each leaf by the optimizer's published formula.", OPTIM, BUFFERS, needs=(Capability.OPTIMIZERS,)),
@@ -225,8 +225,8 @@ _RULES = (
     _must("recurrent/carried-state", "A state that is carried over as it is MUST lead the next backward call into the part that was freed, which raises.", BACKWARD, GRUS, SECOND_TIME, needs=(Capability.FREES,)),
     # training: loops
     _must("training/loop", "In a training loop each forward pass MUST be recorded with the parameters' values of that time, and gradients be taken there.", MECHANICS, OPTIM, BUFFERS, needs=(Capability.OPTIMIZERS,)),
-    _must("training/micro-batches", "The gradients of parts of a batch, accumulated, MUST be the gradient of the whole batch.", MECHANICS, CHAIN_RULE, needs=(Capability.IMPERATIVE,)),
-    _must("training/losses", "Several losses on one network MUST give what a backward call of their sum gives.", BACKWARD, CONTROLS, GRUS, needs=(Capability.IMPERATIVE, Capability.RETAIN)),
+    _must("training/micro-batches", "The gradients of parts of a batch, accumulated, MUST be the gradient of the whole batch.", MECHANICS, CHAIN_RULE, needs=(Capability.ACCUMULATES,)),
+    _must("training/losses", "Several losses on one network MUST give what a backward call of their sum gives.", BACKWARD, CONTROLS, GRUS, needs=(Capability.ACCUMULATES, Capability.RETAIN)),
     _must("training/apart", "Networks that share nothing MUST be trained side by side as each of them alone.", MECHANICS, TWO_NETWORKS, needs=(Capability.OPTIMIZERS,)),
     # sequences: everything at once
     _must("sequences/history", "What a program did before MUST affect a call only as the rules say.", MECHANICS),

@@ -45,9 +45,9 @@ def differentiate(b: OpBuilder, made: Sequence[Ref], weighted: bool, times: int 
         if order:
             roots = _within_claims(b, roots)
             cotangents = [b.cotangent(r) for r in roots]
-        b.add(Backward(tuple(roots), tuple(cotangents), None, True))
         leaves = [leaf for leaf in b.leaves if b.requires(leaf)]
-        grads = [Ref(b.add(ReadGrad(leaf))) for leaf in leaves]
+        at = b.add(b.called(roots, cotangents, None, True))
+        grads = [r for r in b.live if r.at == at] or [Ref(b.add(ReadGrad(leaf))) for leaf in leaves]
         roots = [g for g in grads if b.requires(g) and _depends(b, g)]
         if not roots:
             return False

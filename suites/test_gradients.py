@@ -25,7 +25,7 @@ WHOLLY = settings().max_examples > 100
 def test_op_samples(check, prepared, op):
     for program in audit.programs(op, prepared.drawable):
         check(program)
-    for program in corners.programs(op, prepared.drawable[0]) if op not in prepared.broken else ():
+    for program in corners.programs(op, prepared.drawable) if op not in prepared.broken else ():
         check(program)
     for program in audit.forms(op, prepared.drawable[0]) if WHOLLY else ():
         check(program)

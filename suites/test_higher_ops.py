@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.harness.check import Check, violation_of
 from autograd_conformance.harness.session import Session
-from autograd_conformance.programs.language import Backward, Program
+from autograd_conformance.programs.language import BackwardCall, Program
 from autograd_conformance.strategies.higher_order import derivatives_of
 
 rule = pytest.mark.rule
@@ -69,7 +69,7 @@ def samples(check: Check, session: Session, op: str, times: int, seeds: int) -> 
 
 def sound(program: Program, op: str, session: Session) -> bool:
     """Whether an op is right as far as the call before the last: else that is what fails, and by a rule of its own."""
-    calls = [at for at, step in enumerate(program) if isinstance(step, Backward)]
+    calls = [at for at, step in enumerate(program) if isinstance(step, BackwardCall)]
     if len(calls) < 2 or op not in (session.broken if len(calls) == 2 else session.broken | session.broken_twice):
         return True
     return violation_of(program.upto(calls[-2] + 1), session.target) is None

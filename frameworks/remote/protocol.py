@@ -182,7 +182,7 @@ def _names(what: str, known: Collection[str] | None = None, least: int = 0) -> A
             raise _Wrong(f"{what} has to be a list of names, not {value!r}")
         unknown = sorted(set(value) - set(known)) if known is not None else []
         if unknown:
-            there = f"; there are {', '.join(known or ())}" if len(known or ()) <= 40 else ""
+            there = f"; there are {', '.join(known or ())}" if len(known or ()) <= 60 else ""
             raise _Wrong(f"{what} names {', '.join(unknown[:5])}, which there is not{there}")
         if len(value) < least:
             raise _Wrong(f"{what} is empty")

@@ -5,19 +5,20 @@ dimensions longer than a tile, one tensor in every place, other attributes; and 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product
 
 import numpy as np
 
 from autograd_conformance.harness.audit.programs import Sampler, called
-from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
+from autograd_conformance.ops.row import Op, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Delete, Program, Ref, Shape
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout, shows
+from autograd_conformance.strategies.building.op_builder import Rarity
 from autograd_conformance.strategies.higher_order import applies
 
 LONG = (17, 65)
@@ -30,6 +31,9 @@ FORMS = 2
 
 TURNS = 2
 """How often each shape is drawn until a layout shows."""
+
+DRAWS = 24
+"""Draws until an op has what is rare."""
 
 LARGEST = 512
 """The most elements of a value."""
@@ -128,6 +132,40 @@ def same(op: str, dtype: str) -> Program | None:
     return None
 
 
+def beside(op: str, dtype: str) -> Program | None:
+    """A program of an op that takes a view of its first operand as its second; None where no view fits."""
+
+    def found(sampler: Sampler, step: Apply) -> bool:
+        return any(isinstance(sampler.reference.steps[r.at], Apply) for r in step.args)
+
+    return _rare(op, "beside", dtype, found) if arity(OPS[op]) > 1 else None
+
+
+def mixed(op: str, dtype: str) -> Program | None:
+    """A program of an op whose first operand alone has a dtype, on numbers that are not short; None where it does not
+    promote.
+    """
+
+    def found(sampler: Sampler, step: Apply) -> bool:
+        operands = [sampler.reference.values[r] for r in step.args]
+        return len({sampler.dtypes[r] for r in step.args}) > 1 and any(np.any(x * 8 % 1) for x in operands)
+
+    several = OPS[op].promotes and len(alphabet.current().dtypes) > 1
+    return _rare(op, "mixed", dtype, found) if several else None
+
+
+def _rare(op: str, rarity: Rarity, dtype: str, found: Callable[[Sampler, Apply], bool]) -> Program | None:
+    """The first of some draws of an op that has a rarity; None where none has it."""
+    for draw in range(DRAWS):
+        sampler = Sampler(zlib.crc32(f"{op} {rarity} {dtype} {draw}".encode()), dtype)
+        sampler.rarity = rarity
+        made = sampler.op(op, fresh=True)
+        step = sampler.reference.steps[made[0].at]
+        if isinstance(step, Apply) and step.op == op and found(sampler, step):
+            return called(sampler, made, op)
+    return None
+
+
 def again(op: str, dtype: str) -> Program | None:
     """A program of an op twice on the same operands, with unlike attributes, and a call from each, the last made
     first: what is kept of one must not show in the other; None where there is no choice.
@@ -150,11 +188,12 @@ def again(op: str, dtype: str) -> Program | None:
     return Program(tuple(sampler.reference.steps))
 
 
-def programs(op: str, dtype: str) -> Iterator[Program]:
-    """All of them."""
-    yield from laid(op, dtype)
-    yield from long(op, dtype)
-    yield from (program for make in (same, again) if (program := make(op, dtype)) is not None)
+def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
+    """All of them, in the first of some dtypes; what takes several dtypes in each."""
+    yield from laid(op, dtypes[0])
+    yield from long(op, dtypes[0])
+    yield from (program for make in (same, again, beside) if (program := make(op, dtypes[0])) is not None)
+    yield from (program for dtype in dtypes if (program := mixed(op, dtype)) is not None)
 
 
 def releases(op: str, dtype: str) -> Iterator[Program]:

@@ -30,7 +30,7 @@ from autograd_conformance.programs.observations import Kind, Observation, Raised
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
-from autograd_conformance.strategies.building.op_builder import OpBuilder
+from autograd_conformance.strategies.building.op_builder import OpBuilder, Rarity
 from autograd_conformance.strategies.building.tensors import literal
 from autograd_conformance.strategies.higher_order import applies, differentiate
 
@@ -56,6 +56,8 @@ class Sampler(OpBuilder):
     """A builder that draws from NumPy's generator instead of Hypothesis."""
 
     requiring = (True,)
+    rarity: Rarity | None = None
+    """What is rare elsewhere and sure here."""
 
     def __init__(self, seed: int, dtype: str, first: Shape | None = None) -> None:
         self.random, self.first = np.random.default_rng(seed), first
@@ -64,6 +66,9 @@ class Sampler(OpBuilder):
     def _operand(self, op: Op, place: int, accepts: Any, shapes: Sequence[Shape], *more: Any) -> Ref:
         """A fresh leaf; the first operand has the shape `first` where one is asked for."""
         return super()._operand(op, place, accepts, shapes if place or self.first is None else (self.first,), *more)
+
+    def rarely(self, rarity: Rarity) -> bool:
+        return rarity == self.rarity
 
     def below(self, n: int) -> int:
         return int(self.random.integers(n))

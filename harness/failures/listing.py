@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograd_conformance.frameworks.base import Target
+from autograd_conformance.printing.closures import definition
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.printing.functions import arranged, call, canonical, end, head, inside
 from autograd_conformance.printing.loops import loop
@@ -35,7 +36,9 @@ class Statement:
     text: str
     """The line."""
     before: tuple[str, ...] = ()
-    """The definition of the function that it calls; none where an equal one was called before."""
+    """The definition of the function that it calls, or that is differentiated; none where an equal one was called
+    before.
+    """
 
 
 def statements(
@@ -47,7 +50,8 @@ def statements(
     made: list[tuple[tuple[int, ...], str, tuple[str, ...]]] = []
     for each in arranged(program, regions):
         if isinstance(each, int):
-            made.append(((each,), lines[each], ()))
+            above = definition(each, program, name, dialect)
+            made.append(((each,), lines[each], ("", *above, "") if above else ()))
             continue
         source = canonical(program, each, dialect)
         is_new, called = source not in known, f"compute{len(known) + 1 if known else ''}"
@@ -81,7 +85,7 @@ def looped(program: Program, target: Target, at: int | None = None) -> str:
     """A program with its repetitions as loops, instruction `at` being marked; empty where nothing repeats, or functions
     stand around what does.
     """
-    if target.regions(program):
+    if target.regions(program) or (target.dialect and target.dialect.vjp):
         return ""
     return loop(program, target.dialect, at, names(program)) or ""
 

@@ -49,7 +49,7 @@ def votes(case: Case) -> Votes | None:
     before = 0.0 if violation.grad_before is None else violation.grad_before
     got, want = violation.got - before, violation.want - before
     authority = differences = None
-    if isinstance(call, Backward) and not program.stateful:
+    if isinstance(call, Backward) and _is_one_function(case):
         authority = whole.gradients(program, call).get(violation.subject)
         differences = finite_differences(program, case.target, call, violation.subject)
     else:
@@ -64,6 +64,13 @@ def votes(case: Case) -> Votes | None:
         "not available" if differences is None else shown(differences),
         _decide(got, want, authority, differences),
     )
+
+
+def _is_one_function(case: Case) -> bool:
+    """Whether the roots of the failing call are a function of the leaves alone, through the whole program."""
+    earlier = case.program.instructions[: case.violation.at]
+    ended = case.target.traits.ends and any(isinstance(step, BackwardCall) for step in earlier)
+    return not (case.program.stateful or ended)
 
 
 def finite_differences(program: Program, target: Target, call: Backward, leaf: Ref) -> np.ndarray | None:

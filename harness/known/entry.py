@@ -55,6 +55,8 @@ class Known:
     """Values may be anything: memory is read, or written, that nobody knows the contents of, or nothing bounds them."""
     nan: bool = False
     """Values that are no numbers were seen; the others are off by no more than the limits, or than rounding."""
+    gives: str | None = None
+    """The result has this dtype, where another is due; such an entry excuses no wrong value."""
     elements: int | None = None
     """The difference is about a leaf of that many elements."""
     zero: int | None = None
@@ -69,6 +71,8 @@ class Known:
     """That op, or such a step, stands before."""
     again: bool = False
     """The failing call goes through a value, its root included, through which an earlier call of the program went."""
+    twice: bool = False
+    """The failing call, or one before it, has a root twice, or has one of its inputs among its roots."""
     computed: bool = False
     """A write into what an op computed, or into a part of it, stands before."""
     step: str | None = None

@@ -128,6 +128,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "relative": (_limit, "a finite number, 0 or more"),
     "absolute": (_limit, "a finite number, 0 or more"),
     "any_value": (_flag, "true or false"),
+    "gives": (_dtype, " or ".join(DTYPES)),
     "nan": (_flag, "true or false"),
     "elements": (_count, "a whole number, 0 or more"),
     "zero": (_count, "the number of an operand, from 0"),
@@ -136,6 +137,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "message": (_text, "a text"),
     "after": (_before, "an op, or an optimizer with settings, such as 'sgd fused=True'"),
     "again": (_flag, "true or false"),
+    "twice": (_flag, "true or false"),
     "computed": (_flag, "true or false"),
     "step": (_step, "an optimizer with settings, such as 'sgd fused=True'"),
     "version": (_versions, "versions of the framework, such as '>=2.12,<2.14'"),
@@ -249,7 +251,7 @@ def _problem(entry: Known) -> str | None:
         return "zero: it counts the operands of an op, and the entry names none"
     if entry.any_value and (entry.limited or entry.nan):
         return "any_value: it leaves no room for relative, absolute and nan"
-    excused = entry.limited or entry.nan or entry.any_value or entry.raised or entry.message
+    excused = entry.limited or entry.nan or entry.any_value or entry.raised or entry.message or entry.gives
     if entry.rule in OF_VALUES and not excused:
         return (
             f"relative: {entry.rule!r} is about values, and nothing says how far they may be off; give relative or "

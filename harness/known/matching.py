@@ -25,7 +25,7 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import grouped
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.rules.judge.due import DueReturn
-from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError
+from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError, ResultDtype
 from autograd_conformance.rules.judge.violation import Allowed, Violation
 
 CALLS = (Backward, Grad)
@@ -58,12 +58,16 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.again and not _goes_again(program, violation.at):
         return False
+    if entry.twice and not any(map(_has_root_twice, program.instructions[: violation.at + 1])):
+        return False
     if entry.computed and not _writes_computed(program, violation.at):
         return False
     if entry.views and not _views(program, violation.at):
         return False
     if entry.step is not None and not _is_step(program[violation.at], entry.step):
         return False
+    if entry.gives is not None:
+        return violation.observed == ResultDtype(entry.gives)
     return _is_excused(entry, violation)
 
 
@@ -97,7 +101,8 @@ def _general(entry: Known, violation: Violation) -> str | None:
     unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
     if unheard or (Allowed(DueReturn(), violation.rule) in violation.allowed and (entry.message or entry.raised)):
         return "errors/legal-returns"
-    return "gradients/graph" if (entry.op or entry.again) and isinstance(observed, OtherGradient) else None
+    says_where = entry.op or entry.again or entry.twice
+    return "gradients/graph" if says_where and isinstance(observed, OtherGradient) else None
 
 
 def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:
@@ -123,6 +128,14 @@ def _goes_again(program: Program, at: int) -> bool:
         ref in earlier and (ref in call.roots or not isinstance(program[ref.at], Leaf))
         for ref in _behind(program, call)
     )
+
+
+def _has_root_twice(step: Instruction) -> bool:
+    """Whether an instruction is a call that has a root twice, or one of its inputs among its roots."""
+    if not isinstance(step, CALLS):
+        return False
+    of_inputs = len(step.roots) > 1 and any(root in (step.inputs or ()) for root in step.roots)
+    return of_inputs or len({*step.roots}) < len(step.roots)
 
 
 def _behind(program: Program, call: BackwardCall) -> set[Ref]:

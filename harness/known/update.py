@@ -20,7 +20,7 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.text import lines
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.rules.explanation.words import observed_text
-from autograd_conformance.rules.judge.observed import RaisedError
+from autograd_conformance.rules.judge.observed import RaisedError, ResultDtype
 from autograd_conformance.rules.judge.violation import Violation
 
 HEADER = """\
@@ -43,6 +43,8 @@ class About:
     nan: bool
     any_value: bool
     """Whether no limit holds the value: it was infinite, or of another shape, or not there."""
+    gives: str | None
+    """The dtype of the result, where it is the wrong one."""
 
     @staticmethod
     def of(program: Program, violation: Violation) -> About:
@@ -51,7 +53,8 @@ class About:
         got, want = violation.got, violation.want
         compared = got is not None and want is not None and got.shape == want.shape
         nan = compared and bool(np.isnan(got).any())  # type: ignore[arg-type]
-        boundless = raised is None and violation.rule in OF_VALUES
+        gives = violation.observed.dtype if isinstance(violation.observed, ResultDtype) else None
+        boundless = raised is None and gives is None and violation.rule in OF_VALUES
         if compared:
             boundless = bool(np.isinf(got).any() or not np.isfinite(want).all())  # type: ignore[arg-type]
         return About(
@@ -62,6 +65,7 @@ class About:
             working_dtype(program) if compared else None,
             nan,
             boundless,
+            gives,
         )
 
 
@@ -115,6 +119,7 @@ class Finding:
             "absolute": _above(self.absolute) if self.relative is not None and not few else None,
             "nan": about.nan or None,
             "any_value": about.any_value or None,
+            "gives": about.gives,
             "left_out": None if self.left_out or about.op is None else False,
             "reason": self.observed,
             "link": "not reported",

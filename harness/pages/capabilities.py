@@ -16,13 +16,16 @@ PAGE = Path(__file__).parents[2] / "docs" / "capabilities.md"
 
 GROUPS: dict[str, dict[C, str]] = {
     "Calling backward": {
-        C.IMPERATIVE: "`root.backward()` or its like adds each leaf's gradient to what the leaf holds.",
+        C.IMPERATIVE: "`root.backward()` or its like leaves a gradient in each leaf that the root depends on.",
+        C.ACCUMULATES: "A call adds to the gradient that a leaf holds; without this claim it has to replace it.",
         C.MULTIPLE_ROOTS: "One call takes several roots and traverses what they share once.",
         C.COTANGENTS: "A call can be given the gradient of the root (PyTorch's argument `gradient`).",
         C.INPUTS: "A call can be told into which tensors it accumulates; it changes no others.",
         C.RETAIN: "A call can be told to keep the graph, so that another one can go through it.",
         C.FREES: "A call that does not keep the graph frees it, and a later one that needs it raises an error.",
         C.FUNCTIONAL: "There is a call that returns gradients and accumulates nothing (`torch.autograd.grad`).",
+        C.UNUSED: "Such a call can be told what unused inputs give: none, zeros or an error; else it is zeros.",
+        C.ANY_INPUTS: "Inputs of such a call may be any values, and listed twice; else they are leaves, each once.",
         C.CREATE_GRAPH: "A call can be told to record itself: gradients have a history and can be differentiated.",
     },
     "Refusing calls": {
@@ -51,6 +54,7 @@ GROUPS: dict[str, dict[C, str]] = {
         C.VIEWS: "Some ops return views: tensors over the memory of their operand.",
         C.MEMORY: "It can be told whether two tensors share memory.",
         C.LAYOUT: "A tensor tells its strides.",
+        C.PROMOTES: "Elementwise and joining ops take operands of several dtypes; the widest is the result's.",
         C.COUNTS_SAVED: "It can be told how many saved tensors are alive.",
     },
     "Hooks": {

@@ -37,12 +37,15 @@ def masks(*shapes: Shape) -> Choices:
     return [{"mask": m} for m in dict.fromkeys((nested(at % 2 == 0), nested(at % 3 == 1), True, False))]
 
 
+_PROMOTES = {"promotes": MAYBE}
+
+
 def _two(name: str, torch: str, reference, saves: Certainty, *domains, **more) -> Op:
-    return Op(name, torch, reference, saves, rest=broadcasting, domains=domains or (ANY,), **more)
+    return Op(name, torch, reference, saves, rest=broadcasting, domains=domains or (ANY,), **_PROMOTES | more)
 
 
 def _three(name: str, torch: str, reference, saves: Certainty, *domains, **more) -> Op:
-    return Op(name, torch, reference, saves, rest=broadcasting_two, domains=domains or (ANY,), **more)
+    return Op(name, torch, reference, saves, rest=broadcasting_two, domains=domains or (ANY,), **_PROMOTES | more)
 
 
 def _log1pexp(j, x):
@@ -51,9 +54,9 @@ def _log1pexp(j, x):
 
 BINARY = table(
     "binary",
-    _two("add", "{0} + {1}", lambda j, a, b: a + b, NEVER),
-    _two("subtract", "{0} - {1}", lambda j, a, b: a - b, NEVER),
-    _two("multiply", "{0} * {1}", lambda j, a, b: a * b, ALWAYS, SQUARABLE),
+    _two("add", "{0} + {1}", lambda j, a, b: a + b, NEVER, promotes=ALWAYS),
+    _two("subtract", "{0} - {1}", lambda j, a, b: a - b, NEVER, promotes=ALWAYS),
+    _two("multiply", "{0} * {1}", lambda j, a, b: a * b, ALWAYS, SQUARABLE, promotes=ALWAYS),
     _two("divide", "{0} / {1}", lambda j, a, b: a / b, ALWAYS, ANY, NONZERO),
     _two("pow", "{0} ** {1}", lambda j, a, b: j.np.exp(b * j.np.log(a)), ALWAYS, POWERS, SMALL),
     _two("atan2", "torch.atan2({0}, {1})", lambda j, a, b: j.np.arctan2(a, b), ALWAYS, NONZERO),
@@ -94,6 +97,7 @@ BINARY = table(
         "torch.add({0}, {1}, alpha={alpha})",
         lambda j, a, b, alpha: a + alpha * b,
         MAYBE,
+        promotes=ALWAYS,
         choices=offer(alpha=(2.0, -0.5)),
     ),
     _two(
@@ -101,6 +105,7 @@ BINARY = table(
         "torch.sub({0}, {1}, alpha={alpha})",
         lambda j, a, b, alpha: a - alpha * b,
         MAYBE,
+        promotes=ALWAYS,
         choices=offer(alpha=(2.0, -0.5)),
     ),
     _two(
@@ -109,12 +114,14 @@ BINARY = table(
         lambda j, a, b, weight: a + weight * (b - a),
         MAYBE,
         choices=offer(weight=(0.25, 0.75, 1.5)),
+        promotes=NEVER,
     ),
     _two(
         "where",
         "torch.where(torch.tensor({mask}, device={0}.device), {0}, {1})",
         lambda j, a, b, mask: j.np.where(np.array(mask), a, b),
         MAYBE,
+        promotes=ALWAYS,
         choices=masks,
     ),
     _three(
@@ -124,6 +131,7 @@ BINARY = table(
         ALWAYS,
         SQUARABLE,
         also_saves=(2,),  # kept whichever operand requires grad
+        promotes=NEVER,
     ),
     _three(
         "addcmul",

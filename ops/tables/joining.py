@@ -12,7 +12,7 @@ from autograd_conformance.ops.selection import stacked
 from autograd_conformance.ops.shapes import dims, every, growing, having, ranked, same, same_two, shaped, size
 from autograd_conformance.programs.language import Shape
 
-NEVER = Certainty.NEVER
+ALWAYS, NEVER = Certainty.ALWAYS, Certainty.NEVER
 
 
 def _joinable(first: Shape) -> list[tuple[Shape, ...]]:
@@ -101,7 +101,13 @@ def _views(name: str, torch: str, reference, accepts, choices, multi: bool = Tru
 JOINING = table(
     "joining",
     _op(
-        "concat", "torch.cat([{0}, {1}], {dim})", _concat, every(growing(2), ranked(1)), rest=_joinable, choices=_joins
+        "concat",
+        "torch.cat([{0}, {1}], {dim})",
+        _concat,
+        every(growing(2), ranked(1)),
+        rest=_joinable,
+        choices=_joins,
+        promotes=ALWAYS,
     ),
     _op(
         "concat_three",
@@ -110,8 +116,17 @@ JOINING = table(
         every(growing(3), ranked(1)),
         rest=_two_joinable,
         choices=_joins,
+        promotes=ALWAYS,
     ),
-    _op("stack", "torch.stack([{0}, {1}], {dim})", _stack, every(growing(2), ranked(0, 3)), rest=same, choices=_stacks),
+    _op(
+        "stack",
+        "torch.stack([{0}, {1}], {dim})",
+        _stack,
+        every(growing(2), ranked(0, 3)),
+        rest=same,
+        choices=_stacks,
+        promotes=ALWAYS,
+    ),
     _op(
         "stack_three",
         "torch.stack([{0}, {1}, {2}], {dim})",
@@ -119,6 +134,7 @@ JOINING = table(
         every(growing(3), ranked(0, 3)),
         rest=same_two,
         choices=_stacks,
+        promotes=ALWAYS,
     ),
     _op("block_diag", "torch.block_diag({0}, {1})", _block_diag, every(ranked(2, 2), _room), rest=_matrices),
 )

@@ -260,8 +260,8 @@ LOSSES = table(
         _cosine,
         NONZERO,
         rest=same,
-        choices=_filled_dims,
-        **shaped(every(nonempty, ranked(1))),
+        choices=lambda *shapes: dims(shapes[0], low=2),  # over one element it is one whatever that is
+        **shaped(every(nonempty, having(2))),
     ),
     Op(
         "dist",

@@ -150,11 +150,11 @@ def retraced(
     `reference` is that of the program; one that follows what was observed takes its place where the program asks for
     that.
     """
-    if program.stateful:
+    if follows := reference.follows(program):
         reference = reference.anew()
         reference.observing = True
-    tape = Tape(reference, Capability.FREES in capabilities, units=units(observation))
-    for moment in trace(program, observation, reference, tape, program.stateful):
+    tape = Tape(reference, capabilities, units=units(observation))
+    for moment in trace(program, observation, reference, tape, follows):
         if moment.at == until:
             return tape, Expectation() if moment.skipped else moment.expectation
     raise IndexError(f"nothing was observed of instruction {until}")

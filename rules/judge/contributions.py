@@ -8,8 +8,9 @@ import numpy as np
 
 from autograd_conformance.programs.language import BackwardCall, Ref
 from autograd_conformance.programs.observations import Gradient
-from autograd_conformance.reference.bounds import close, gradient_bound
+from autograd_conformance.reference.bounds import EPSILON, close, gradient_bound
 from autograd_conformance.rules.judge.state import HUGE, Judging
+from autograd_conformance.rules.tape.exercises import derived_op
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
 
 
@@ -51,19 +52,19 @@ def is_complete(judging: Judging, call: BackwardCall, leaf: Ref, got: Gradient |
     """Whether a value that a call may add to holds its old gradient and the call's whole contribution."""
     if leaf not in traversal.must_accumulate | traversal.may_accumulate or got is None:
         return False
-    old = judging.tape.grads.get(leaf)
+    old = judging.tape.added_to(leaf)
     contribution = judging.reference.pullback(call).get(judging.reference.edge(leaf))
     if contribution is None or got.value.shape != contribution.shape:
         return contribution is None and not got.value.any()
     want = contribution if old is None else old.value + contribution
-    if close(got.value, want, judging.dtype):
+    if close(got.value, want, judging.precision(got.dtype)):
         return True
     return bool((np.abs(got.value - want) <= sum_bound(judging, call, leaf, old, want)).all())
 
 
-def is_right(judging: Judging, got: np.ndarray, want: np.ndarray) -> bool:
-    """Whether a gradient needs no bound to be right: it is very close, or too large to be compared."""
-    return close(got, want, judging.dtype) or not np.abs(want).max() < HUGE
+def is_right(judging: Judging, got: np.ndarray, want: np.ndarray, dtype: str | None) -> bool:
+    """Whether a gradient of some dtype needs no bound to be right: it is very close, or too large to be compared."""
+    return close(got, want, judging.precision(dtype)) or not np.abs(want).max() < HUGE
 
 
 def is_negligible(judging: Judging, call: BackwardCall, leaf: Ref, contribution: np.ndarray) -> bool:
@@ -82,7 +83,7 @@ def sum_bound(judging: Judging, call: BackwardCall, leaf: Ref, old: Gradient | N
     """How far rounding may take the sum of a leaf's old gradient and a call's contribution."""
     bound = contribution_bound(judging, call, leaf)
     if old is not None:
-        eps = np.finfo(judging.dtype).eps
+        eps = EPSILON[judging.precision(old.dtype)]
         bound = bound + 2 * eps * (np.abs(old.value) + np.abs(want))
     return bound
 
@@ -110,3 +111,22 @@ def blamed(judging: Judging, expectation: Expectation, rule: str) -> str:
 def blamed_module(judging: Judging, expectation: Expectation, rule: str) -> str:
     """The rule about the gradients of the modules that a call goes through; `rule` where it goes through none."""
     return next((s for s in MODULES if s in expectation.exercises and judging.applies(s)), rule)
+
+
+NAMED = ("gradients/op", "gradients/graph", "training/loop")
+"""Rules in the place of which the one that a diagnosis names is blamed."""
+
+
+def op_of_rule(rule: str, traversal: Traversal) -> str | None:
+    """The op that is to blame where a rule about single ops is broken."""
+    match rule:
+        case "gradients/op":
+            return str(traversal.nodes[0].op) if traversal.alone else None
+        case "higher/op" | "higher/op-third":
+            return derived_op(traversal)
+    return None
+
+
+def op_of_call(traversal: Traversal) -> str | None:
+    """The op whose derivative a call goes through and nothing else, but for weights."""
+    return str(traversal.nodes[0].op) if traversal.alone else derived_op(traversal)

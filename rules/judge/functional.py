@@ -9,11 +9,13 @@ from autograd_conformance.programs.observations import Gradient, StepObservation
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge import memory
 from autograd_conformance.rules.judge.contributions import (
+    NAMED,
     blamed,
     contribution_bound,
     is_complete,
     is_right,
     is_unchanged,
+    op_of_rule,
 )
 from autograd_conformance.rules.judge.due import Kept, RightGradient, Unchanged, ZeroResult
 from autograd_conformance.rules.judge.observed import (
@@ -106,7 +108,8 @@ def _result(
         return violation
     if want is not None and not want.any() and step.materialize_grads and step.create_graph:
         judging.reference.storages.unspecified.add(out)  # computed, or made anew in the place of what was unused
-    judging.reference.requires_grad[out] = bool(tensor.requires_grad)
+    if tensor.requires_grad is not None:
+        judging.reference.requires_grad[out] = tensor.requires_grad
     return None
 
 
@@ -140,18 +143,25 @@ def _gradient(
     if tensor.value.shape != want.shape:
         observed, due = ResultShape(tensor.value.shape), ResultShape(want.shape)
         return judging.differs("functional/value", at, out, observed, due, step)
-    if is_right(judging, tensor.value, want):
+    if is_right(judging, tensor.value, want, tensor.dtype):
         return None
     bound = contribution_bound(judging, step, ref)
     if (np.abs(tensor.value - want) <= bound).all():
         return None
-    rule = blamed(judging, expectation, _input_rule(judging, step, place, values))
+    traversal, rule = expectation.traversal, _input_rule(judging, step, place, values)
+    if rule == "functional/value" and not judging.tape.imperative:  # there is no other form that shows it
+        rule = "gradients/op" if traversal.alone else "gradients/graph"
+    rule = blamed(judging, expectation, rule)
     if not judging.applies(rule):
         return None
     got = {r: None if t is None else t.value for r, t in zip(step.inputs, values, strict=True)}
     diagnosis = diagnose(judging.reference, step, ref, {}, got)
     plain = Violation(
-        rule, at, OtherGradient(Place.RESULT), (Allowed(RightGradient(Place.RESULT), rule),), out, None,
-        got=tensor.value, want=want, bound=bound,
+        rule, at, OtherGradient(Place.RESULT), (Allowed(RightGradient(Place.RESULT), rule),), out,
+        op_of_rule(rule, traversal), got=tensor.value, want=want, bound=bound,
     )  # fmt: skip
-    return diagnosed(plain, diagnosis.text if diagnosis else None, rule)
+    if diagnosis is None:
+        return plain
+    if rule in NAMED and judging.applies(diagnosis.rule):
+        rule = diagnosis.rule
+    return diagnosed(plain, diagnosis.text, rule, op_of_rule(rule, traversal))

@@ -6,10 +6,12 @@ import numpy as np
 
 from autograd_conformance.programs.language import Backward, Ref
 from autograd_conformance.programs.observations import Gradient, Kind, StepObservation
+from autograd_conformance.programs.operands import computed_from
 from autograd_conformance.programs.text import names
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge import memory
 from autograd_conformance.rules.judge.contributions import (
+    NAMED,
     blamed,
     blamed_module,
     is_anothers,
@@ -17,6 +19,7 @@ from autograd_conformance.rules.judge.contributions import (
     is_negligible,
     is_right,
     is_unchanged,
+    op_of_rule,
     sum_bound,
     value_of,
     values_of,
@@ -45,7 +48,6 @@ from autograd_conformance.rules.judge.observed import (
 )
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.violation import Allowed, Violation, diagnosed
-from autograd_conformance.rules.tape.exercises import derived_op
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
 
 
@@ -57,6 +59,7 @@ def check(
     for leaf, got in seen.gradients.items():
         if leaf not in traversal.must_accumulate:
             fine = is_unchanged(judging.tape.grads.get(leaf), got) or is_anothers(judging, leaf)
+            fine = fine or _is_filled(judging, call, leaf, got)
             if not fine and not is_complete(judging, call, leaf, got, traversal):
                 return _unreached(judging, at, leaf, got, expectation)
             continue
@@ -83,7 +86,7 @@ def _reached(
     seen: StepObservation,
 ) -> Violation | None:
     """Whether a leaf that the call adds to holds what it should, in the form and the object that it should be."""
-    old, rule = judging.tape.grads.get(leaf), _rule_of(judging, leaf, expectation.traversal)
+    old, rule = judging.tape.added_to(leaf), _rule_of(judging, leaf, expectation.traversal)
     if got is None:
         if old is None and is_negligible(judging, call, leaf, contribution):
             return None  # a gradient that is zero throughout may stay undefined
@@ -119,9 +122,9 @@ def _value(
     seen: StepObservation,
 ) -> Violation | None:
     """Whether a gradient has the right elements; if not, the rule that is broken, and the fault that explains it."""
-    old = judging.tape.grads.get(leaf)
+    old = judging.tape.added_to(leaf)
     want = contribution if old is None else old.value + contribution
-    if is_right(judging, got.value, want):
+    if is_right(judging, got.value, want, got.dtype):
         return None
     bound = sum_bound(judging, call, leaf, old, want)
     if (np.abs(got.value - want) <= bound).all():
@@ -136,36 +139,23 @@ def _value(
         allowed += (Allowed(DueError(Kind.MODIFIED), expectation.raises[Kind.MODIFIED]),)
     plain = Violation(
         rule, at, OtherGradient(Place.LEAF), allowed, leaf,
-        _op_of(rule, traversal), value_of(old), got.value, want, bound,
+        op_of_rule(rule, traversal), value_of(old), got.value, want, bound,
     )  # fmt: skip
-    gradients = values_of(judging.tape.grads), values_of(seen.gradients)
+    held = {each: judging.tape.added_to(each) for each in judging.tape.grads}
+    gradients = values_of(held), values_of(seen.gradients)
     diagnosis = diagnose(judging.reference, call, leaf, *gradients, alone)
     if diagnosis is None:
         return plain
     if rule in NAMED and judging.applies(diagnosis.rule):
         rule = diagnosis.rule
-    return diagnosed(plain, diagnosis.text, rule, _op_of(rule, traversal))
-
-
-NAMED = ("gradients/op", "gradients/graph", "training/loop")
-"""Rules in the place of which the one that a diagnosis names is blamed."""
-
-
-def _op_of(rule: str, traversal: Traversal) -> str | None:
-    """The op that is to blame where a rule about single ops is broken."""
-    match rule:
-        case "gradients/op":
-            return str(traversal.nodes[0].op) if traversal.alone else None
-        case "higher/op" | "higher/op-third":
-            return derived_op(traversal)
-    return None
+    return diagnosed(plain, diagnosis.text, rule, op_of_rule(rule, traversal))
 
 
 def _object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient) -> Violation | None:
     """Whether the gradient is the same object as before, or another, and laid out as it should be."""
     if not got.value.size:
         return None
-    old = judging.tape.grads.get(leaf)
+    old = judging.tape.added_to(leaf)
     if old is not None and old.identity is not None and got.identity is not None:
         kept = old.identity == got.identity
         if kept and call.create_graph and not is_unchanged(old, got):
@@ -193,6 +183,14 @@ def _due_strides(strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int,
 
 
 # -- leaves that it does not reach ------------------------------------------------------------------------------------
+
+
+def _is_filled(judging: Judging, call: Backward, leaf: Ref, got: Gradient | None) -> bool:
+    """Whether a leaf that held nothing got zeros, as one that the root was computed from may."""
+    if not judging.reference.traits.fills or got is None or judging.tape.grads.get(leaf) is not None:
+        return False
+    zeros = not got.value.any() and got.value.shape == np.shape(judging.reference.values[leaf])
+    return zeros and got.dtype == judging.dtypes.get(leaf, got.dtype) and leaf in computed_from(judging.program, call)
 
 
 def _unreached(

@@ -131,7 +131,7 @@ def _agrees(judging: Judging, call: BackwardCall, fired: HookCall, target: Ref, 
         return not _matters(want)
     if fired.value.shape != want.shape:
         return False
-    if is_right(judging, fired.value, want):
+    if is_right(judging, fired.value, want, fired.dtype):
         return True
     bound = gradient_bound(judging.reference, call, judging.reference.edge(target), judging.dtype, fired.hook)
     return bool((np.abs(fired.value - want) <= bound).all())

@@ -51,6 +51,7 @@ from autograd_conformance.rules.judge import (
     values,
 )
 from autograd_conformance.rules.judge.choices import choice
+from autograd_conformance.rules.judge.contributions import op_of_call
 from autograd_conformance.rules.judge.due import DueError, DueReturn, Kept, Unchanged
 from autograd_conformance.rules.judge.observed import CotangentWritten, RaisedError, ReturnedUnexpectedly
 from autograd_conformance.rules.judge.saved_tensors import SavedTensorChecks
@@ -158,9 +159,9 @@ def _check(judging: Judging, moment: Moment) -> Violation | None:
 
 
 def _unexpected_return(judging: Judging, moment: Moment) -> Violation | None:
-    """An instruction returned that must not."""
+    """An instruction returned that must not; a rule by which it may raise says nothing against that."""
     for rule in moment.expectation.raises.values():
-        if judging.applies(rule):
+        if judging.applies(rule) and RULES[rule].level is not Level.INFO:
             allowed = _allowed(moment.expectation)
             violation = Violation(rule, moment.at, ReturnedUnexpectedly(), allowed, op=op_of(moment.step))
             return None if _goes_through_freed(moment) and _left(judging, moment, violation) else violation
@@ -193,7 +194,8 @@ def _unexpected_error(judging: Judging, moment: Moment, raised: Raised) -> Viola
     if outside or not judging.applies(rule):
         judging.unspecified = True
         return None
-    violation = Violation(rule, moment.at, RaisedError.of(raised), _allowed(expectation), op=op_of(moment.step))
+    op = op_of(moment.step) or op_of_call(expectation.traversal)
+    violation = Violation(rule, moment.at, RaisedError.of(raised), _allowed(expectation), op=op)
     # an error of another kind than is due comes again, and then by whatever rule says which
     left = isinstance(moment.step, HARMLESS) and expectation.returns is not None and _left(judging, moment, violation)
     return None if left else violation

@@ -23,7 +23,7 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, seen: Step
     storages = [judging.reference.storages.storage(leaf) for leaf in step.leaves]
     if len(set(storages)) < len(storages):
         judging.unspecified = True  # one memory, moved as often as there are leaves in it
-        return None
+        return _check_kept(judging, at, step, seen)
     if _steps_on_gradient(judging, step):
         judging.unspecified = True  # read before that leaf moved, or after
         return None
@@ -48,6 +48,11 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, seen: Step
         if judging.applies(rule):
             allowed = (Allowed(DueMove(movement), rule),)
             return Violation(rule, at, OtherPlace(), allowed, leaf, got=tensor.value, want=want, bound=bound)
+    return _check_kept(judging, at, step, seen)
+
+
+def _check_kept(judging: Judging, at: int, step: Step, seen: StepObservation) -> Violation | None:
+    """Whether a step left the gradients as they were, but for those that lie in the memory of what it moved."""
     for leaf, got in seen.gradients.items():
         if not is_unchanged(judging.tape.grads.get(leaf), got) and not _moved_along(judging, leaf, step, got):
             rule, due = "optimizers/keeps-gradients", Unchanged(Kept.GRADIENTS)

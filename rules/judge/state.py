@@ -11,7 +11,7 @@ import numpy as np
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Instruction, Program, Ref
-from autograd_conformance.reference.bounds import working_dtype
+from autograd_conformance.reference.bounds import EPSILON, working_dtype
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.choices import Choice
@@ -72,16 +72,22 @@ class Judging:
         `reference` has computed the program; one whose right values depend on what is observed gets a reference of its
         own, which follows the observation.
         """
-        stateful = program.stateful
+        stateful = reference.follows(program)
         reference = reference.anew() if stateful else reference
         reference.observing = stateful
-        tape = Tape(reference, Capability.FREES in capabilities, units=units)
+        tape = Tape(reference, capabilities, units=units)
         return Judging(program, frozenset(capabilities), reference, tape, excuses=excuses)
 
     @cached_property
     def dtype(self) -> str:
         """The dtype that rounding is measured in."""
         return working_dtype(self.program)
+
+    def precision(self, dtype: str | None) -> str:
+        """The dtype in which a number of some dtype is compared at first: within the rounding of its own it is right,
+        whatever it was made of.
+        """
+        return dtype if dtype in EPSILON else self.dtype
 
     @property
     def stateful(self) -> bool:

@@ -8,7 +8,9 @@ from typing import assert_never
 import numpy as np
 
 from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.dtypes import WIDTHS, result_dtype
 from autograd_conformance.ops.random import RANDOM_OPS
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
     Detach,
@@ -93,7 +95,7 @@ def value_violation(
     """Whether a value has the right elements, within the rounding of what was computed at `edge`, or for the value."""
     if tensor.value.shape != want.shape:
         return judging.differs(rule, at, ref, ResultShape(tensor.value.shape), ResultShape(want.shape), step)
-    if close(tensor.value, want, judging.dtype) or not np.abs(want).max() < HUGE:
+    if close(tensor.value, want, judging.precision(tensor.dtype)) or not np.abs(want).max() < HUGE:
         return None
     bound = forward_bound(judging.reference, ref if edge is None else edge, judging.dtype)
     if bound.shape != want.shape:  # an alias sees only some elements of what was written
@@ -112,8 +114,10 @@ def due_dtype(judging: Judging, step: Leaf | Apply | Detach | ReadGrad) -> str |
         case Leaf(value):
             return value.dtype
         case Apply(op, args):
-            found = {judging.dtypes.get(r) for r in args}
-            return row_of(op).dtype or (found.pop() if len(found) == 1 else None)
+            given = [judging.dtypes.get(r, "") for r in args]
+            if len({*given}) > 1 and not (WIDTHS.keys() >= {*given} and Capability.PROMOTES in judging.capabilities):
+                return row_of(op).dtype
+            return result_dtype(row_of(op), given, [judging.reference.values[r].shape for r in args]) or None
         case Detach(source):
             return judging.dtypes.get(source)
         case ReadGrad(leaf):

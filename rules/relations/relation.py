@@ -122,7 +122,8 @@ class _Comparison:
                 return None
             for ref, left, right in self._pairs(at, mine, its):
                 if same(left, right):
-                    self.decided = self.decided or (isinstance(left, Gradient) and bool(left.value.size))
+                    gradient = isinstance(left, Gradient) or isinstance(self.related.first[at], Grad)
+                    self.decided = self.decided or (gradient and left is not None and bool(left.value.size))
                 elif not self.deterministic and isinstance(left, Tensor) and same_form(left, right):
                     return None  # from here on both compute with other numbers
                 elif self.exact or not self._within(at, ref, left, right, place):

@@ -64,7 +64,7 @@ def expected_of_call(tape: TapeState, call: BackwardCall, modes: Modes) -> Expec
     stopped = _stopped(tape, call, traversal, may_raise)
     if stopped is not None:
         return stopped
-    if any(node.freed for node in traversal.all_nodes):
+    if any(node.freed or tape.cut_off(node) for node in traversal.all_nodes):
         may_raise[Kind.GRAPH_FREED] = "lifetime/nothing-saved"
     exercises = exercised(tape, call, traversal, modes) if tape.counts else ()
     unspecified = is_unspecified(tape, call, traversal)
@@ -125,7 +125,7 @@ def refusals(tape: TapeState, call: BackwardCall) -> Errors:
         value = reference.values[root]
         if not reference.requires_grad[root]:
             found[Kind.NO_GRAD] = _rule_of_constant_root(tape, root)
-        if ct is None and value.size != 1:
+        if ct is None and not reference.traits.implies(np.shape(value)):
             found[Kind.NON_SCALAR_ROOT] = "errors/non-scalar-root"
         if ct is not None and ct.shape != np.shape(value):
             found[Kind.COTANGENT_SHAPE] = "errors/cotangent-shape"

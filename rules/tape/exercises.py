@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.row import Certainty
@@ -103,9 +103,11 @@ def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str
             rules.append("functional/materialized" if call.materialize_grads else "functional/unused-none")
         if any(s in tape.reference.producer for s in edges):
             rules.append("functional/inner-input")
+        if not tape.imperative:
+            rules += _linear(tape, call, traversal, [r for r in call.inputs if r in traversal.must_reach])
         return rules
+    rules += _linear(tape, call, traversal, traversal.leaves)
     if traversal.leaves:
-        rules += ["gradients/op" if traversal.alone else "gradients/graph", "gradients/form"]
         held = [tape.grads.get(leaf) for leaf in traversal.leaves]
         rules += dict.fromkeys(
             "accumulation/first" if tape.begins(leaf) else "accumulation/adds" for leaf in traversal.leaves
@@ -118,20 +120,27 @@ def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str
         rules.append("functional/inputs-only")
     if len(traversal.leaves) > 1:
         rules.append("accumulation/own-object")
-        values = [tape.leaves[leaf].value for leaf in traversal.leaves if leaf in tape.leaves]
-        if len({(v.shape, v.data) for v in values if v.data}) < sum(1 for v in values if v.data):
-            rules.append("gradients/equal-leaves")
     if any(ref in tape.reference.retained for ref in traversal.must_accumulate):
         rules.append("hooks/retained")
-    if len(call.roots) > 1:
-        rules.append("gradients/several-roots")
-    if any(ct is not None and any(x != 1 for x in ct.data) for ct in call.cotangents):
-        rules.append("gradients/cotangent")
     requires = tape.reference.requires_grad
     if any(requires[leaf] and leaf not in traversal.leaves for leaf in tape.leaves):
         rules.append("accumulation/unreached")
     if any(not requires[leaf] and leaf in traversal.must_reach for leaf in tape.leaves):
         rules.append("modes/frozen-leaf")
+    return rules
+
+
+def _linear(tape: TapeState, call: BackwardCall, traversal: Traversal, leaves: Collection[Ref]) -> list[str]:
+    """What the gradients of some leaves show, wherever a call leaves them."""
+    rules = ["gradients/op" if traversal.alone else "gradients/graph", "gradients/form"] if leaves else []
+    if len(leaves) > 1:
+        values = [tape.leaves[leaf].value for leaf in leaves if leaf in tape.leaves]
+        if len({(v.shape, v.data) for v in values if v.data}) < sum(1 for v in values if v.data):
+            rules.append("gradients/equal-leaves")
+    if len(call.roots) > 1:
+        rules.append("gradients/several-roots")
+    if any(ct is not None and any(x != 1 for x in ct.data) for ct in call.cotangents):
+        rules.append("gradients/cotangent")
     return rules
 
 

@@ -68,6 +68,8 @@ class Tape(TapeState):
             case Apply():
                 if not is_recorded(modes):
                     self.unrecorded.update(Ref(at, k) for k in range(step.results))
+                if self.reference.traits.use_clears:
+                    self.used.update(step.args)
             case Backward() | Grad():
                 self._take_call(at, step, expectation, seen.outcome)
             case ReadGrad():
@@ -91,13 +93,18 @@ class Tape(TapeState):
             self.actions += 1
             self.grads = dict(seen.gradients)
 
-    def begin(self, seen: StepObservation) -> None:
-        """Take the gradients of zeros that are seen for the first time, on values of which nothing says that they hold
-        any: nobody says either that they hold none, where leaves begin with zeros.
+    def look(self, seen: StepObservation) -> None:
+        """Take what an instruction is not answerable for: gradients of zeros that are seen for the first time, where
+        leaves begin with zeros, and those that are gone because their holders were used.
         """
         for ref, gradient in seen.gradients.items():
-            if ref not in self.grads and gradient is not None and not gradient.value.any():
-                self.grads[ref] = gradient
+            if self.reference.begins_with_zeros and ref not in self.grads:
+                if gradient is not None and not gradient.value.any():
+                    self.grads[ref] = gradient
+            elif gradient is None and ref in self.used:
+                self.grads[ref] = None
+        if seen.gradients:
+            self.used.clear()
 
     def _hold_as_others(self, made: Ref) -> None:
         """A gradient that was read is one object with others: it holds the gradient that they hold."""

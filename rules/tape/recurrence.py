@@ -86,6 +86,7 @@ def _traversed_behind(tape: TapeState, source: Ref) -> set[Used]:
     pending, seen = [tape.reference.edge(source)], set[int]()
     while pending:
         edge = pending.pop()
+        edge = tape.reference.before_end.get(edge, edge)
         if edge in tape.detached:  # detached again
             pending.append(tape.reference.edge(tape.detached[edge]))
         number = producer.get(edge)

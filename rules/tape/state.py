@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Leaf, Ref, Step
 from autograd_conformance.programs.observations import Gradient
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.rules.tape.traversal import NO_UNITS, RecordedGraph
+
+EVERYTHING = frozenset(Capability)
+"""The claims of a framework that has all there is."""
 
 
 class TapeState(RecordedGraph):
@@ -17,13 +21,17 @@ class TapeState(RecordedGraph):
     def __init__(
         self,
         reference: Reference,
-        frees: bool = True,
+        capabilities: Collection[Capability] = EVERYTHING,
         counts: bool = True,
         units: Mapping[int, tuple[int, ...]] = NO_UNITS,
     ) -> None:
         super().__init__(reference, units)
-        self.frees = frees
+        self.frees = Capability.FREES in capabilities
         """Whether the framework claims to free graphs."""
+        self.imperative = Capability.IMPERATIVE in capabilities
+        """Whether it claims that calls leave gradients in leaves: else the functional form stands for them."""
+        self.accumulates = Capability.ACCUMULATES in capabilities
+        """Whether it claims that calls add to what leaves hold; they replace it otherwise."""
         self.counts = counts
         """Whether it is to be told which rules a call exercises."""
         self.leaves: dict[Ref, Leaf] = {}
@@ -32,6 +40,8 @@ class TapeState(RecordedGraph):
         """Each detached value's source."""
         self.grads: dict[Ref, Gradient | None] = {}
         """The gradient that each value was last seen to hold."""
+        self.used: set[Ref] = set()
+        """The values that computations took since, where that may clear what they hold."""
         self.roots: dict[GradientEdge, int] = {}
         """The last call that began at each edge."""
         self.by_default: set[int] = set()
@@ -51,9 +61,13 @@ class TapeState(RecordedGraph):
         self.actions = 0
         """How many instructions were followed by a look at the gradients."""
 
+    def added_to(self, leaf: Ref) -> Gradient | None:
+        """The gradient that a call adds to; none where calls replace what is held."""
+        return self.grads.get(leaf) if self.accumulates else None
+
     def begins(self, leaf: Ref) -> bool:
-        """Whether what a value holds is what it begins with: none, or zeros where the framework begins with them."""
-        held = self.grads.get(leaf)
+        """Whether a call adds to what a value begins with: none, or zeros where the framework begins with them."""
+        held = self.added_to(leaf)
         return held is None or (self.reference.begins_with_zeros and not held.value.any())
 
     def holds_any(self, leaves: Iterable[Ref]) -> bool:

@@ -56,8 +56,8 @@ def trace(
     holds the whole program already, nor where the caller lets it take them, between a moment and the next.
     """
     for at, (step, seen) in enumerate(zip(program, observation, strict=False)):
-        if tape is not None and reference.begins_with_zeros:
-            tape.begin(seen)
+        if tape is not None:
+            tape.look(seen)
         moment = Moment(at, step, program.mode(at), seen, tape)
         yield moment
         expectation = None if tape is None or moment.skipped else moment.expectation

@@ -15,6 +15,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry
 from autograd_conformance.reference.saved_tensors import may_save
 from autograd_conformance.reference.staging.vjp import Vjp
+from autograd_conformance.reference.value_types import InternalValue
 from autograd_conformance.rules.tape.graph import Node, Traversal
 
 ZERO = 1e-12
@@ -217,8 +218,14 @@ class RecordedGraph:
         reference, edge, reached = self.reference, self.reference.edge, found.must_reach
         executed = {out for node in found.nodes for out in node.entry.outs}
         if call.inputs is None:
-            ends = {e for e in reached | maybe if e not in reference.producer}
-            leaves = frozenset(e for e in ends if reference.requires_grad.get(e) and edge(e) == e)
+            ends = {reference.new_leaves.get(e, e) for e in reached | maybe if e not in reference.producer}
+            leaves = frozenset(
+                e
+                for e in ends
+                if reference.requires_grad.get(e)
+                and (edge(e) == e or reference.new_leaves.get(edge(e)) == e)
+                and not isinstance(e, InternalValue)
+            )
             must_add, fired = set(leaves), (executed | leaves) & reached
         else:
             fired = (executed | {edge(r) for r in call.inputs}) & reached
@@ -261,6 +268,11 @@ class RecordedGraph:
         if node.derivative:  # it may have kept any of the gradients that were computed together with it
             kept.update(storages.storage(ref) for ref in reference.made_by_call.get(node.at, ()))
         return any(storages.versions.get(storage, -1) > node.at for storage in kept) or self._hit_itself(node)
+
+    def cut_off(self, node: Node) -> bool:
+        """Whether a node was recorded from a value whose graph a call has ended since."""
+        ended = self.reference.ended
+        return bool(ended) and any(ended.get(edge, -1) > node.at for edge in node.args)
 
     def written_since(self, node: Node) -> bool:
         """Whether any operand or result of a node was written to after it was recorded."""

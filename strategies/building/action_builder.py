@@ -6,6 +6,7 @@ Its drafts follow the model of the tape, so that what they build on is what a fr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -118,7 +119,8 @@ class ActionBuilder(OpBuilder):
 
     def _source(self, row: Op, place: int, shape: Shape, target: Ref, source: Ref | None) -> Ref:
         """An operand of a write: a value in other memory than the target's that fits, or a fresh leaf."""
-        dtype, owner = self.dtypes[target], self.reference.storages.storage
+        other = self.other_dtype(row, target) if row.promotes and self.rarely("mixed") else None
+        dtype, owner = other or self.dtypes[target], self.reference.storages.storage
 
         def fits(ref: Ref) -> bool:
             return self.shape(ref) == shape and self.dtypes[ref] == dtype and owner(ref) != owner(target)
@@ -151,7 +153,8 @@ class ActionBuilder(OpBuilder):
         if self.limited:
             roots, retain, cotangents = self._within_claims(roots, retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
-        self.add(Backward(roots, given, retain, create, None if inputs is None else tuple(inputs)))
+        call = self.called(roots, given, retain, create)
+        self.add(call if inputs is None else replace(call, inputs=tuple(inputs)))
 
     def grad(
         self,
@@ -167,6 +170,10 @@ class ActionBuilder(OpBuilder):
         if self.limited:
             roots, retain, cotangents = self._within_claims(tuple(roots), retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
+        if not self.can(Capability.UNUSED):
+            unused, materialize = None, True
+        if not self.can(Capability.ANY_INPUTS):
+            inputs = list(dict.fromkeys(r for r in inputs if r in self.leaves)) or self.leaves
         at = self.add(Grad(tuple(roots), tuple(inputs), given, retain, create, unused, materialize))
         return [r for r in self.live if r.at == at]
 

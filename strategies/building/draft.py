@@ -14,6 +14,7 @@ from hypothesis.errors import UnsatisfiedAssumption
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.domains import ANY, Domain
+from autograd_conformance.ops.dtypes import narrowest, result_dtype
 from autograd_conformance.ops.row import POOL, Certainty, choices_of
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS
@@ -24,6 +25,7 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Attrs,
     Backward,
+    BackwardCall,
     Clip,
     Delete,
     Detach,
@@ -75,6 +77,11 @@ class Draft(Choices):
     It asks for nothing that the framework does not claim: a call that would is brought within the claims, or left out.
     """
 
+    requiring: Sequence[bool] = (True, True, True, True, False)
+    """Whether a fresh operand requires grad is drawn from these, and whether a leaf is an input of a call of the
+    functional form that stands for one of another.
+    """
+
     def __init__(self, draw: Draw, dtype: str | None = None, tracked: bool = False) -> None:
         super().__init__(draw)
 
@@ -113,9 +120,7 @@ class Draft(Choices):
         self.under_modes: list[Modes] = []
         """The grad modes of every instruction so far."""
 
-        self.tape = (
-            Tape(self.reference, Capability.FREES in self.alphabet.capabilities, counts=False) if tracked else None
-        )
+        self.tape = Tape(self.reference, self.alphabet.capabilities, counts=False) if tracked else None
         """The model of the tape, where the draft has to know which of its instructions will raise."""
 
         self.fails = False
@@ -239,7 +244,8 @@ class Draft(Choices):
             case Grad():
                 return self.dtypes[step.inputs[number]]
             case Apply(op, args):
-                return row_of(op).dtype or self.dtypes[args[0]]
+                given = [self.dtypes[r] for r in args]
+                return result_dtype(row_of(op), given, [self.shape(r) for r in args]) or narrowest(given)
             case InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | RetainGrad() | Hook() | RemoveHook():
                 raise _without_values(step)
             case ZeroGrad() | AssignGrad() | Optimizer() | Step() | Clip() | Delete():
@@ -285,7 +291,19 @@ class Draft(Choices):
         if self.limited:
             roots, retain, cotangents = self._within_claims(roots, retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
-        self.add(Backward(roots, given, retain))
+        self.add(self.called(roots, given, retain))
+
+    def called(
+        self, roots: Sequence[Ref], cotangents: Sequence[Literal | None], retain: bool | None, create: bool = False
+    ) -> BackwardCall:
+        """A backward call that reaches leaves, in the form that the framework has: without an imperative one, the
+        functional form gives the gradients of leaves, all or some.
+        """
+        if self.can(Capability.IMPERATIVE):
+            return Backward(tuple(roots), tuple(cotangents), retain, create)
+        leaves = [leaf for leaf in self.leaves if self.requires(leaf)]
+        inputs = [leaf for leaf in leaves if self.pick(self.requiring)] or leaves
+        return Grad(tuple(roots), tuple(inputs), tuple(cotangents), retain, create, materialize_grads=True)
 
     def _within_claims(
         self, roots: tuple[Ref, ...], retain: bool | None, cotangents: Sequence[Literal | None] | None
@@ -299,7 +317,7 @@ class Draft(Choices):
 
     def total(self, root: Ref) -> Ref:
         """One element made from a root, the same one each time."""
-        if size(self.shape(root)) == 1:
+        if self.alphabet.traits.implies(self.shape(root)):
             return root
         if root not in self.totals:
             self.totals[root] = self.summed(root)
@@ -314,7 +332,8 @@ class Draft(Choices):
     def cotangent(self, root: Ref) -> Literal | None:
         """A legal cotangent for a root: None is one where it has one element."""
         shape = self.shape(root)
-        if size(shape) == 1 and (not self.can(Capability.COTANGENTS) or self.coin()):
+        may, must = self.alphabet.traits.implies(shape), not self.can(Capability.COTANGENTS)
+        if may and (must or (self.can(Capability.IMPERATIVE) and self.coin())):
             return None
         return self.tensor(shape, self.dtypes[root])
 

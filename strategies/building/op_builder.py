@@ -7,13 +7,15 @@ which is the order in which Hypothesis shrinks.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from autograd_conformance.ops.domains import ANY, Domain
-from autograd_conformance.ops.row import LARGEST, POOL, arity, choices_of, rest_of, takes
-from autograd_conformance.ops.tables import OPS, Op
+from autograd_conformance.ops.row import LARGEST, POOL, Certainty, arity, choices_of, rest_of, takes
+from autograd_conformance.ops.tables import OPS, VIEWS, Op
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Attrs, Literal, Ref, Shape
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.strategies.building.draft import Draft, Undrawable
@@ -25,14 +27,18 @@ LIMIT = 100.0
 CALM = ("tanh", "sin", "cos", "sigmoid", "negative")
 """Ops that take every value and make none larger than it was or than one."""
 
+Rarity = typing.Literal["beside", "mixed"]
+"""A view of the first operand as the second one of an op; operands of several dtypes."""
+
+RARE: dict[Rarity, int] = {"beside": 16, "mixed": 12}
+"""Of how many ops that allow a rarity one has it."""
+
 _NONEMPTY = tuple(s for s in POOL if 0 not in s)
 
 
 class OpBuilder(Draft):
     """A draft that draws its ops."""
 
-    requiring: Sequence[bool] = (True, True, True, True, False)
-    """Whether a fresh operand requires grad is drawn from these."""
     largest = 2 * LARGEST
     """The most elements that a result has."""
     layouts: Sequence[Layout | None] = (None,)
@@ -57,18 +63,45 @@ class OpBuilder(Draft):
             options = tuple(shapes for shapes in options if all(map(self.alphabet.admits, shapes)))
             if not options:
                 return [first]
-        others: list[Ref] = []
-        if len(options[0]) == 1 and not fresh:
+        others = self.beside(op, first) if options[0] and self.rarely("beside") else []
+        if others:
+            options = tuple(shapes for shapes in options if shapes[0] == self.shape(others[0]))
+        dtype = self.dtypes[first]
+        other = self.other_dtype(op, first) if op.promotes and self.rarely("mixed") else None
+        if len(options[0]) == 1 and not fresh and other is None and not others:
             fitting = {shape for (shape,) in options}
-            others.append(
-                self._operand(op, 1, fitting.__contains__, [s for (s,) in options], fresh, self.dtypes[first])
-            )
+            others.append(self._operand(op, 1, fitting.__contains__, [s for (s,) in options], fresh, dtype))
         else:
-            for k, shape in enumerate(self.pick(options), 1):
-                others.append(self._operand(op, k, shape.__eq__, (shape,), fresh, self.dtypes[first]))
+            for k, shape in enumerate(self.pick(options)[len(others) :], 1 + len(others)):
+                mixed = other is not None and bool(shape) == bool(self.shape(first))
+                others.append(self._operand(op, k, shape.__eq__, (shape,), fresh, other if mixed else dtype))
         args = (first, *others)
         attrs = self.pick(choices_of(op, tuple([self.shape(r) for r in args])))
         return self.checked(op, args, attrs)
+
+    def rarely(self, rarity: Rarity) -> bool:
+        """Whether an op that allows a rarity has it."""
+        return self.below(RARE[rarity]) == RARE[rarity] - 1
+
+    def beside(self, op: Op, first: Ref) -> list[Ref]:
+        """A view of the first operand as the second one of an op; nothing where no view fits."""
+        shapes = {shapes[0] for shapes in rest_of(op, self.shape(first)) if shapes}
+        views = [OPS[name] for name in self.alphabet.ops if name in VIEWS and takes(OPS[name], self.shape(first))]
+        at = self.below(max(1, len(views)))
+        for row in (*views[at:], *views[:at]):
+            attrs = self.pick(choices_of(row, (self.shape(first),)))
+            made = self.reference.apply(row.name, (first,), attrs)
+            if made and made[0].shape in shapes and op.domain(1).holds(made[0]):
+                return [ref for ref in self.checked(row, (first,), attrs)[:1] if self.shape(ref) in shapes]
+        return []
+
+    def other_dtype(self, op: Op, first: Ref) -> str | None:
+        """A dtype of the further operands of an op that promotes, which is not the first one's; None where there is
+        none.
+        """
+        others = [dtype for dtype in self.alphabet.dtypes if dtype != self.dtypes[first]]
+        fits = op.promotes is not Certainty.NEVER and others and self.can(Capability.PROMOTES)
+        return self.pick(others) if fits else None
 
     def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
         """The op itself, or a calm one (or none) of its first operand where its results would be too large or its

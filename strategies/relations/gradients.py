@@ -109,8 +109,13 @@ def _form(a: ActionBuilder, roots: Iterable[Ref], leaves: bool = False) -> Call:
     due = set().union(*(a.reference.pullback(Backward((r,), (_ones(a, r),))) for r in roots))
     reached = [r for r in (a.leaves if leaves else a.live) if a.requires(r) and a.reference.edge(r) in due]
     chosen = tuple(dict.fromkeys(a.recent(reached) for _ in range(1 + a.below(3))))
+    if not a.can(Capability.IMPERATIVE):
+        inputs = a.leaves if leaves or a.below(4) else [r for r in chosen if r in a.leaves] or a.leaves
+        return lambda roots, given, retain: Grad(
+            tuple(roots), tuple(inputs), tuple(given), retain, materialize_grads=True
+        )
     forms: list[Call] = [lambda roots, given, retain: Backward(tuple(roots), tuple(given), retain)]
-    if a.can(Capability.FUNCTIONAL):
+    if a.can(Capability.FUNCTIONAL, Capability.UNUSED, Capability.ANY_INPUTS):
         forms.append(lambda roots, given, retain: Grad(tuple(roots), chosen, tuple(given), retain, allow_unused=True))
     if a.can(Capability.INPUTS):
         forms.append(lambda roots, given, retain: Backward(tuple(roots), tuple(given), retain, inputs=chosen))

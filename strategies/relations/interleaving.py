@@ -33,6 +33,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import operands, refer, results
 from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.strategies.building.alphabet import current
 from autograd_conformance.strategies.building.choices import RETAIN, Choices, Draw
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.drawn import Drawn
@@ -117,7 +118,8 @@ def orders(draw: Draw) -> Related:
     """A program, and the same with one to six instructions moved as far as nothing depends on it."""
     choices = Choices(draw)
     program = draw(choices.pick((any_program, forests))()).program
-    before = needs(program)
+    traits = current().traits
+    before = needs(program, traits.ends or traits.use_clears)
     order = list(range(len(program)))
     for _ in range(1 + choices.below(6)):
         ways = [(at, places) for at in order if (places := _elsewhere(order, at, before))]
@@ -138,13 +140,14 @@ def _elsewhere(order: Sequence[int], at: int, before: Sequence[set[int]]) -> lis
     return [place for place in range(lowest, highest + 1) if place != order.index(at)]
 
 
-def needs(program: Program) -> list[set[int]]:
+def needs(program: Program, fixed: bool = False) -> list[set[int]]:
     """For each instruction those that have to stand before it.
 
-    Where gradients are values, too, a call may change values in place, and all others keep their places around it.
+    Where gradients are values, too, a call may change values in place, and all others keep their places around it; so
+    they do where calls are `fixed`, since what is computed before one and what is computed after it differ.
     """
     values = any(isinstance(step, (ReadGrad, AssignGrad)) for step in program)
-    calls = (RetainGrad, Hook) if values else CALLS
+    calls = (RetainGrad, Hook) if values or fixed else CALLS
     found: list[set[int]] = []
     barrier: int | None = None
     call: int | None = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import inf, nan
 
 from autograd_conformance.ops.row import takes
 from autograd_conformance.ops.tables import OPS
@@ -32,6 +34,10 @@ def _cleared(to_none: bool) -> Callable[[OpBuilder], None]:
         root = b.root(3)
         b.backward(root, retain=True)
         leaves = [leaf for leaf in b.leaves if b.requires(leaf)]
+        if b.can(Capability.COTANGENTS) and b.below(6) == 5:  # zeros, whatever was there
+            leaf = leaves[0]
+            infinite = b.tensor(b.shape(leaf), b.dtypes[leaf])
+            b.backward(leaf, cotangents=[replace(infinite, data=tuple(x * inf if x else nan for x in infinite.data))])
         b.zero_grad(*leaves[: 1 + b.below(len(leaves))], to_none=to_none)
         for _ in range(b.below(3)):
             b.backward(root, retain=True)
@@ -39,7 +45,8 @@ def _cleared(to_none: bool) -> Callable[[OpBuilder], None]:
                 b.zero_grad(b.pick(leaves), to_none=to_none)
 
     write.__name__ = "cleared_to_none" if to_none else "cleared_to_zeros"
-    write.__doc__ = f"Backward, clear some gradients to {'none' if to_none else 'zeros'}, perhaps backward again."
+    kind = "none" if to_none else "zeros"
+    write.__doc__ = f"Backward, clear some gradients, infinite ones perhaps, to {kind}, perhaps backward again."
     return write
 
 

@@ -65,12 +65,16 @@ def values_detached_twice(b: ActionBuilder) -> None:
 
 @history
 def values_detached_in_place(b: ActionBuilder) -> None:
-    """A result, or a leaf, that is detached in place: what is made from it has no history, what it came from has."""
+    """A result, or a leaf, that is detached in place: what is made from it has no history, what it came from has. It
+    may be switched to require grad, and is a leaf then.
+    """
     b.require(Capability.DETACH, Capability.WRITES)
     value = computed(b, (3,), (2, 3), ())
     target = b.leaf((3,)) if b.below(4) == 3 else value
     before = b.nonlinear(target) if b.below(2) else None
     b.detach_in_place(target)
+    if b.can(Capability.SWITCHES) and b.below(3) == 2:
+        b.set_requires_grad(target, True)
     made = b.nonlinear(target)
     if b.can(Capability.NO_GRAD_CHECK) and b.below(3) == 2:
         b.call(b.pick((target, made)))

@@ -93,6 +93,12 @@ def _unused(b: ActionBuilder) -> Ref:
     return b.leaf(b.pick(b.shapes(SHAPES))) if b.below(2) else computed(b, *SHAPES)
 
 
+def _beside(b: ActionBuilder, value: Ref) -> Ref:
+    """A leaf of a value's shape, in another dtype where there is one."""
+    others = [dtype for dtype in b.alphabet.dtypes if dtype != b.dtypes[value]]
+    return b.leaf(value=b.tensor(b.shape(value), b.pick(others) if others else None))
+
+
 @history
 def unused_inputs(b: ActionBuilder) -> None:
     """An input that the roots do not depend on, where that is not allowed."""
@@ -114,10 +120,13 @@ def allowed_unused(b: ActionBuilder) -> None:
 
 @history
 def materialized(b: ActionBuilder) -> None:
-    """An input that the roots do not depend on, whose gradient is to be zeros; used as a value afterwards."""
+    """An input that the roots do not depend on, whose gradient is to be zeros; used as a value afterwards. Another one
+    may have its shape, and another dtype.
+    """
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     inputs = [_unused(b), *leaves[: b.below(2)]]
+    inputs += [_beside(b, inputs[0])] if b.below(3) == 2 else []
     made = b.grad([root], inputs, _keeping(b), unused=b.pick((None, True)), materialize=True)
     if made and b.below(2):
         b.nonlinear(made[0])

@@ -6,10 +6,10 @@ import inspect
 import pkgutil
 from importlib import import_module
 
-from tests.fresh import first, second
+from tests.fresh import first, second, third
 from tests.fresh.fault import Fault
 
-SETS = {"first": first, "second": second}
+SETS = {"first": first, "second": second, "third": third}
 """The sets of faults, by name."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
@@ -51,5 +52,5 @@ def test_shows(fault: type[Fault]) -> None:
 @every_fault
 def test_is_described(fault: type[Fault]) -> None:
     assert witness_of(fault) is not None
-    assert fault.__doc__ and fault.__doc__.endswith(".")
+    assert (inspect.getdoc(fault) or "").endswith(".")
     assert RULES[fault.rule].level is Level.MUST

@@ -18,7 +18,7 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports.summary import summarize
-from tests.frameworks.adapters import unusable, zeros
+from tests.frameworks.adapters import overwriting, unusable, zeros
 from tests.harness.test_cli import run
 
 ADAPTERS = "tests.frameworks.adapters.zeros"
@@ -119,3 +119,30 @@ def test_so_can_one_that_does_everything_else_as_pytorch(tmp_path: Path):
     verdicts = {each.rule.rule: each.verdict for each in summarize(seen.report).rules}
     assert verdicts["optimizers/formula"] == verdicts["accumulation/assigned"] == "pass"
     assert verdicts["optimizers/skips"] == verdicts["accumulation/zero-to-none"] == "not applicable"
+
+
+TWICE = "a = leaf [1, 2]; b = sin a; backward b with [1, 1] retain=True; backward b with [3, 4]"
+ELSEWHERE = "a = leaf [1, 2]; z = leaf [3, 4]; b = sin a; backward b with [1, 1]; c = sin z; backward c with [1, 1]"
+USED = "a = leaf [1, 2]; b = sin a; backward b with [1, 1]; c = exp a; z = leaf [3]; d = sin z; backward d with [1]"
+
+
+@pytest.mark.parametrize(
+    ("text", "framework", "rule"),
+    [
+        (TWICE, overwriting.Replaces(), None),
+        (TWICE, overwriting.Adds(), "gradients/op"),
+        (TWICE, overwriting.Tiny(), None),
+        (ELSEWHERE, overwriting.Replaces(), None),
+        (USED, overwriting.Replaces(), None),
+        (USED, overwriting.Forgets(), None),
+        (USED, overwriting.Unsaid(), "accumulation/unreached"),
+    ],
+)
+def test_what_a_call_finds_in_a_leaf(text: str, framework: overwriting.Tiny, rule: str | None):
+    assert broken(text, InProcess(framework)) == rule
+
+
+def test_an_implicit_cotangent():
+    assert [Traits().implies(shape) for shape in ((), (1, 1), (2,))] == [True, True, False]
+    assert [Traits(implicit_ones=True).implies(shape) for shape in ((), (1, 1), (2,), (0,))] == [True] * 4
+    assert [Traits(implicit_for_numbers=True).implies(shape) for shape in ((), (1, 1), (2,))] == [True, False, False]

@@ -136,7 +136,7 @@ def by_itself(mutant: type[Generated], session: Session) -> Cell:
 def _fixed(op: str, session: Session) -> Iterator[Program]:
     """The fixed programs that a quick run has for one op."""
     yield from audit.programs(op, session.drawable)
-    yield from corners.programs(op, session.drawable[0])
+    yield from corners.programs(op, session.drawable)
 
 
 def _later(mutant: type[Generated], probe: Probe, session: Session) -> bool:

@@ -123,3 +123,37 @@ class TanhValueOff(Mutant):
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         made = super().apply(op, operands, attrs)
         return [y + (y * 1e-5).detach() for y in made] if op == "tanh" else made
+
+
+class PartnersPrecision(Mutant):
+    """What flows back to a factor is rounded to the dtype of the other factor, where that is narrower."""
+
+    killed_by = ("gradients/op",)
+
+    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
+        if op == "multiply" and len({x.dtype for x in operands}) > 1:
+            operands = [gated(x, lambda g: g.float().to(g.dtype)) for x in operands]
+        return super().apply(op, operands, attrs)
+
+
+class KeepsFirstDtype(Mutant):
+    """A sum of two dtypes has the dtype of its first operand."""
+
+    killed_by = ("gradients/forward",)
+
+    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
+        made = super().apply(op, operands, attrs)
+        return [y.to(operands[0].dtype) for y in made] if op == "add" else made
+
+
+class GramOnce(Mutant):
+    """A matrix times a view of its own memory sends nothing back through the view."""
+
+    killed_by = ("gradients/fan-out", "gradients/op")
+
+    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
+        if op in ("matmul", "mm") and len(operands) == 2:
+            left, right = operands
+            if left.data_ptr() == right.data_ptr() and left.dim() == right.dim() == 2 and left.numel() > 1:
+                operands = [left, right if left is right else right.detach()]
+        return super().apply(op, operands, attrs)

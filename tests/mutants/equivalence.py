@@ -55,7 +55,7 @@ def programs(op: str, kind: str) -> tuple[Program, ...]:
         case "remembered":
             return tuple(_twice(op))
         case _ if kind in CORNERS:
-            return (*corners.programs(op, "float64"), *_drawn(op, False))
+            return (*corners.programs(op, ("float64", "float32")), *_drawn(op, False))
         case _:
             return tuple(_drawn(op, False))
 

@@ -12,9 +12,12 @@ from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 
 import autograd_conformance.suites as suites
+from autograd_conformance.harness.audit import corners
 from autograd_conformance.harness.check import Check
+from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.higher_order import derivatives_of
 from autograd_conformance.strategies.situations import gradients
@@ -77,10 +80,17 @@ def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> list[
     few = max(10, examples // 10)
     found = [Probe(probe.rule, probe.name, probe.body, probe.strategies, examples) for probe in tests()]
     for op in ops:
+        found.append(Probe("gradients/op", f"op_samples[{op}]", cornered, {"op": st.just(op)}, 1))
         found.append(Probe("gradients/op", f"op[{op}]", alone, {"drawn": gradients.single_ops(op)}, few))
         found.append(Probe("higher/op", f"twice[{op}]", alone, {"drawn": derivatives_of(op)}, few))
         found.append(Probe("higher/op-third", f"thrice[{op}]", alone, {"drawn": derivatives_of(op, 3)}, few))
     return sorted(found, key=lambda probe: order.get(probe.rule, len(order)))
+
+
+def cornered(check: Check, op: str) -> None:
+    """Checks the fixed programs of an op that every run has beside its audit."""
+    for program in corners.programs(op, alphabet.current().dtypes):
+        check(program)
 
 
 def alone(check: Check, drawn: Drawn) -> None:

@@ -155,6 +155,32 @@ def test_a_large_error_is_outside_even_there(text: int, likely: float, absurd: f
     assert (bound < absurd).all()
 
 
+def test_each_number_is_bounded_in_its_own_dtype():
+    program = parse(
+        "a = leaf [1.1, 2.3]; b = leaf f32 [0.5, 3]; c = multiply a b; backward c with [1.7, 2.9]", VOCABULARY
+    )
+    reference, call = Reference(program), program[-1]
+    assert isinstance(call, Backward)
+    bounds = [gradient_bound(reference, call, leaf, working_dtype(program)) for leaf in (Ref(0), Ref(1))]
+    assert (bounds[0] < 1e-11).all()
+    assert (bounds[1] > 1e-7).all()
+    assert (forward_bound(reference, Ref(2), "float32") < 1e-11).all()
+
+
+VANISHING = [
+    "a = leaf [1, -0.125]; b = hypot a a; backward b with [1, -3] create=True; c = held a; "
+    "backward c with [1, -3] create=True; d = held a; backward d with [1, -3]",
+    "a = leaf [1, 2, 3]; b = reshape a shape=(3,); c = cosine_similarity a b dim=0; backward c with 20 create=True; "
+    "d = held a; backward d with [20, -55, 3] create=True; e = held a; backward e with [1, 20, 55]",
+]
+
+
+@pytest.mark.parametrize("text", VANISHING)
+def test_derivatives_that_vanish_may_do_so_up_to_rounding(text: str):
+    program = parse(text, VOCABULARY)
+    assert judge(program, run(program, TORCH), Reference(program), TORCH.capabilities).violation is None
+
+
 def test_the_cheap_comparison_looks_at_shape_and_scale():
     want = np.array([1.0, 100.0])
     assert close(want + 1e-13, want, "float64")

@@ -11,6 +11,7 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, Program, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, Skipped, StepObservation
 from autograd_conformance.programs.text import parse
@@ -239,7 +240,7 @@ def test_freeing_is_always_after_a_return_and_maybe_after_an_error():
 
 def test_a_framework_that_does_not_claim_to_free_may_do_either():
     program = parse("a = leaf 3; b = exp a; backward b; backward b", VOCABULARY)
-    tape = Tape(Reference(program), frees=False)
+    tape = Tape(Reference(program), frozenset(Capability) - {Capability.FREES})
     for at, step in enumerate(program):
         expectation = tape.expect(at, step)
         tape.advance(at, step, expectation, StepObservation(Returned()))

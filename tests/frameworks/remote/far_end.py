@@ -12,7 +12,7 @@ import time
 FAULT = sys.argv[1] if len(sys.argv) > 1 else ""
 GREETING = {
     "protocol": 1, "name": "far", "version": "0.1", "language": "Plain 1",
-    "capabilities": ["IMPERATIVE", "COTANGENTS"], "ops": ["sin"], "dtypes": ["float64"],
+    "capabilities": ["IMPERATIVE", "ACCUMULATES", "COTANGENTS"], "ops": ["sin"], "dtypes": ["float64"],
 }  # fmt: skip
 GREETINGS = {
     "says nothing of its ops": {"ops": None},

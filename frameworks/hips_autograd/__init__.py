@@ -1,0 +1,1 @@
+"""HIPS autograd, which differentiates NumPy code (its package is called `autograd`)."""

@@ -1,0 +1,1 @@
+"""JAX, un-jitted and jitted."""

@@ -1,0 +1,1 @@
+"""MyGrad: its adapter, and how its programs are printed."""

@@ -1,0 +1,50 @@
+"""A framework's ops made from its dialect's templates: what failures are printed with is the code that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograd_conformance.printing.dialect import Dialect, fill
+from autograd_conformance.programs.language import Attrs
+
+
+@dataclass(frozen=True)
+class Templates:
+    """The ops of a dialect as functions."""
+
+    dialect: Dialect
+    scope: dict[str, Any] = field(default_factory=dict)
+    """What the names in its code mean."""
+    made: dict[tuple[str, Attrs, int], Callable[..., Any]] = field(default_factory=dict)
+    """The functions so far."""
+
+    @classmethod
+    def of(cls, dialect: Dialect) -> Templates:
+        """The functions of a dialect whose prelude makes its names known."""
+        scope: dict[str, Any] = {}
+        exec(dialect.prelude, scope)
+        return cls(dialect, scope)
+
+    def op(self, name: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
+        """An op with some attributes as a function of its operands."""
+        key = (name, attrs, operands)
+        if key not in self.made:
+            given = [f"x{k}" for k in range(operands)]
+            self.made[key] = eval(
+                f"lambda {', '.join(given)}: {fill(self.dialect.ops[name], given, attrs)}", self.scope
+            )
+        return self.made[key]
+
+
+def indices(dim: int, code: str) -> str:
+    """The subscript that applies `code` to one dimension and takes all of those before it, or behind it."""
+    if dim < 0:
+        return ", ".join(["...", code, *[":"] * (-dim - 1)])
+    return ", ".join([*[":"] * dim, code])
+
+
+def offsets(sizes: tuple[int, ...]) -> list[int]:
+    """Where the parts of these sizes end, but for the last."""
+    return [sum(sizes[: k + 1]) for k in range(len(sizes) - 1)]

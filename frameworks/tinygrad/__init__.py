@@ -1,0 +1,1 @@
+"""tinygrad: its adapter, and how its programs are printed."""

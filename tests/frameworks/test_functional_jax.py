@@ -1,0 +1,76 @@
+"""JAX, un-jitted and jitted, as frameworks under test."""
+
+from __future__ import annotations
+
+import pytest
+
+from autograd_conformance.frameworks.jax.adapter import Jax, JaxJit
+from autograd_conformance.frameworks.smoke import smoke
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.check import judged, violation_of
+from autograd_conformance.harness.known import is_known, read
+from autograd_conformance.programs.observations import Kind, Raised, Returned
+from tests.frameworks.test_functional import PROGRAMS, THROUGH, program_of
+from tests.harness.test_cli import ROOT
+
+TARGETS = {"jax": InProcess(Jax()), "jax-jit": InProcess(JaxJit())}
+ENTRIES = read(ROOT / "frameworks" / "known" / "jax.toml")
+
+each = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+
+
+@pytest.mark.parametrize("make", [Jax, JaxJit])
+def test_they_are_adapters(make: type[Jax]):
+    smoke(make())
+
+
+@each
+@pytest.mark.parametrize("text", [PROGRAMS[0], *(pytest.param(text, marks=pytest.mark.slow) for text in PROGRAMS[1:])])
+def test_derivatives_of_every_order_are_right(text: str, target: InProcess):
+    program = program_of(text)
+    assert violation_of(program, target) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in target.observe(program))
+
+
+@each
+def test_printed_code_does_the_same(target: InProcess):
+    program = program_of(THROUGH)
+    printed = target.observe_printed(program)
+    assert judged(program, printed, target) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in printed)
+
+
+@each
+def test_no_gradient_flows_through_what_is_detached(target: InProcess):
+    text = "a = leaf [2, 3]; b = exp a; c = detach b; d = multiply a c; e = grad d wrt a with [1, 1] materialize=True"
+    assert violation_of(program_of(text), target) is None
+
+
+@each
+def test_a_cotangent_of_another_shape_is_refused(target: InProcess):
+    program = program_of("a = leaf [2, 3]; b = exp a; c = grad b wrt a with [1, 2, 3] materialize=True")
+    outcome = target.observe(program)[2].outcome
+    assert isinstance(outcome, Raised)
+    assert outcome.kind is Kind.COTANGENT_SHAPE
+    assert violation_of(program, target) is None
+
+
+@each
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.op)
+def test_each_difference_shows_in_its_witness(entry, target: InProcess):
+    violation = violation_of(entry.witness, target)
+    assert violation is not None
+    assert is_known(entry, entry.witness, violation)
+
+
+@each
+def test_a_fault_is_seen(target: InProcess):
+    """The reference is another route: what JAX is made to get wrong, it does not get wrong with it."""
+
+    class Doubled(type(target.adapter)):  # type: ignore[misc]
+        def vjp(self, function, values, cotangents):
+            return [2 * made for made in super().vjp(function, values, cotangents)]
+
+    violation = violation_of(program_of(PROGRAMS[0]), InProcess(Doubled()))
+    assert violation is not None
+    assert violation.rule == "gradients/cotangent"  # as if it were twice what it is

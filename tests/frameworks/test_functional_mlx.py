@@ -1,0 +1,60 @@
+"""MLX as a framework under test, where it is installed."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("mlx.core")
+
+from autograd_conformance.frameworks.mlx.adapter import Mlx
+from autograd_conformance.frameworks.smoke import smoke
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.check import judged, violation_of
+from autograd_conformance.harness.known import is_known, read
+from autograd_conformance.programs.observations import Returned
+from tests.frameworks.test_functional import PROGRAMS, SECOND, SEVERAL, program_of
+from tests.harness.test_cli import ROOT
+
+MLX = InProcess(Mlx())
+ENTRIES = read(ROOT / "frameworks" / "known" / "mlx.toml")
+
+
+def in_float32(text: str) -> str:
+    """A program of the text form with its leaves, and what it is given, in MLX's dtype."""
+    return text.replace("leaf ", "leaf f32 ").replace("with [", "with f32 [").replace("], [", "], f32 [")
+
+
+def test_it_is_an_adapter():
+    smoke(Mlx())
+
+
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_derivatives_of_every_order_are_right(text: str):
+    program = program_of(in_float32(text))
+    assert violation_of(program, MLX) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in MLX.observe(program))
+
+
+@pytest.mark.parametrize("text", [SECOND, SEVERAL])
+def test_printed_code_does_the_same(text: str):
+    program = program_of(in_float32(text))
+    printed = MLX.observe_printed(program)
+    assert judged(program, printed, MLX) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in printed)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.op)
+def test_each_difference_shows_in_its_witness(entry):
+    violation = violation_of(entry.witness, MLX)
+    assert violation is not None
+    assert is_known(entry, entry.witness, violation)
+
+
+def test_a_fault_is_seen():
+    class Doubled(Mlx):
+        def vjp(self, function, values, cotangents):
+            return [2 * made for made in super().vjp(function, values, cotangents)]
+
+    violation = violation_of(program_of(in_float32(SEVERAL)), InProcess(Doubled()))
+    assert violation is not None
+    assert violation.rule.startswith("gradients/")

@@ -1,0 +1,101 @@
+"""MyGrad: its adapter, what is known of it, and the traits that its documentation gives it."""
+
+from __future__ import annotations
+
+import mygrad as mg
+import numpy as np
+import pytest
+
+from autograd_conformance.frameworks.mygrad.adapter import MyGrad
+from autograd_conformance.frameworks.mygrad.dialect import OPS
+from autograd_conformance.frameworks.smoke import smoke
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.check import violation_of
+from autograd_conformance.harness.known import is_known, known
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.ops.row import arity, choices_of, rest_of
+from autograd_conformance.ops.tables import OPS as TABLE
+from autograd_conformance.programs.text import parse
+
+TARGET = InProcess(MyGrad())
+ENTRIES = known("mygrad")
+
+
+def test_it_is_an_adapter():
+    smoke(MyGrad())
+    with pytest.raises(ValueError, match="CPU only"):
+        MyGrad("cuda")
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.rule}-{entry.op or entry.message}")
+def test_each_difference_shows_in_its_witness(entry):
+    violation = violation_of(entry.witness, TARGET)
+    assert violation is not None
+    assert is_known(entry, entry.witness, violation)
+
+
+def test_a_result_of_another_dtype_excuses_no_wrong_value():
+    entry = next(entry for entry in ENTRIES if entry.gives)
+    wrong = InProcess(Wrong())
+    violation = violation_of(entry.witness, wrong)
+    assert violation is not None
+    assert not is_known(entry, entry.witness, violation)
+
+
+class Wrong(MyGrad):
+    """Sums with a number have the right dtype and the wrong value."""
+
+    def apply(self, op, operands, attrs):
+        (made,) = super().apply(op, operands, attrs)
+        return (made.astype(operands[0].dtype) + operands[0] if op == "add_scalar" else made,)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("a = leaf [1, 2]; b = sin a; backward b", None),  # a sum is implied
+        ("a = leaf 1; b = sin a; backward b; backward b", None),  # the second call begins at a leaf
+        ("a = leaf 1; b = sin a; backward b; c = multiply b b; backward c", None),  # so does what is made of it
+        ("a = leaf 1; b = sin a; c = cos b; backward b; backward c", None),  # refused, as it has to be
+        ("a = leaf 1; b = sin a; c = cos a; backward b; backward c", None),  # this, too: it shares a leaf
+        ("a = leaf 1; b = sin a; backward b; c = cos a; backward c", None),
+        ("a = leaf 1; z = leaf 2; b = sin a; backward b; c = exp a; d = sin z; backward d", None),  # a loses its own
+    ],
+)
+def test_what_its_documentation_says_is_legal(text: str, rule: str | None):
+    assert violation_of(parse(text, VOCABULARY), TARGET) == rule
+
+
+class Walks(MyGrad):
+    """A call gives half of the gradient behind a value that an earlier one cleared."""
+
+    def backward(self, roots, cotangents, retain_graph):
+        super().backward(roots, cotangents, retain_graph)
+        for leaf in self.leaves:
+            leaf._grad = None if leaf._grad is None else leaf._grad / 2
+
+    def reset(self):
+        self.leaves = []
+
+    def leaf(self, data, requires_grad):
+        self.leaves.append(super().leaf(data, requires_grad))
+        return self.leaves[-1]
+
+
+@pytest.mark.parametrize("more", ["", "; c = multiply b b; backward c", "; c = cos a; backward c"])
+def test_a_wrong_gradient_is_one_before_the_end_of_a_graph_and_after_it(more: str):
+    violation = violation_of(parse(f"a = leaf 1; b = sin a; backward b{more}", VOCABULARY), InProcess(Walks()))
+    assert violation is not None
+    assert violation.rule == "gradients/op"
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_the_code_of_an_op_takes_every_attribute(op: str):
+    adapter, row = MyGrad(), TABLE[op]
+    assert arity(row) <= 4
+    for first in filter(row.accepts, row.fresh):
+        for rest in rest_of(row, first):
+            operands = [mg.tensor(np.full(shape, 0.5)) for shape in (first, *rest)]
+            for attrs in choices_of(row, (first, *rest)):
+                (made,) = adapter.apply(op, operands, attrs)
+                assert isinstance(made, mg.Tensor)

@@ -1,0 +1,1 @@
+"""The third set: forty faults, by one author."""
