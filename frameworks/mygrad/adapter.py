@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import mygrad as mg
 import numpy as np
@@ -49,6 +49,11 @@ class MyGrad:
     traits = Traits(implicit_ones=True, ends=True, use_clears=True)
     """All three stand in the documentation of `Tensor` and `Tensor.backward`: a root of several elements is summed, the
     graph "is cleared automatically", and using a tensor again "will automatically null" its gradient."""
+    trait_sources: ClassVar[Mapping[str, str]] = {
+        "implicit_ones": "docstring of mygrad.Tensor.backward",
+        "ends": "docstring of mygrad.Tensor",
+        "use_clears": "docstring of mygrad.Tensor",
+    }
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
     dialect = DIALECT

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from tinygrad import Tensor, dtypes
@@ -52,6 +52,10 @@ class Tinygrad:
     traits = Traits(implicit_for_numbers=True, fills=True)
     """`Tensor.backward`: without a gradient "the tensor must be a scalar", and it "fills .grad for every in-scope float
     tensor", with zeros where `Tensor.gradient` has none."""
+    trait_sources: ClassVar[Mapping[str, str]] = {
+        "implicit_for_numbers": "docstring of tinygrad.Tensor.backward",
+        "fills": "tinygrad/tensor.py, the comment in Tensor.backward",
+    }
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
 
