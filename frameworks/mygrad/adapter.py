@@ -49,10 +49,11 @@ class MyGrad:
     traits = Traits(implicit_ones=True, ends=True, use_clears=True)
     """All three stand in the documentation of `Tensor` and `Tensor.backward`: a root of several elements is summed, the
     graph "is cleared automatically", and using a tensor again "will automatically null" its gradient."""
-    trait_sources: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("implicit_ones", "ends", "use_clears"),
-        "https://mygrad.readthedocs.io/en/latest/generated/mygrad.Tensor.backward.html",
-    )
+    trait_sources: ClassVar[Mapping[str, str]] = {
+        "implicit_ones": "docstring of mygrad.Tensor.backward",
+        "ends": "docstring of mygrad.Tensor",
+        "use_clears": "docstring of mygrad.Tensor",
+    }
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
     dialect = DIALECT

@@ -52,9 +52,10 @@ class Tinygrad:
     traits = Traits(implicit_for_numbers=True, fills=True)
     """`Tensor.backward`: without a gradient "the tensor must be a scalar", and it "fills .grad for every in-scope float
     tensor", with zeros where `Tensor.gradient` has none."""
-    trait_sources: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("implicit_for_numbers", "fills"), "https://docs.tinygrad.org/tensor/#tinygrad.Tensor.backward"
-    )
+    trait_sources: ClassVar[Mapping[str, str]] = {
+        "implicit_for_numbers": "docstring of tinygrad.Tensor.backward",
+        "fills": "tinygrad/tensor.py, the comment in Tensor.backward",
+    }
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
 

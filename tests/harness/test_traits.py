@@ -72,7 +72,7 @@ def test_what_is_expected_where_nothing_was_observed():
         (zeros.Ones(), "gradient() of a fresh leaf gave array([1., 1.]), not None, or zeros of the leaf's shape"),
         (unusable.Scalar(), "so: traits = Traits(scalars=True)"),
         (unusable.Traitless(), "traits has to be a programs.capabilities.Traits, not {'scalars': True}"),
-        (unusable.Sourceless(), "trait_sources has to be a mapping of some of begins_with_zeros, one_node"),
+        (unusable.Sourceless(), "trait_sources has to be a mapping of some of begins_with_zeros, "),
     ],
 )
 def test_the_smoke_test_names_the_trait(framework: zeros.Zeros, said: str):
