@@ -1,0 +1,334 @@
+"""A campaign: which shards are run next, and what all of them came to; what is kept already is not run again.
+
+It holds no more than sums. Whoever runs it again, on whichever cluster, finds the same sums in what is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+
+from autograd_conformance.harness.cluster.engine import Ended, Engine
+from autograd_conformance.harness.cluster.plan import Amount, Plan
+from autograd_conformance.harness.cluster.shard import SHARDS, Series, Shard, seed_of
+from autograd_conformance.harness.cluster.storage import Storage, StorageError
+from autograd_conformance.harness.cluster.work import Again, Done, NotDone, replay, run, unpacked
+from autograd_conformance.reports.causes import Cause
+from autograd_conformance.reports.findings import digest, likeness
+from autograd_conformance.reports.merge import Merged, kind
+from autograd_conformance.reports.records import Failure, Report
+from autograd_conformance.reports.stream import InvalidReport, parse
+
+TRIES = 3
+"""How often a shard is tried before it is given up, and how many are given up before their series is."""
+
+AHEAD = 2
+"""How many shards are with the scheduler for each that can run: a worker that ends one finds the next."""
+
+AT_ONCE = 64
+"""How many shards' records are read at once."""
+
+CONFIRMED = "confirmed"
+"""The folder of the storage that says what came of failures that were run again alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A cause of failures that no shard had shown before."""
+
+    cause: Cause
+    framework: str
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A failure was run again alone."""
+
+    failure: Failure
+    again: Again
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A shard, or all that are left of a series, could not be had."""
+
+    said: str
+
+
+Event = Found | Confirmed | Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """A task: a failure of a series is to be run again alone."""
+
+    series: Series
+    failure: Failure
+
+    @property
+    def name(self) -> str:
+        """Where it is kept what came of it."""
+        return f"{CONFIRMED}/{self.series.name}/{digest(self.failure)}.json"
+
+
+@dataclass(slots=True)
+class Row:
+    """How far a series is."""
+
+    series: Series
+    done: set[int] = field(default_factory=set)
+    """The seeds whose records are kept and counted."""
+    running: set[int] = field(default_factory=set)
+    """The seeds that are with the scheduler."""
+    tried: dict[int, int] = field(default_factory=dict)
+    """How often seeds were tried in vain."""
+    given_up: dict[int, str] = field(default_factory=dict)
+    """The seeds that are not tried any more, and why."""
+    programs: int = 0
+    seconds: float = 0.0
+    """How long its shards took, one after the other."""
+    failing: int = 0
+    """How many of its shards had failures."""
+    passed: int = 0
+    """How many seeds from the first on are done, as far as was looked."""
+
+    @property
+    def stopped(self) -> str | None:
+        """Why nothing more of it is run, where that is so: nothing came of what was tried."""
+        if self.done or len(self.given_up) < TRIES:
+            return None
+        return next(reversed(self.given_up.values()))
+
+    def part(self, amount: Amount, first: int) -> float | None:
+        """Which part of it is done; None where that is a matter of time."""
+        if amount.programs:
+            return min(1.0, self.programs / amount.programs)
+        return len(self.done) / (amount.seeds[1] - first + 1) if amount.seeds else None
+
+    def next(self, amount: Amount, first: int) -> int | None:
+        """The seed that is to be run next; None where enough is done or under way."""
+        if self.stopped:
+            return None
+        each = self.programs / len(self.done) if self.done else self.series.programs
+        if amount.programs and self.programs + len(self.running) * each >= amount.programs:
+            return None
+        while first + self.passed in self.done:
+            self.passed += 1
+        seed = first + self.passed
+        while seed in self.done or seed in self.running or seed in self.given_up:
+            seed += 1
+        return None if amount.seeds and seed > amount.seeds[1] else seed
+
+
+class Campaign:
+    """What a plan comes to, as shards end."""
+
+    def __init__(self, plan: Plan, storage: Storage, suite: str) -> None:
+        self.plan, self.storage, self.suite = plan, storage, suite
+        self.rows = [Row(series) for series in plan.series]
+        self.sums: dict[Hashable, Merged] = {}
+        """What is alike in framework, version, device and dtypes, added up."""
+        self.again: dict[str, Again] = {}
+        """What came of failures that were run again alone, by their digest."""
+        self.deadline = math.inf if plan.amount.hours is None else time.monotonic() + plan.amount.hours * 3600
+        self._causes: dict[Hashable, int] = {}
+        self._told: set[str] = set()
+        """The failures that are alike to these are no news."""
+        self._asked: dict[str, Failure] = {}
+        """The failures that are being run again alone, by their digests."""
+        self._origins: dict[str, Series] = {}
+        self._sharing: set[str] = set()
+        """Workers of which it is known that they keep what they do where it is seen here."""
+
+    # -- what is kept --------------------------------------------------------------------------------------------------
+
+    def take_up(self) -> Iterator[int]:
+        """Count what is kept, and say now and then how many shards that were."""
+        count, last = 0, self.plan.amount.seeds[1] if self.plan.amount.seeds else math.inf
+        for row in self.rows:
+            names = self.storage.names(f"{SHARDS}/{row.series.name}")
+            seeds = {name: seed for name in names if (seed := seed_of(name)) is not None}
+            wanted = [name for name, seed in seeds.items() if self.plan.first <= seed <= last]
+            for at in range(0, len(wanted), AT_ONCE):
+                for name, data in self.storage.read_all(wanted[at : at + AT_ONCE]).items():
+                    self._count(row, seeds[name], self._report(name, data))
+                    count += 1
+                yield count
+        for merged in self.sums.values():
+            for cause in merged.causes():
+                self._told.update(map(likeness, cause.failures))
+        for name, data in self.storage.read_all(self.storage.names(CONFIRMED)).items():
+            self.again[name.rpartition("/")[2].removesuffix(".json")] = Again(**json.loads(data))
+
+    def _report(self, name: str, data: bytes) -> Report:
+        """The report of a shard; `StorageError` where it is damaged."""
+        try:
+            return parse(unpacked(data), name)
+        except (ValueError, InvalidReport) as error:
+            raise StorageError(
+                f"{self.storage.url}: {name} cannot be read: {error}; remove it, and the shard is run again"
+            ) from None
+
+    def _count(self, row: Row, seed: int, report: Report) -> list[Found]:
+        """Add a shard's report, once; the causes that it is the first to show."""
+        if seed in row.done:
+            return []
+        row.done.add(seed)
+        row.programs += report.programs
+        row.failing += bool(report.failures)
+        row.seconds += report.footer.seconds if report.footer else 0.0
+        self._origins.update((digest(failure), row.series) for failure in report.failures)
+        merged = self.sums.setdefault(kind(report), Merged())
+        if not merged.add(report):
+            return []
+        found, causes = [], merged.causes()
+        self._causes[kind(report)] = len(causes)
+        for cause in causes:
+            names = set(map(likeness, cause.failures))
+            if not names & self._told:
+                found.append(Found(cause, report.header.framework.title))
+            self._told |= names
+        return found
+
+    # -- what is to be done --------------------------------------------------------------------------------------------
+
+    def go_on(self, engine: Engine) -> Iterator[Event | None]:
+        """Run what is to be run yet; what happened, and now and then nothing. `StorageError`, `NoCluster`."""
+        try:
+            while self._begin(engine):
+                yield from self._ended(engine)
+            for merged in self.sums.values():
+                for cause in merged.causes():
+                    self._confirm(engine, cause.shown)
+            while engine.busy:
+                yield from self._ended(engine)
+        finally:
+            engine.stop()
+
+    def _begin(self, engine: Engine) -> bool:
+        """Give the scheduler what it has place for; whether anything is under way or waits for workers."""
+        waiting = False
+        groups: dict[tuple[tuple[str, float], ...], list[Row]] = {}
+        for row in self.rows:
+            groups.setdefault(tuple(sorted(row.series.resources.items())), []).append(row)
+        for needs, rows in groups.items():
+            place = engine.places(dict(needs)) * AHEAD - sum(len(row.running) for row in rows)
+            while (chosen := self._next(rows)) is not None:
+                waiting = True
+                if place <= 0:
+                    break
+                row, seed = chosen
+                row.running.add(seed)
+                shard = Shard(row.series, seed)
+                engine.begin(shard, run, shard, self.storage, self.suite, resources=dict(needs), first=False)
+                place -= 1
+        return waiting or any(row.running for row in self.rows)
+
+    def _next(self, rows: list[Row]) -> tuple[Row, int] | None:
+        """The shard that comes next: of the series of which the fewest are done."""
+        if time.monotonic() >= self.deadline:
+            return None
+        for row in sorted(rows, key=lambda each: len(each.done) + len(each.running)):
+            seed = row.next(self.plan.amount, self.plan.first)
+            if seed is not None:
+                return row, seed
+        return None
+
+    def _ended(self, engine: Engine) -> Iterator[Event | None]:
+        """What came of the tasks that have ended."""
+        for ended in engine.wait(0.5):
+            match ended.task:
+                case Shard():
+                    yield from self._shard(ended.task, ended, engine)
+                case Confirm():
+                    yield from self._confirmed(ended.task, ended)
+                case other:
+                    raise TypeError(f"{other!r} is no task of a campaign")
+        yield None
+
+    def _shard(self, shard: Shard, ended: Ended, engine: Engine) -> Iterator[Event]:
+        row = next(each for each in self.rows if each.series == shard.series)
+        row.running.discard(shard.seed)
+        match ended.answer:
+            case Done() as done:
+                self._is_shared(shard, done)
+                found = self._count(row, shard.seed, self._report(shard.name, done.data))
+                for each in found:
+                    self._confirm(engine, each.cause.shown)
+                yield from found
+            case NotDone(why="storage", said=said, worker=worker):
+                raise StorageError(f"{said} (on {worker})")
+            case NotDone(said=said, worker=worker):
+                yield from self._failed(row, shard, f"{said} (on {worker})")
+            case _ if ended.how == "failed":
+                yield from self._failed(row, shard, ended.said)
+            case _:  # lost: it is to be run, as before
+                return
+
+    def _failed(self, row: Row, shard: Shard, said: str) -> Iterator[Event]:
+        """Count a shard that came to nothing."""
+        row.tried[shard.seed] = row.tried.get(shard.seed, 0) + 1
+        if row.tried[shard.seed] < TRIES:
+            return
+        row.given_up[shard.seed] = said
+        yield Trouble(f"{shard.series.title}, seed {shard.seed}: given up after {TRIES} tries: {said}")
+        if row.stopped:
+            yield Trouble(f"{shard.series.title}: no shard of it could be had; nothing more of it is run")
+
+    def _is_shared(self, shard: Shard, done: Done) -> None:
+        """See, once for each worker, that what it keeps is seen from here."""
+        if done.worker in self._sharing:
+            return
+        if self.storage.read(shard.name) is None:
+            raise StorageError(
+                f"{self.storage.url}: {shard.name}, which {done.worker} made, is not there for this process; name a "
+                "storage that all of them share"
+            )
+        self._sharing.add(done.worker)
+
+    # -- what was found ------------------------------------------------------------------------------------------------
+
+    def _confirm(self, engine: Engine, failure: Failure) -> None:
+        """Have a failure run again alone, unless it was."""
+        name = digest(failure)
+        series = self._origins.get(name)
+        if failure.alone is not None or not failure.program or series is None or name in self.again | self._asked:
+            return
+        self._asked[name] = failure
+        program = {"rule": failure.rule, **failure.program}
+        engine.begin(Confirm(series, failure), replay, series, program, resources=series.resources, first=True)
+
+    def _confirmed(self, task: Confirm, ended: Ended) -> Iterator[Event]:
+        """Keep what came of it."""
+        name = digest(task.failure)
+        self._asked.pop(name)
+        if isinstance(ended.answer, Again):
+            self.storage.create(task.name, (json.dumps(ended.answer.to_json()) + "\n").encode())
+            self.again[name] = ended.answer
+            yield Confirmed(task.failure, ended.answer)
+
+    def standing(self, failure: Failure) -> Again | None:
+        """What came of a failure that was run again alone; None where it was not, or its shard did so."""
+        return self.again.get(digest(failure))
+
+    @property
+    def causes(self) -> int:
+        """How many causes the failures have."""
+        return sum(self._causes.values())
+
+    def origin(self, failure: Failure) -> Series:
+        """The series that a failure is of."""
+        return self._origins[digest(failure)]
+
+    @property
+    def missing(self) -> str | None:
+        """What of the plan is not done, in words; None where all is."""
+        amount, first = self.plan.amount, self.plan.first
+        short = [row for row in self.rows if (part := row.part(amount, first)) is not None and part < 1]
+        if not short:
+            return None
+        done = sum(part for row in self.rows if (part := row.part(amount, first)) is not None) / len(self.rows)
+        return f"{int(done * 100)} % of the campaign was done; not all of {len(short):,} of {len(self.rows):,} series"
