@@ -31,9 +31,12 @@ ORDER: tuple[Outcome, ...] = (*WRONG, "error", "known difference", "pass", "cut 
 """The outcomes of a test: of several runs the first of these is the test's."""
 
 
-def kind(report: Report) -> tuple[Hashable, ...]:
-    """What reports have in common that can be added up."""
-    header = report.header
+Kind = tuple[Hashable, ...]
+"""What reports have in common that can be added up."""
+
+
+def kind(header: Header) -> Kind:
+    """The kind of a report."""
     return header.framework.name, header.framework.version, header.device, header.dtypes, header.suite, header.strict
 
 
@@ -176,7 +179,7 @@ def _settings(found: Mapping[tuple[str, bool], Counter[str]]) -> tuple[Setting, 
 
 def merged(reports: Iterable[Report]) -> list[Merged]:
     """The sums of reports, one for each kind, in the order of the kinds' first reports."""
-    found: dict[tuple[Hashable, ...], Merged] = {}
+    found: dict[Kind, Merged] = {}
     for report in reports:
-        found.setdefault(kind(report), Merged()).add(report)
+        found.setdefault(kind(report.header), Merged()).add(report)
     return list(found.values())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from autograd_conformance.harness.cluster.engine import Ended, Engine
@@ -18,8 +18,8 @@ from autograd_conformance.harness.cluster.storage import Storage, StorageError
 from autograd_conformance.harness.cluster.work import Again, Done, NotDone, replay, run, unpacked
 from autograd_conformance.reports.causes import Cause
 from autograd_conformance.reports.findings import digest, likeness
-from autograd_conformance.reports.merge import Merged, kind
-from autograd_conformance.reports.records import Failure, Report
+from autograd_conformance.reports.merge import Kind, Merged, kind
+from autograd_conformance.reports.records import Failure, Header, Report
 from autograd_conformance.reports.stream import InvalidReport, parse
 
 TRIES = 3
@@ -40,7 +40,7 @@ class Found:
     """A cause of failures that no shard had shown before."""
 
     cause: Cause
-    framework: str
+    header: Header
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +129,18 @@ class Campaign:
     def __init__(self, plan: Plan, storage: Storage, suite: str) -> None:
         self.plan, self.storage, self.suite = plan, storage, suite
         self.rows = [Row(series) for series in plan.series]
-        self.sums: dict[Hashable, Merged] = {}
+        self.sums: dict[Kind, Merged] = {}
         """What is alike in framework, version, device and dtypes, added up."""
-        self.again: dict[str, Again] = {}
-        """What came of failures that were run again alone, by their digest."""
+        self._again: dict[str, Again] = {}
+        """What came of failures that were run again alone, by where that is kept."""
         self.deadline = math.inf if plan.amount.hours is None else time.monotonic() + plan.amount.hours * 3600
-        self._causes: dict[Hashable, int] = {}
-        self._told: set[str] = set()
-        """The failures that are alike to these are no news."""
-        self._asked: dict[str, Failure] = {}
-        """The failures that are being run again alone, by their digests."""
-        self._origins: dict[str, Series] = {}
+        self._causes: dict[Kind, int] = {}
+        self._told: set[tuple[Kind, str]] = set()
+        """What failures that are no news are alike to."""
+        self._asked: set[str] = set()
+        """Where it is to be kept what comes of failures that are being run again alone."""
+        self._origins: dict[tuple[Kind, str], Series] = {}
+        """The series that a failure was found in, by its digest."""
         self._sharing: set[str] = set()
         """Workers of which it is known that they keep what they do where it is seen here."""
 
@@ -157,11 +158,10 @@ class Campaign:
                     self._count(row, seeds[name], self._report(name, data))
                     count += 1
                 yield count
-        for merged in self.sums.values():
-            for cause in merged.causes():
-                self._told.update(map(likeness, cause.failures))
+        for found, merged in self.sums.items():
+            self._told.update((found, likeness(failure)) for failure in merged.findings.failures)
         for name, data in self.storage.read_all(self.storage.names(CONFIRMED)).items():
-            self.again[name.rpartition("/")[2].removesuffix(".json")] = Again(**json.loads(data))
+            self._again[name] = Again(**json.loads(data))
 
     def _report(self, name: str, data: bytes) -> Report:
         """The report of a shard; `StorageError` where it is damaged."""
@@ -180,16 +180,18 @@ class Campaign:
         row.programs += report.programs
         row.failing += bool(report.failures)
         row.seconds += report.footer.seconds if report.footer else 0.0
-        self._origins.update((digest(failure), row.series) for failure in report.failures)
-        merged = self.sums.setdefault(kind(report), Merged())
+        alike = kind(report.header)
+        for failure in report.failures:
+            self._origins.setdefault((alike, digest(failure)), row.series)
+        merged = self.sums.setdefault(alike, Merged())
         if not merged.add(report):
             return []
         found, causes = [], merged.causes()
-        self._causes[kind(report)] = len(causes)
+        self._causes[alike] = len(causes)
         for cause in causes:
-            names = set(map(likeness, cause.failures))
+            names = {(alike, likeness(failure)) for failure in cause.failures}
             if not names & self._told:
-                found.append(Found(cause, report.header.framework.title))
+                found.append(Found(cause, report.header))
             self._told |= names
         return found
 
@@ -200,9 +202,9 @@ class Campaign:
         try:
             while self._begin(engine):
                 yield from self._ended(engine)
-            for merged in self.sums.values():
+            for found, merged in self.sums.items():
                 for cause in merged.causes():
-                    self._confirm(engine, cause.shown)
+                    self._confirm(engine, found, cause.shown)
             while engine.busy:
                 yield from self._ended(engine)
         finally:
@@ -257,7 +259,7 @@ class Campaign:
                 self._is_shared(shard, done)
                 found = self._count(row, shard.seed, self._report(shard.name, done.data))
                 for each in found:
-                    self._confirm(engine, each.cause.shown)
+                    self._confirm(engine, kind(each.header), each.cause.shown)
                 yield from found
             case NotDone(why="storage", said=said, worker=worker):
                 raise StorageError(f"{said} (on {worker})")
@@ -291,37 +293,35 @@ class Campaign:
 
     # -- what was found ------------------------------------------------------------------------------------------------
 
-    def _confirm(self, engine: Engine, failure: Failure) -> None:
+    def _confirm(self, engine: Engine, found: Kind, failure: Failure) -> None:
         """Have a failure run again alone, unless it was."""
-        name = digest(failure)
-        series = self._origins.get(name)
-        if failure.alone is not None or not failure.program or series is None or name in self.again | self._asked:
+        task = Confirm(self.origin(found, failure), failure)
+        if failure.alone is not None or not failure.program or task.name in self._again or task.name in self._asked:
             return
-        self._asked[name] = failure
+        self._asked.add(task.name)
         program = {"rule": failure.rule, **failure.program}
-        engine.begin(Confirm(series, failure), replay, series, program, resources=series.resources, first=True)
+        engine.begin(task, replay, task.series, program, resources=task.series.resources, first=True)
 
     def _confirmed(self, task: Confirm, ended: Ended) -> Iterator[Event]:
         """Keep what came of it."""
-        name = digest(task.failure)
-        self._asked.pop(name)
+        self._asked.discard(task.name)
         if isinstance(ended.answer, Again):
             self.storage.create(task.name, (json.dumps(ended.answer.to_json()) + "\n").encode())
-            self.again[name] = ended.answer
+            self._again[task.name] = ended.answer
             yield Confirmed(task.failure, ended.answer)
 
-    def standing(self, failure: Failure) -> Again | None:
+    def origin(self, found: Kind, failure: Failure) -> Series:
+        """The series that a failure was found in."""
+        return self._origins[found, digest(failure)]
+
+    def standing(self, found: Kind, failure: Failure) -> Again | None:
         """What came of a failure that was run again alone; None where it was not, or its shard did so."""
-        return self.again.get(digest(failure))
+        return self._again.get(Confirm(self.origin(found, failure), failure).name)
 
     @property
     def causes(self) -> int:
         """How many causes the failures have."""
         return sum(self._causes.values())
-
-    def origin(self, failure: Failure) -> Series:
-        """The series that a failure is of."""
-        return self._origins[digest(failure)]
 
     @property
     def missing(self) -> str | None:

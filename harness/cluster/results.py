@@ -12,7 +12,7 @@ from autograd_conformance.harness.cluster.campaign import Campaign, Row
 from autograd_conformance.harness.folder import ReportFolder
 from autograd_conformance.reports.causes import Cause, causes
 from autograd_conformance.reports.findings import digest
-from autograd_conformance.reports.merge import Merged
+from autograd_conformance.reports.merge import Kind, Merged, kind
 from autograd_conformance.reports.records import Alone, Failure, Header, Report
 from autograd_conformance.reports.render import campaign as page
 from autograd_conformance.reports.render import markdown
@@ -44,10 +44,10 @@ def write_results(campaign: Campaign, folder: Path) -> list[Result]:
     headers = [merged.header for merged in campaign.sums.values() if merged.header is not None]
     names = unique(_name(header) for header in headers)
     sections, results = [], []
-    for merged, name in zip(campaign.sums.values(), names, strict=True):
+    for (found, merged), name in zip(campaign.sums.items(), names, strict=True):
         report = _written(campaign, merged, folder / name)
         results.append(Result(report, folder / name))
-        rows = [_cause(campaign, merged, each) for each in causes(report)]
+        rows = [_cause(campaign, found, merged, each) for each in causes(report)]
         sections.append(page.Section(report, name, tuple(rows)))
     text = page.render(sections, [_row(each) for each in campaign.rows], campaign.missing)
     (folder / PAGE).write_text(text, encoding="utf-8")
@@ -84,23 +84,23 @@ def _written(campaign: Campaign, merged: Merged, folder: Path) -> Report:
 
 def _kept(failure: Failure, header: Header, merged: Merged, campaign: Campaign, folder: Path) -> Failure:
     """A failure with its replay file, the command that runs it, and what came of it alone."""
-    again = campaign.standing(failure)
+    again = campaign.standing(kind(header), failure)
     alone = Alone(runs=1, failed=1) if again is not None and again.verdict == "still failing" else failure.alone
     if not failure.program:
         return replace(failure, replay=None, command=None, alone=alone)
     path = folder / f"{failure.rule.replace('/', '-')}.{digest(failure)}.json"
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(replay_text(failure, replace(header, seed=merged.findings.seed(failure))), encoding="utf-8")
-    command = shlex.join(["autograd-conformance", *campaign.origin(failure).target, f"--replay={path}"])
+    command = shlex.join(["autograd-conformance", *campaign.origin(kind(header), failure).target, f"--replay={path}"])
     return replace(failure, replay=str(path), command=command, alone=alone)
 
 
-def _cause(campaign: Campaign, merged: Merged, cause: Cause) -> page.CauseRow:
-    return page.CauseRow(cause, merged.findings.seen(cause), _alone(campaign, cause.shown))
+def _cause(campaign: Campaign, found: Kind, merged: Merged, cause: Cause) -> page.CauseRow:
+    return page.CauseRow(cause, merged.findings.seen(cause), _alone(campaign, found, cause.shown))
 
 
-def _alone(campaign: Campaign, failure: Failure) -> str:
-    again = campaign.standing(failure)
+def _alone(campaign: Campaign, found: Kind, failure: Failure) -> str:
+    again = campaign.standing(found, failure)
     if again is not None:
         return ALONE[again.verdict]
     return "" if failure.alone is None else "fails" if failure.alone.failed else "did not fail"

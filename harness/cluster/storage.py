@@ -67,6 +67,8 @@ class Storage:
             self._tried(lambda: make(system, path, data))
         except FileExistsError:
             return False
+        except FileNotFoundError as error:  # a bucket, or a folder of the system's that takes none
+            raise StorageError(f"{self.url}: {error.strerror or error}") from None
         return True
 
     def read(self, name: str) -> bytes | None:

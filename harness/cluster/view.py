@@ -118,8 +118,8 @@ class View:
 
 def _told(event: Event) -> Text:
     match event:
-        case Found(cause, framework):
-            text = f"new: {framework}: {title(cause)}: {kind(cause)}: {shortened(cause.shown.observed)}"
+        case Found(cause, header):
+            text = f"new: {header.framework.title}: {title(cause)}: {kind(cause)}: {shortened(cause.shown.observed)}"
             return Text(text, style="bold red")
         case Confirmed(failure, again):
             return Text(f"alone: {failure.rule}: {ALONE[again.verdict]}")
