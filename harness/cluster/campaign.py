@@ -102,25 +102,25 @@ class Row:
             return None
         return next(reversed(self.given_up.values()))
 
-    def part(self, amount: Amount, first: int) -> float | None:
+    def part(self, amount: Amount) -> float | None:
         """Which part of it is done; None where that is a matter of time."""
-        if amount.programs:
+        if amount.programs is not None:
             return min(1.0, self.programs / amount.programs)
-        return len(self.done) / (amount.seeds[1] - first + 1) if amount.seeds else None
+        return None if amount.last is None else len(self.done) / (amount.last - amount.first + 1)
 
-    def next(self, amount: Amount, first: int) -> int | None:
+    def next(self, amount: Amount) -> int | None:
         """The seed that is to be run next; None where enough is done or under way."""
         if self.stopped:
             return None
         each = self.programs / len(self.done) if self.done else self.series.programs
-        if amount.programs and self.programs + len(self.running) * each >= amount.programs:
+        if amount.programs is not None and self.programs + len(self.running) * each >= amount.programs:
             return None
-        while first + self.passed in self.done:
+        while amount.first + self.passed in self.done:
             self.passed += 1
-        seed = first + self.passed
+        seed = amount.first + self.passed
         while seed in self.done or seed in self.running or seed in self.given_up:
             seed += 1
-        return None if amount.seeds and seed > amount.seeds[1] else seed
+        return None if amount.last is not None and seed > amount.last else seed
 
 
 class Campaign:
@@ -148,11 +148,12 @@ class Campaign:
 
     def take_up(self) -> Iterator[int]:
         """Count what is kept, and say now and then how many shards that were."""
-        count, last = 0, self.plan.amount.seeds[1] if self.plan.amount.seeds else math.inf
+        count, amount = 0, self.plan.amount
+        last = math.inf if amount.last is None else amount.last
         for row in self.rows:
             names = self.storage.names(f"{SHARDS}/{row.series.name}")
             seeds = {name: seed for name in names if (seed := seed_of(name)) is not None}
-            wanted = [name for name, seed in seeds.items() if self.plan.first <= seed <= last]
+            wanted = [name for name, seed in seeds.items() if amount.first <= seed <= last]
             for at in range(0, len(wanted), AT_ONCE):
                 for name, data in self.storage.read_all(wanted[at : at + AT_ONCE]).items():
                     self._count(row, seeds[name], self._report(name, data))
@@ -234,7 +235,7 @@ class Campaign:
         if time.monotonic() >= self.deadline:
             return None
         for row in sorted(rows, key=lambda each: len(each.done) + len(each.running)):
-            seed = row.next(self.plan.amount, self.plan.first)
+            seed = row.next(self.plan.amount)
             if seed is not None:
                 return row, seed
         return None
@@ -326,9 +327,9 @@ class Campaign:
     @property
     def missing(self) -> str | None:
         """What of the plan is not done, in words; None where all is."""
-        amount, first = self.plan.amount, self.plan.first
-        short = [row for row in self.rows if (part := row.part(amount, first)) is not None and part < 1]
+        parts = [part for row in self.rows if (part := row.part(self.plan.amount)) is not None]
+        short = sum(part < 1 for part in parts)
         if not short:
             return None
-        done = sum(part for row in self.rows if (part := row.part(amount, first)) is not None) / len(self.rows)
-        return f"{int(done * 100)} % of the campaign was done; not all of {len(short):,} of {len(self.rows):,} series"
+        done = int(100 * sum(parts) / len(parts))
+        return f"{done} % of the campaign is done, and {short:,} of {len(parts):,} series not whole"

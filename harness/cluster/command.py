@@ -168,14 +168,17 @@ def _resources(words: Sequence[str]) -> dict[str, float]:
 def _told(plan: Plan) -> str:
     """A plan in words, a line for each series."""
     amount = plan.amount
-    if amount.seeds:
-        much = f"seeds {amount.seeds[0]:,} to {amount.seeds[1]:,}"
+    if amount.hours is not None:
+        much = f"{amount.hours:g} hours"
     else:
-        much = f"{amount.programs:,} programs" if amount.programs else f"{amount.hours:g} hours"
-    lines = [f"{counted(len(plan.series), 'series').removesuffix('s')}, {much}" + (" each" if not amount.hours else "")]
-    for each in plan.series:
-        needs = ", ".join(f"{name}={value:g}" for name, value in each.resources.items())
-        lines.append(f"  {each.title}: {each.programs:,} programs a shard" + (f", needs {needs}" if needs else ""))
+        each = (
+            f"seeds {amount.first:,} to {amount.last:,}" if amount.last is not None else f"{amount.programs:,} programs"
+        )
+        much = f"{each} each"
+    lines = [f"{len(plan.series):,} series, {much}"]
+    for series in plan.series:
+        needs = ", ".join(f"{name}={value:g}" for name, value in series.resources.items())
+        lines.append(f"  {series.title}: {series.programs:,} programs a shard" + (f", needs {needs}" if needs else ""))
     return "\n".join(lines)
 
 

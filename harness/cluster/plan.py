@@ -28,12 +28,14 @@ class MalformedPlan(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How much a campaign is to run: one of the three."""
+    """How much of each series a campaign is to run: up to a last seed, to a number of programs, or for some time."""
 
-    seeds: tuple[int, int] | None = None
-    """Each series from one seed to another, both among them."""
+    first: int = 1
+    """The seed of the first shard."""
+    last: int | None = None
+    """The seed of the last."""
     programs: int | None = None
-    """Each series until so many programs were judged."""
+    """Until so many programs were judged."""
     hours: float | None = None
     """No shard begins when the command has been running so long."""
 
@@ -44,8 +46,6 @@ class Plan:
 
     series: tuple[Series, ...]
     amount: Amount
-    first: int = 1
-    """The seed of each series' first shard."""
     storage: str | None = None
     """A folder, or the URL of one, as fsspec takes it."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -81,11 +81,7 @@ def plan(form: Mapping[str, Any], path: Path) -> Plan:
     twice = next((each.title for each in series if names.count(each.name) > 1), None)
     if twice is not None:
         raise MalformedPlan(f"{path}: {twice} is there twice")
-    amount = _amount(top)
-    first = top.number("first_seed", amount.seeds[0] if amount.seeds else 1)
-    if amount.seeds and "first_seed" in form:
-        raise MalformedPlan(f"{path}: first_seed: seeds say already where to begin")
-    return Plan(tuple(series), amount, first, top.text("storage"), dict(top.table("storage_options")))
+    return Plan(tuple(series), _amount(top), top.text("storage"), dict(top.table("storage_options")))
 
 
 def _amount(top: _Table) -> Amount:
@@ -93,13 +89,16 @@ def _amount(top: _Table) -> Amount:
     if len(there) != 1:
         said = f"{listed(there, by=' and ')} cannot stand together" if there else "nothing says how much is to be run"
         raise MalformedPlan(f"{top.where}: {said}: name one of seeds, programs, hours")
+    if "seeds" in there and "first_seed" in top.form:
+        raise MalformedPlan(f"{top.where}: first_seed: seeds say already where to begin")
+    first = top.number("first_seed", 1, least=0)
     match there[0]:
         case "programs":
-            return Amount(programs=top.number("programs", 0))
+            return Amount(first, programs=top.number("programs", 0))
         case "hours":
-            return Amount(hours=top.positive("hours"))
+            return Amount(first, hours=top.positive("hours"))
         case _:
-            return Amount(seeds=_seeds(top))
+            return Amount(*_seeds(top))
 
 
 def _seeds(top: _Table) -> tuple[int, int]:

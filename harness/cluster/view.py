@@ -72,9 +72,9 @@ class View:
 
     def _cells(self, row: Row) -> list[str]:
         amount = self.campaign.plan.amount
-        of = f" of {amount.seeds[1] - amount.seeds[0] + 1:,}" if amount.seeds else ""
-        part = row.part(amount, self.campaign.plan.first)
-        share = f" ({part:.0%})" if amount.programs and part is not None else ""
+        of = "" if amount.last is None else f" of {amount.last - amount.first + 1:,}"
+        part = row.part(amount)
+        share = f" ({part:.0%})" if amount.programs is not None and part is not None else ""
         rate = f"{row.programs / row.seconds:,.0f}" if row.seconds else ""
         failing = f"{row.failing:,}" + (f", {len(row.given_up):,} given up" if row.given_up else "")
         counts = [f"{len(row.done):,}{of}", f"{len(row.running):,}", f"{row.programs:,}{share}"]
@@ -111,8 +111,7 @@ class View:
         return seconds * (1 - part) / (part - self.part) if part > self.part else None
 
     def _part(self) -> float:
-        amount, first = self.campaign.plan.amount, self.campaign.plan.first
-        parts = [row.part(amount, first) or 0.0 for row in self.campaign.rows]
+        parts = [row.part(self.campaign.plan.amount) or 0.0 for row in self.campaign.rows]
         return sum(parts) / len(parts)
 
 
