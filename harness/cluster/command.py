@@ -171,10 +171,8 @@ def _told(plan: Plan) -> str:
     if amount.hours is not None:
         much = f"{amount.hours:g} hours"
     else:
-        each = (
-            f"seeds {amount.first:,} to {amount.last:,}" if amount.last is not None else f"{amount.programs:,} programs"
-        )
-        much = f"{each} each"
+        much = f"{amount.programs:,} programs" if amount.last is None else f"seeds {amount.first:,} to {amount.last:,}"
+        much = f"{much} each"
     lines = [f"{len(plan.series):,} series, {much}"]
     for series in plan.series:
         needs = ", ".join(f"{name}={value:g}" for name, value in series.resources.items())
