@@ -196,14 +196,20 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan, a TOML file (docs/campaigns.md)")
     parser.add_argument("--storage", metavar="URL", help="where records are kept, instead of the plan's")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler (default: a cluster of this machine)")
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="a Dask scheduler, or its file (default: a cluster of this machine)"
+    )
     parser.add_argument("--workers", metavar="N", type=int, help="processes of this machine (default: one a core)")
     parser.add_argument(
         "--resources", metavar="NAME=N", action="append", default=[], help="what each process of this machine offers"
     )
     parser.add_argument("--dashboard", metavar="ADDRESS", help="where Dask's dashboard of this machine is, as :8787")
     parser.add_argument(
-        "--report", metavar="DIR", type=Path, default=Path("campaign"), help="where reports go (default: campaign)"
+        "--report",
+        metavar="DIR",
+        type=Path,
+        default=Path("campaign-report"),
+        help="where reports go (default: campaign-report)",
     )
     parser.add_argument("--check", action="store_true", help="say what the plan comes to, and run nothing")
     return parser

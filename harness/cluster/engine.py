@@ -164,10 +164,10 @@ def local(workers: int, resources: Mapping[str, float], dashboard: str | None) -
 
 @contextmanager
 def remote(address: str) -> Iterator[Engine]:
-    """A cluster that is there already, by the address of its scheduler."""
+    """A cluster that is there already, by the address of its scheduler, or the file that its scheduler wrote."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
-        client = Client(address)
+        client = Client(scheduler_file=address) if address.endswith(".json") else Client(address)
     except (OSError, TimeoutError, ValueError, ImportError) as error:
         raise NoCluster(f"there is no scheduler at {address}: {shortened(str(error))}") from None
     with client:
