@@ -64,7 +64,7 @@ class View:
         place = f"{self.campaign.storage.url}, {counted(len(self.engine.workers), 'worker')}"
         dashboard = self.engine.dashboard
         table = Table(box=None, highlight=False)
-        for name in ("series", "shards", "running", "programs", "a second", "failing"):
+        for name in ("series", "shards", "under way", "programs", "a second", "failing"):
             table.add_column(name, justify="left" if name == "series" else "right", overflow="fold")
         for row in self.campaign.rows:
             table.add_row(*self._cells(row), style="red" if row.stopped else None)

@@ -64,7 +64,7 @@ def test_the_table_says_how_far_each_series_is(tmp_path: Path) -> None:
     view.console.print(view.drawn())
     head, names, row, line = (" ".join(each.split()) for each in out.getvalue().splitlines())
     assert head == f"{tmp_path / 'kept'}, 2 workers, http://127.0.0.1:8787/status"
-    assert names == "series shards running programs a second failing"
+    assert names == "series shards under way programs a second failing"
     assert row == "a:X 2 of 10 1 27 14 1"
     assert line == (
         "2 shards; 27 programs, 3 a second; 1 cause of failures; 0 rules tested, 0 cells of coverage; about 40 s left"
