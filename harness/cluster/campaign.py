@@ -23,7 +23,7 @@ from autograd_conformance.reports.records import Failure, Header, Report
 from autograd_conformance.reports.stream import InvalidReport, parse
 
 TRIES = 3
-"""How often a shard is tried before it is given up, and how many are given up before their series is."""
+"""How often a shard is tried before it is given up, and how many are given up in a row before their series is."""
 
 AHEAD = 2
 """How many shards are with the scheduler for each that can run: a worker that ends one finds the next."""
@@ -87,6 +87,8 @@ class Row:
     """How often seeds were tried in vain."""
     given_up: dict[int, str] = field(default_factory=dict)
     """The seeds that are not tried any more, and why."""
+    in_vain: int = 0
+    """How many of them there were since a shard was had."""
     programs: int = 0
     seconds: float = 0.0
     """How long its shards took, one after the other."""
@@ -97,10 +99,8 @@ class Row:
 
     @property
     def stopped(self) -> str | None:
-        """Why nothing more of it is run, where that is so: nothing came of what was tried."""
-        if self.done or len(self.given_up) < TRIES:
-            return None
-        return next(reversed(self.given_up.values()))
+        """Why nothing more of it is run, where that is so: nothing came of what was tried last."""
+        return next(reversed(self.given_up.values())) if self.in_vain >= TRIES else None
 
     def part(self, amount: Amount) -> float | None:
         """Which part of it is done; None where that is a matter of time."""
@@ -159,8 +159,6 @@ class Campaign:
                     self._count(row, seeds[name], self._report(name, data))
                     count += 1
                 yield count
-        for found, merged in self.sums.items():
-            self._told.update((found, likeness(failure)) for failure in merged.findings.failures)
         for name, data in self.storage.read_all(self.storage.names(CONFIRMED)).items():
             self._again[name] = Again(**json.loads(data))
 
@@ -178,6 +176,7 @@ class Campaign:
         if seed in row.done:
             return []
         row.done.add(seed)
+        row.in_vain = 0
         row.programs += report.programs
         row.failing += bool(report.failures)
         row.seconds += report.footer.seconds if report.footer else 0.0
@@ -277,9 +276,10 @@ class Campaign:
         if row.tried[shard.seed] < TRIES:
             return
         row.given_up[shard.seed] = said
+        row.in_vain += 1
         yield Trouble(f"{shard.series.title}, seed {shard.seed}: given up after {TRIES} tries: {said}")
         if row.stopped:
-            yield Trouble(f"{shard.series.title}: no shard of it could be had; nothing more of it is run")
+            yield Trouble(f"{shard.series.title}: {TRIES} shards in a row could not be had; nothing more of it is run")
 
     def _is_shared(self, shard: Shard, done: Done) -> None:
         """See, once for each worker, that what it keeps is seen from here."""

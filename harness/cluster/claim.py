@@ -28,7 +28,7 @@ def claim(storage: Storage, series: Sequence[Series]) -> str:
     """Make a storage this campaign's, or find that it is; the fingerprint. `NotOurs` where it is another's."""
     about = _about(series)
     fingerprint = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-    made = storage.create(FILE, (json.dumps({"fingerprint": fingerprint, **about}, indent=1) + "\n").encode())
+    storage.create(FILE, (json.dumps({"fingerprint": fingerprint, **about}, indent=1) + "\n").encode())
     found = storage.read(FILE)  # also what was made: a store that ignores the condition may have had another one
     if found is None:
         raise StorageError(f"{storage.url}: {FILE} was made and is not there")
@@ -37,7 +37,7 @@ def claim(storage: Storage, series: Sequence[Series]) -> str:
         same = theirs["fingerprint"] == fingerprint
     except (ValueError, KeyError, TypeError):
         raise NotOurs(f"{storage.url}: {FILE} is no campaign's; name another storage") from None
-    if not same or (not made and theirs != {"fingerprint": fingerprint, **about}):
+    if not same:
         raise NotOurs(f"{storage.url} holds another campaign: {_difference(theirs, about)}; name another storage")
     return fingerprint
 

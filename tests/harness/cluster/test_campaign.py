@@ -233,10 +233,21 @@ def test_a_framework_that_no_worker_has_costs_no_more_than_some_shards(storage: 
 
     campaign, engine = begun(storage, amount=Amount(1, 50)), Here(fate=refuses)
     troubles = [each.said for each in carried_on(campaign, engine) if isinstance(each, Trouble)]
-    assert "a:X: no shard of it could be had; nothing more of it is run" in troubles
+    assert "a:X: 3 shards in a row could not be had; nothing more of it is run" in troubles
     assert "'torch' is not installed (on w1)" in troubles[0]
     assert [len(row.done) for row in campaign.rows] == [0, 50]
     assert len([each for each in shards(engine) if each.series == ONE]) < 15
+
+
+def test_a_series_that_fails_from_some_time_on_ends_too(storage: Storage) -> None:
+    def breaks(task: Hashable, number: int) -> Any:
+        return NotDone("failed", "broken", "w1") if isinstance(task, Shard) and task.seed > 3 else None
+
+    campaign, engine = begun(storage, ONE, amount=Amount(programs=10_000)), Here(fate=breaks)
+    assert "3 shards in a row could not be had" in [str(each) for each in carried_on(campaign, engine)][-1]
+    assert sorted(campaign.rows[0].done) == [1, 2, 3]
+    assert len(shards(engine)) < 30
+    assert campaign.missing is not None
 
 
 def test_a_worker_with_another_suite_runs_nothing(storage: Storage) -> None:

@@ -118,7 +118,7 @@ def test_a_framework_that_is_not_there_is_told_by_its_worker(tmp_path: Path) -> 
     code, said = ran(REAL, tmp_path, plan, "--workers=1", f"--storage={tmp_path / 'kept'}")
     assert code == 3, said
     assert "there is no module 'no_such_module' on the path" in " ".join(said.split())
-    assert "no shard of it could be had; nothing more of it is run" in said
+    assert "3 shards in a row could not be had; nothing more of it is run" in said
     assert "Traceback" not in said
 
 
