@@ -16,9 +16,14 @@ ROOMS = ("programs", "ops", "reference", "printing", "rules", "strategies", "fra
 
 
 @lru_cache
-def digest(*folders: str) -> str:
-    """A digest of the Python files in some folders of the suite."""
+def digest(*folders: str, ends: tuple[str, ...] = (".py",)) -> str:
+    """A digest of the files in some folders of the suite whose names end so."""
     hasher = hashlib.sha256()
-    for source in sorted(path for name in folders for path in (PACKAGE / name).glob("**/*.py")):
+    for source in sorted(path for name in folders for end in ends for path in (PACKAGE / name).glob(f"**/*{end}")):
         hasher.update(source.read_bytes())
     return hasher.hexdigest()
+
+
+def suite() -> str:
+    """A digest of all that decides what is drawn, run and judged, known differences among it."""
+    return digest(*ROOMS, ends=(".py", ".toml"))

@@ -46,7 +46,7 @@ def _about(series: Iterable[Series]) -> dict[str, Any]:
     """What the fingerprint is of."""
     return {
         "suite": sources.SUITE_VERSION,
-        "source": sources.digest(*sources.ROOMS),
+        "source": sources.suite(),
         "series": {each.name: each.about | {"suites": list(each.suites), "known": list(map(list, each.known))}
                    for each in sorted(series, key=lambda each: each.name)},
     }  # fmt: skip

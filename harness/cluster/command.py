@@ -80,7 +80,7 @@ def _run(plan: Plan, options: argparse.Namespace, resources: Mapping[str, float]
     console.width = max(WIDTH, console.width)
     storage = Storage(options.storage or plan.storage or "", plan.options)
     claim(storage, plan.series)
-    campaign = Campaign(plan, storage, sources.digest(*sources.ROOMS))
+    campaign = Campaign(plan, storage, sources.suite())
     with console.status("Reading what is kept") as status:
         for shards in campaign.take_up():
             status.update(f"Reading what is kept: {counted(shards, 'shard')}")

@@ -8,7 +8,8 @@ import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograd_conformance.harness.cluster.campaign import Campaign, Row
+from autograd_conformance.harness.cluster.campaign import Campaign
+from autograd_conformance.harness.cluster.row import Row
 from autograd_conformance.harness.folder import ReportFolder
 from autograd_conformance.reports.causes import Cause, causes
 from autograd_conformance.reports.findings import digest

@@ -12,9 +12,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from autograd_conformance.harness.cluster.campaign import Campaign, Confirmed, Event, Found, Row, Trouble
+from autograd_conformance.harness.cluster.campaign import Campaign, Confirmed, Event, Found, Trouble
 from autograd_conformance.harness.cluster.engine import Engine
 from autograd_conformance.harness.cluster.results import ALONE
+from autograd_conformance.harness.cluster.row import Row
 from autograd_conformance.reports.prose import counted, shortened, span
 from autograd_conformance.reports.render.failures import kind, title
 from autograd_conformance.reports.summary import THRESHOLD

@@ -80,7 +80,7 @@ def here() -> str:
 
 def run(shard: Shard, storage: Storage, suite: str) -> Done | NotDone:
     """Run a shard, unless its records are there, and keep them; `suite` is the digest that the suite has to have."""
-    own = sources.digest(*sources.ROOMS)
+    own = sources.suite()
     if own != suite:
         said = f"the suite here ({sources.SUITE_VERSION}, source {own[:8]}) is not the campaign's (source {suite[:8]})"
         return NotDone("other suite", said, here())

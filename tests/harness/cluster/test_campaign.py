@@ -16,7 +16,6 @@ pytest.importorskip("distributed")
 from autograd_conformance.harness.cluster import campaign as subject
 from autograd_conformance.harness.cluster.campaign import (
     AHEAD,
-    TRIES,
     Campaign,
     Confirm,
     Confirmed,
@@ -27,6 +26,7 @@ from autograd_conformance.harness.cluster.campaign import (
 from autograd_conformance.harness.cluster.engine import Ended, Engine, NoCluster
 from autograd_conformance.harness.cluster.plan import Amount, Plan
 from autograd_conformance.harness.cluster.results import PAGE, write_results
+from autograd_conformance.harness.cluster.row import TRIES
 from autograd_conformance.harness.cluster.shard import Series, Shard
 from autograd_conformance.harness.cluster.storage import Storage, StorageError
 from autograd_conformance.harness.cluster.work import Done, NotDone
@@ -37,7 +37,7 @@ from tests.reports.miniatures import HEADER
 
 ONE, OTHER = Series("a:X", (), "both", "cpu", 30), Series("b:Y", (), "both", "cpu", 30)
 TWELVE = Amount(1, 12)
-SUITE = quick.work.sources.digest(*quick.work.sources.ROOMS)
+SUITE = quick.work.sources.suite()
 
 Fate = Callable[[Hashable, int], Any]
 """What comes of a task instead of its answer, given which one it is; None: it is answered."""

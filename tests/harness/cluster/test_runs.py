@@ -140,7 +140,7 @@ def test_a_shard_ends_with_the_worker_that_runs_it(tmp_path: Path) -> None:
         "import sys; from autograd_conformance.harness import sources;"
         "from autograd_conformance.harness.cluster import shard, storage, work;"
         "series = shard.Series(sys.argv[1], ('suites/test_lifetime.py',), 'both', 'cpu', 100_000);"
-        "work.run(shard.Shard(series, 1), storage.Storage(sys.argv[2]), sources.digest(*sources.ROOMS))"
+        "work.run(shard.Shard(series, 1), storage.Storage(sys.argv[2]), sources.suite())"
     )
     words = [sys.executable, "-c", script, series.framework, str(tmp_path / "kept")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}

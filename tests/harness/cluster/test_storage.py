@@ -19,6 +19,7 @@ pytest.importorskip("fsspec")
 import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 
+from autograd_conformance.harness import sources
 from autograd_conformance.harness.cluster.claim import FILE, NotOurs, claim
 from autograd_conformance.harness.cluster.shard import Series
 from autograd_conformance.harness.cluster.storage import TRIES, Storage, StorageError
@@ -107,12 +108,25 @@ def test_a_store_that_is_not_there_is_told_in_words() -> None:
 def test_another_source_of_the_suite_is_another_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage = Storage(str(tmp_path))
     claim(storage, [SERIES])
-    monkeypatch.setattr("autograd_conformance.harness.sources.digest", lambda *folders: "another")
+    monkeypatch.setattr("autograd_conformance.harness.sources.suite", lambda: "another")
     with pytest.raises(NotOurs, match="it was begun with another source of the suite, of the same version"):
         claim(storage, [SERIES])
     monkeypatch.setattr("autograd_conformance.harness.sources.SUITE_VERSION", "2031.1.0")
     with pytest.raises(NotOurs, match=r"it was begun with suite .*, this is 2031\.1\.0"):
         claim(storage, [SERIES])
+
+
+def test_known_differences_are_part_of_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "PACKAGE", tmp_path)
+    file = tmp_path / "frameworks" / "known" / "torch.toml"
+    file.parent.mkdir(parents=True)
+    digests = set()
+    for text in ("known = []", "known = []  # another"):
+        file.write_text(text)
+        sources.digest.cache_clear()
+        digests.add(sources.suite())
+    sources.digest.cache_clear()
+    assert len(digests) == 2
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b"\xff"])
