@@ -27,9 +27,9 @@ class Finished(NamedTuple):
 
 
 def finished(
-    arguments: Sequence[str], seconds: float, folder: Path, command: Sequence[str] = (sys.executable,)
+    arguments: Sequence[str], seconds: float | None, folder: Path, command: Sequence[str] = (sys.executable,)
 ) -> Finished:
-    """Run Python, or another command, with some arguments, and keep what it writes in a folder.
+    """Run Python, or another command, with some arguments, and keep what it writes in a folder; None is no limit.
 
     In files: processes that a framework leaves would hold a pipe open, and this one with it.
     """

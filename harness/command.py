@@ -21,6 +21,9 @@ SETTINGS = Path(__file__).with_name("command.ini")
 REPORT = "report"
 """The first word of a command line that is about record files, and runs nothing."""
 
+CAMPAIGN = "campaign"
+"""The first word of a command line that is about many runs."""
+
 PROCESSES = {"--numprocesses", "--dist", "--replay", "--collect-only", "--co", "--help", "-h", "--version", "--markers"}
 """Options that say how many processes there are, or with which the first is enough."""
 
@@ -28,11 +31,16 @@ PROCESSES = {"--numprocesses", "--dist", "--replay", "--collect-only", "--co", "
 def main(words: Sequence[str] | None = None) -> int:
     """Run the suites with what stands on the command line; pytest's exit code, or 10 for an adapter error.
 
-    Behind `report` stand the commands about record files (`reports.command`).
+    Behind `report` stand the commands about record files (`reports.command`), behind `campaign` the one that runs a
+    plan of many runs (`harness.cluster.command`).
     """
     given = sys.argv[1:] if words is None else list(words)
     if given[:1] == [REPORT]:
         return report(given[1:], program=f"autograd-conformance {REPORT}")
+    if given[:1] == [CAMPAIGN]:
+        from autograd_conformance.harness.cluster.command import main as campaign  # here: no run needs Dask
+
+        return campaign(given[1:], program=f"autograd-conformance {CAMPAIGN}")
     return int(pytest.main(["-p", PLUGIN, "-c", str(SETTINGS), f"--rootdir={PACKAGE}", *arguments(given)]))
 
 

@@ -58,6 +58,12 @@ def say_loaded() -> None:
         os.write(_Child.writing, LOADED)
 
 
+def die_with_parent() -> None:
+    """End this process when the one that started it ends, however that ends; on Linux."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+
+
 def watched(main: Callable[[], int]) -> Ended:
     """Call a function in a child, and wait for its end; the child itself never comes back from here."""
     reading, writing = os.pipe()
@@ -86,7 +92,7 @@ def _be_child(main: Callable[[], int]) -> None:
     code = 3  # pytest's own for an internal error
     try:
         os.setpgid(0, 0)
-        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+        die_with_parent()
         code = int(main())
     except BaseException:
         traceback.print_exc()

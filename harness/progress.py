@@ -15,7 +15,7 @@ import pytest
 from autograd_conformance.harness.limits import Limits
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.recorder import PROPERTY
-from autograd_conformance.reports.prose import counted
+from autograd_conformance.reports.prose import counted, span
 from autograd_conformance.reports.records import WRONG, Result, decode
 
 ON_TERMINAL, ELSEWHERE = 0.2, 30.0
@@ -103,7 +103,7 @@ class Progress:
             f"{counted(self.programs, 'program')}, {self.programs / max(seconds, 1e-9):,.0f} a second",
             counted(self.failures, "failure"),
         ]
-        return "; ".join([*parts, f"about {_span(self.left(seconds))} left"])
+        return "; ".join([*parts, f"about {span(self.left(seconds))} left"])
 
     def left(self, seconds: float) -> float:
         """About how many seconds the tests take yet: as the ones before, or until the limit."""
@@ -118,9 +118,3 @@ class Progress:
             now = time.monotonic()
             self._say(self.line(now - (self.begun or now)))
             self.reporter.write_line("")
-
-
-def _span(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

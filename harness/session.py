@@ -28,6 +28,7 @@ from autograd_conformance.harness.journal import TIMEOUT, Journal
 from autograd_conformance.harness.known import Known, MalformedExpectations, is_known, known, read
 from autograd_conformance.harness.known.entry import InvalidVersion, Run
 from autograd_conformance.harness.patience import stretched
+from autograd_conformance.harness.sources import SUITE_VERSION
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs import codec
@@ -37,9 +38,6 @@ from autograd_conformance.reports import records
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.strategies.building import alphabet
-
-SUITE_VERSION = importlib.metadata.version("autograd-conformance")
-"""The version of the suite itself, which stands in `pyproject.toml` alone."""
 
 ADAPTER_ERROR = 10
 """The exit code of a run whose adapter cannot be used; none of pytest's own."""

@@ -72,9 +72,13 @@ def causes(report: Report) -> tuple[Cause, ...]:
     """The causes of a run's failures, the worst first, and of equally bad ones that of most failures; each failure is
     in one of them.
     """
-    alone = _alone(report.failures)
-    rules = {result.test: result.rule for result in report.results}
-    found = [_cause(members, alone, rules) for members in _groups(report.failures, alone)]
+    return grouped(report.failures, {result.test: result.rule for result in report.results})
+
+
+def grouped(failures: tuple[Failure, ...], rules: Mapping[str, str]) -> tuple[Cause, ...]:
+    """The causes of failures, given the rule of each test."""
+    alone = _alone(failures)
+    found = [_cause(members, alone, rules) for members in _groups(failures, alone)]
     return tuple(sorted(found, key=lambda cause: (min(map(rank, cause.failures)), -len(cause.failures))))
 
 
@@ -100,7 +104,8 @@ def _steps(form: Any) -> Iterator[Mapping[str, Any]]:
             yield from _steps(value)
 
 
-def _sign(failure: Failure) -> Sign:
+def sign_of(failure: Failure) -> Sign:
+    """In which way a failure shows."""
     return failure.verdict, failure.deviation or failure.observed
 
 
@@ -109,13 +114,13 @@ def _alone(failures: Iterable[Failure]) -> dict[tuple[str, Sign], set[str]]:
     found: dict[tuple[str, Sign], set[str]] = defaultdict(set)
     for failure in failures:
         if failure.op is not None and ops(failure.program) == {failure.op}:
-            found[failure.op, _sign(failure)].add(failure.rule)
+            found[failure.op, sign_of(failure)].add(failure.rule)
     return dict(found)
 
 
 def _blamed(failure: Failure, alone: Mapping[tuple[str, Sign], set[str]]) -> str | None:
     """The op that is wrong by itself and is the failure's cause, if one is."""
-    sign = _sign(failure)
+    sign = sign_of(failure)
     if failure.op is not None and failure.rule in alone.get((failure.op, sign), ()):
         return failure.op
     if failure.diagnosis is not None:
@@ -126,7 +131,7 @@ def _blamed(failure: Failure, alone: Mapping[tuple[str, Sign], set[str]]) -> str
 
 def _keys(failure: Failure, alone: Mapping[tuple[str, Sign], set[str]]) -> Iterator[Hashable]:
     """What failures of one cause have in common: any of these."""
-    sign, deviation, op = _sign(failure), failure.deviation, _blamed(failure, alone)
+    sign, deviation, op = sign_of(failure), failure.deviation, _blamed(failure, alone)
     if op is not None:
         yield "op", op, sign
         return
@@ -140,17 +145,17 @@ def _keys(failure: Failure, alone: Mapping[tuple[str, Sign], set[str]]) -> Itera
         yield "raised", *about, failure.observed
     elif deviation is not None and deviation.severity == "lost error" and deviation.error not in OF_MEMORY:
         yield "returned", *about
-    form = _form(failure.program)
+    form = shape(failure.program)
     if form:
         family = failure.rule.partition("/")[0]
         yield "program", family, failure.op, sign, failure.diagnosis, json.dumps(form, sort_keys=True)
 
 
-def _form(form: Any) -> Any:
+def shape(form: Any) -> Any:
     """A program's JSON form without names and values; values are referred to by their place."""
     if isinstance(form, Mapping):
-        return {key: _form(value) for key, value in form.items() if key not in VALUES}
-    return [_form(value) for value in form] if isinstance(form, (list, tuple)) else form
+        return {key: shape(value) for key, value in form.items() if key not in VALUES}
+    return [shape(value) for value in form] if isinstance(form, (list, tuple)) else form
 
 
 def _groups(failures: tuple[Failure, ...], alone: Mapping[tuple[str, Sign], set[str]]) -> Iterator[tuple[Failure, ...]]:
@@ -179,12 +184,12 @@ def _cause(members: tuple[Failure, ...], alone: Mapping[tuple[str, Sign], set[st
     def first(each: Failure) -> tuple[Any, ...]:
         reproduced = each.alone is not None and each.alone.failed > 0
         in_company = op is not None and each.op != op
-        return rank(each), in_company, _length(each), not reproduced, rules.get(each.test) != each.rule
+        return rank(each), in_company, length(each), not reproduced, rules.get(each.test) != each.rule
 
     at = min(range(len(members)), key=lambda k: first(members[k]))
     return Cause((members[at], *members[:at], *members[at + 1 :]), op)
 
 
-def _length(failure: Failure) -> int:
+def length(failure: Failure) -> int:
     """How many lines the program has as it is shown."""
     return len((failure.loop.strip() or failure.code.strip()).splitlines())

@@ -169,7 +169,7 @@ def _validate(options: argparse.Namespace) -> int:
     return code
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """A parser that ends with this suite's exit code for wrong usage, not with argparse's own."""
 
     def error(self, message: str) -> NoReturn:
@@ -179,7 +179,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         program,
         description="Make something of record files, which runs leave in their report's folder (records.jsonl).",
         epilog="Exit codes: 0: done. 1: diff found a new defect. 3: a file is no sound report, or something cannot be "

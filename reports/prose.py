@@ -40,6 +40,13 @@ def shortened(text: str, most: int = 160) -> str:
     return line if len(line) <= most else f"{line[: most - 4].rstrip()} ..."
 
 
+def span(seconds: float) -> str:
+    """A time in words: ``12 s``, ``3 min 5 s``, ``2 h 0 min``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 def in_units(units: float) -> str:
     """An error in units of its bound: ``1.4 times the bound``, ``3.2e+09 times the bound``."""
     return "beyond any bound" if math.isinf(units) else f"{units:.3g} times the bound"

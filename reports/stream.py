@@ -83,6 +83,22 @@ class Writer:
         self.close()
 
 
+def write(report: Report, path: str | Path) -> None:
+    """Write a whole report to a file, in the place of what was there."""
+    with Writer(path) as writer:
+        for record in (
+            report.header,
+            *report.rules,
+            *report.failures,
+            *report.results,
+            *report.known,
+            *report.claims,
+            *report.coverage,
+            *((report.footer,) if report.footer else ()),
+        ):
+            writer.write(record)
+
+
 def read(path: str | Path) -> Report:
     """The complete report in a file, or `InvalidReport`; a run that was cut off is invalid."""
     return load(path, allow_truncated=False)

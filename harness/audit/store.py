@@ -12,7 +12,6 @@ import inspect
 import json
 import os
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,9 @@ import numpy as np
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness import sources
 from autograd_conformance.harness.audit.notes import Note
-from autograd_conformance.reference.staging.cache import ROOT, folder
+from autograd_conformance.reference.staging.cache import folder
 
 KEPT = 32
 """How many audits are kept, the latest."""
@@ -69,21 +69,12 @@ def digest(target: Target, *asked: object) -> str:
     """A digest of all that an audit's outcome depends on and that can be seen."""
     versions = (version("jax"), np.__version__, target.name, target.version)
     claims = sorted(target.ops), sorted(each.name for each in target.capabilities), target.traits
-    hasher = hashlib.sha256(f"{versions} {asked} {claims} {_own()}".encode())
+    hasher = hashlib.sha256(f"{versions} {asked} {claims} {sources.digest(*SOURCES)}".encode())
     if isinstance(target, Remote):
         hasher.update(target.greeting.digest.encode())
     for source in _adapter(target):
         hasher.update(source.read_bytes())
     return hasher.hexdigest()[:16]
-
-
-@lru_cache(maxsize=1)
-def _own() -> str:
-    """A digest of the suite."""
-    hasher = hashlib.sha256()
-    for source in sorted(path for name in SOURCES for path in (ROOT / name).glob("**/*.py")):
-        hasher.update(source.read_bytes())
-    return hasher.hexdigest()
 
 
 def _adapter(target: Target) -> list[Path]:

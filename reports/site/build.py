@@ -8,8 +8,9 @@ from pathlib import Path
 
 from autograd_conformance.reports.drawing.pictures import STYLES
 from autograd_conformance.reports.prose import shortened
-from autograd_conformance.reports.records import Failure, Report
+from autograd_conformance.reports.records import Report
 from autograd_conformance.reports.render import badge
+from autograd_conformance.reports.replay import replay_text
 from autograd_conformance.reports.site.pages import Page, Site, pages
 from autograd_conformance.reports.site.runs import Run, runs
 
@@ -52,18 +53,11 @@ def build(reports: Sequence[Report], folder: Path) -> Site:
     return site
 
 
-def replay_file(failure: Failure, run: Run) -> str:
-    """The program of a failure as a file that `--replay` runs."""
-    framework = {"name": run.header.framework.name, "version": run.header.framework.version}
-    form = {"rule": failure.rule, "framework": framework, "seed": run.header.seed, **failure.program}
-    return json.dumps(form, indent=1) + "\n"
-
-
 def _replays(found: Sequence[Run]) -> Iterator[Page]:
     for run in found:
         for page in run.failures:
             if page.failure.program:
-                yield Page(f"replay/{page.slug}.json", replay_file(page.failure, run))
+                yield Page(f"replay/{page.slug}.json", replay_text(page.failure, run.header))
 
 
 def _badges(found: Sequence[Run]) -> Iterator[Page]:

@@ -1,0 +1,129 @@
+"""The view of a campaign while it runs: a table that is drawn anew on a terminal, and lines now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import assert_never
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from autograd_conformance.harness.cluster.campaign import Campaign, Confirmed, Event, Found, Trouble
+from autograd_conformance.harness.cluster.engine import Engine
+from autograd_conformance.harness.cluster.results import ALONE
+from autograd_conformance.harness.cluster.row import Row
+from autograd_conformance.reports.prose import counted, shortened, span
+from autograd_conformance.reports.render.failures import kind, title
+from autograd_conformance.reports.summary import THRESHOLD
+
+ELSEWHERE = 30.0
+"""Seconds between two lines where nothing can be drawn anew."""
+
+ON_TERMINAL = 0.5
+"""Seconds between two drawings."""
+
+
+class View:
+    """What is seen of a campaign."""
+
+    def __init__(self, campaign: Campaign, engine: Engine, console: Console) -> None:
+        self.campaign, self.engine, self.console = campaign, engine, console
+        self.begun = self.said = time.monotonic()
+        self.kept = sum(row.programs for row in campaign.rows)
+        """How many programs had been judged before this command began."""
+        self.part = self._part()
+        """Which part of the campaign had been done then."""
+        self.live: Live | None = None
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Draw it while the campaign goes on."""
+        if not self.console.is_terminal:
+            yield
+            return
+        with Live(self.drawn(), console=self.console, auto_refresh=False, transient=True) as self.live:
+            yield
+
+    def tell(self, event: Event | None) -> None:
+        """Say what happened, and how far the campaign is where it is time to."""
+        if event is not None:
+            self.console.print(_told(event), soft_wrap=True)
+        now = time.monotonic()
+        if now - self.said >= (ON_TERMINAL if self.live else ELSEWHERE):
+            self.said = now
+            if self.live:
+                self.live.update(self.drawn(), refresh=True)
+            else:
+                self.console.print(self.line(), highlight=False, soft_wrap=True)
+
+    def drawn(self) -> Group:
+        """The table, with a line above that says where, and one below that sums up."""
+        place = f"{self.campaign.storage.url}, {counted(len(self.engine.workers), 'worker')}"
+        dashboard = self.engine.dashboard
+        table = Table(box=None, highlight=False)
+        for name in ("series", "shards", "under way", "programs", "a second", "failing"):
+            table.add_column(name, justify="left" if name == "series" else "right", overflow="fold")
+        for row in self.campaign.rows:
+            table.add_row(*self._cells(row), style="red" if row.stopped else None)
+        return Group(Text(place + (f", {dashboard}" if dashboard else "")), table, Text(self.line()))
+
+    def _cells(self, row: Row) -> list[str]:
+        amount = self.campaign.plan.amount
+        of = "" if amount.last is None else f" of {amount.last - amount.first + 1:,}"
+        part = row.part(amount)
+        share = f" ({part:.0%})" if amount.programs is not None and part is not None else ""
+        rate = f"{row.programs / row.seconds:,.0f}" if row.seconds else ""
+        failing = f"{row.failing:,}" + (f", {len(row.given_up):,} given up" if row.given_up else "")
+        counts = [f"{len(row.done):,}{of}", f"{len(row.running):,}", f"{row.programs:,}{share}"]
+        return [shortened(row.series.title, 60), *counts, rate, failing]
+
+    def line(self) -> str:
+        """How far the campaign is, in one line."""
+        sums, seconds = self.campaign.sums.values(), time.monotonic() - self.begun
+        programs = sum(row.programs for row in self.campaign.rows)
+        tested = {rule for each in sums for rule, times in each.exercised.items() if times >= THRESHOLD}
+        parts = [
+            f"{counted(sum(len(row.done) for row in self.campaign.rows), 'shard')}",
+            f"{counted(programs, 'program')}, {(programs - self.kept) / max(seconds, 1e-9):,.0f} a second",
+            f"{counted(self.campaign.causes, 'cause')} of failures",
+            f"{counted(len(tested), 'rule')} tested, {sum(each.met for each in sums):,} cells of coverage",
+        ]
+        left = self.left(seconds)
+        parts += [f"about {span(left)} left"] if left is not None else []
+        return "; ".join([*parts, *self.waiting()])
+
+    def waiting(self) -> Iterator[str]:
+        """What no worker has place for."""
+        for row in self.campaign.rows:
+            if not self.engine.places(row.series.resources):
+                needs = ", ".join(f"{name}={amount:g}" for name, amount in row.series.resources.items())
+                yield f"waiting for workers that offer {needs}" if needs else "waiting for workers"
+                return
+
+    def left(self, seconds: float) -> float | None:
+        """About how many seconds it takes yet: as fast as until now, or until the limit."""
+        if self.campaign.plan.amount.hours is not None:
+            return max(0.0, self.campaign.deadline - time.monotonic())
+        part = self._part()
+        return seconds * (1 - part) / (part - self.part) if part > self.part else None
+
+    def _part(self) -> float:
+        parts = [row.part(self.campaign.plan.amount) or 0.0 for row in self.campaign.rows]
+        return sum(parts) / len(parts)
+
+
+def _told(event: Event) -> Text:
+    match event:
+        case Found(cause, header):
+            text = f"new: {header.framework.title}: {title(cause)}: {kind(cause)}: {shortened(cause.shown.observed)}"
+            return Text(text, style="bold red")
+        case Confirmed(failure, again):
+            return Text(f"alone: {failure.rule}: {ALONE[again.verdict]}")
+        case Trouble(said):
+            return Text(said, style="red")
+        case _:
+            assert_never(event)
