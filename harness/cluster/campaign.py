@@ -19,8 +19,8 @@ from autograd_conformance.harness.cluster.storage import Storage, StorageError
 from autograd_conformance.harness.cluster.work import Again, Done, NotDone, replay, run, unpacked
 from autograd_conformance.reports.causes import Cause
 from autograd_conformance.reports.findings import digest, likeness
-from autograd_conformance.reports.shards import Kind, Merged, kind
 from autograd_conformance.reports.records import Failure, Header, Report
+from autograd_conformance.reports.shards import Kind, Merged, kind
 from autograd_conformance.reports.stream import InvalidReport, parse
 
 AHEAD = 2

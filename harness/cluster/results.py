@@ -13,11 +13,11 @@ from autograd_conformance.harness.cluster.row import Row
 from autograd_conformance.harness.folder import ReportFolder
 from autograd_conformance.reports.causes import Cause, causes
 from autograd_conformance.reports.findings import digest
-from autograd_conformance.reports.shards import Kind, Merged, kind
 from autograd_conformance.reports.records import Alone, Failure, Header, Report
 from autograd_conformance.reports.render import campaign as page
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.replay import replay_text
+from autograd_conformance.reports.shards import Kind, Merged, kind
 from autograd_conformance.reports.site.build import build
 from autograd_conformance.reports.site.runs import unique
 from autograd_conformance.reports.stream import write

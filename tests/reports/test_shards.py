@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.reports.findings import SHAPES, Findings, Seen, digest, likeness
-from autograd_conformance.reports.shards import Merged, merged
 from autograd_conformance.reports.records import Deviation, Failure, Outcome, Report, Setting
+from autograd_conformance.reports.shards import Merged, merged
 from autograd_conformance.reports.stream import read, write
 from tests.reports.miniatures import (
     BROKEN,

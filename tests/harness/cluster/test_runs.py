@@ -17,8 +17,8 @@ pytest.importorskip("distributed")
 
 from autograd_conformance.harness.cluster.shard import Series, Shard
 from autograd_conformance.harness.cluster.storage import Storage
-from autograd_conformance.reports.shards import merged
 from autograd_conformance.reports.records import Report
+from autograd_conformance.reports.shards import merged
 from autograd_conformance.reports.stream import read
 from tests.harness.cluster import quick
 from tests.harness.cluster.object_store import bucket
