@@ -139,6 +139,11 @@ def _implicit(b: ActionBuilder, root: Ref, part: Ref) -> None:
     b.call(b.nonlinear(b.leaf((3,))), root, cotangents=[None, b.cotangent(root)])
 
 
+def _creating(b: ActionBuilder, root: Ref, part: Ref) -> None:
+    """A call that would record itself, and is refused for want of a cotangent."""
+    b.call(b.nonlinear(b.leaf((3,))), create=True, cotangents=[None])
+
+
 def _rootless(b: ActionBuilder, root: Ref, part: Ref) -> None:
     """A call on what has no history."""
     b.call(b.nonlinear(b.detach(root)))
@@ -165,6 +170,7 @@ FAILURES: tuple[tuple[Callable[[ActionBuilder, Ref, Ref], None], tuple[Capabilit
     (_raising, (Capability.HOOKS,)),
     (_unused, (Capability.FUNCTIONAL,)),
     (_implicit, (Capability.NON_SCALAR_CHECK, Capability.MULTIPLE_ROOTS)),
+    (_creating, (Capability.NON_SCALAR_CHECK, Capability.CREATE_GRAPH)),
     (_rootless, (Capability.NO_GRAD_CHECK, Capability.DETACH)),
     (_options, (Capability.FUNCTIONAL,)),
     (_inputless, (Capability.INPUTS,)),

@@ -72,15 +72,19 @@ def changing_hooks(b: ActionBuilder) -> None:
 
 @history
 def ordered_hooks(b: ActionBuilder) -> None:
-    """Two to four hooks on one value, some of which change the gradient; one is taken away, perhaps."""
+    """Two to four hooks on one value, some of which change the gradient; one is taken away, perhaps, and another one
+    put on.
+    """
     b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
     handles = [
         b.hook(value, *b.pick((("observe", 1.0), *CHANGING[:3], ("observe", 1.0)))) for _ in range(2 + b.below(3))
     ]
-    if len(handles) > 2 and b.below(3) == 2:
+    if b.below(3) == 2:
         b.remove_hook(b.pick(handles))
+        if b.below(2):
+            b.hook(value, *b.pick(CHANGING[:3]))
     _call(b, root, leaf)
 
 

@@ -139,9 +139,17 @@ def unrecorded_calls(b: ActionBuilder) -> None:
 
 @history
 def unrecorded_writes(b: ActionBuilder) -> None:
-    """A write under no_grad to a leaf or to a result; what is computed from it later flows as before."""
+    """A write under no_grad to a leaf or to a result, after which what is computed from it flows as before; or of what
+    requires grad into a constant, which stays one.
+    """
     b.require(Capability.MODES, Capability.WRITES)
     target = _source(b)
+    if b.can(Capability.CONSTANTS) and b.below(4) == 3:
+        constant = b.leaf(value=b.tensor(b.shape(target), b.dtypes[target]), requires_grad=False)
+        with b.under(*b.pick(OFF)):
+            b.write(constant, b.pick(("copy_", "add_", "mul_")), source=target)
+        b.call(b.apply(b.pick(b.available("multiply", "add")), (target, constant))[0])
+        return
     chosen = view(b, target) if b.can(Capability.VIEWS) and b.below(3) == 2 else target
     with b.under(*b.pick(OFF)):
         b.write(chosen)

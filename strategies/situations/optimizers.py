@@ -163,9 +163,14 @@ def cleared(b: ActionBuilder) -> None:
 
 @history
 def clipped(b: ActionBuilder) -> None:
-    """Gradients clipped by their norm or by value, above the bound or within it; some leaves hold none."""
+    """Gradients clipped by their norm or by value, above the bound or within it; some leaves hold none, or have another
+    dtype.
+    """
     b.require(Capability.CLIPS)
     leaves = _leaves(b)
+    others = [dtype for dtype in b.alphabet.dtypes if dtype != b.dtype]
+    if others and b.below(4) == 3:
+        leaves.append(b.leaf(value=b.tensor(b.pick(b.shapes(LEAF_SHAPES)), b.pick(others))))
     _differentiate(b, leaves[: b.below(len(leaves) + 1)])
     b.clip(leaves, b.pick(("norm", "value")), b.pick(BOUNDS))
     if b.can(Capability.OPTIMIZERS) and b.below(2):
