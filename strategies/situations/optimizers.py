@@ -170,7 +170,7 @@ def clipped(b: ActionBuilder) -> None:
     leaves = _leaves(b)
     others = [dtype for dtype in b.alphabet.dtypes if dtype != b.dtype]
     if others and b.below(4) == 3:
-        leaves.append(b.leaf(value=b.tensor(b.pick(b.shapes(LEAF_SHAPES)), b.pick(others))))
+        leaves.insert(0, b.leaf(value=b.tensor(b.pick(b.shapes(LEAF_SHAPES)), b.pick(others))))
     _differentiate(b, leaves[: b.below(len(leaves) + 1)])
     b.clip(leaves, b.pick(("norm", "value")), b.pick(BOUNDS))
     if b.can(Capability.OPTIMIZERS) and b.below(2):
