@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.row import choices_of
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import InPlace, Ref, Step
+from autograd_conformance.programs.language import InPlace, Literal, Ref, Step
+from autograd_conformance.strategies.building import layouts
 from autograd_conformance.strategies.building.action_builder import ActionBuilder, writes_of
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.op_builder import OpBuilder
@@ -23,6 +26,9 @@ from autograd_conformance.strategies.situations.base import (
     view,
 )
 
+GAPS: tuple[layouts.Layout, ...] = ("stepped", "columns", "offset")
+"""Layouts in which a value lies in memory with something else between its elements, or before them."""
+
 LINEAR = ("negative", "add", "subtract", "mean", "sum", "flip")
 """Ops whose derivatives need nothing."""
 
@@ -34,19 +40,34 @@ def around(b: ActionBuilder) -> list[str]:
 
 @history
 def single_writes(b: ActionBuilder, name: str) -> None:
-    """One write to a copy of a fresh leaf, with operands that may require grad, and a backward call from its target."""
+    """One write to a copy of a fresh leaf, or to a part that lies in one with gaps, with operands that may require
+    grad, and a backward call from its target, or from all of the copy.
+    """
     b.require(Capability.WRITES)
     if name not in writes_of(tuple(b.alphabet.ops))[1]:
         raise Undrawable(f"the op of {name} is not there, or wrong")
-    (copy,) = b.available("clone")
     row = WRITES[name]
     for _ in range(3):
-        leaf = b.leaf(b.pick(b.shapes(row.fresh)), domain=row.domain(0), requires_grad=bool(b.below(4)))
-        (target,) = b.apply(copy, (leaf,))
+        value = b.tensor(b.pick(b.shapes(row.fresh)), domain=row.domain(0))
+        copy, target = _copied(b, value, bool(b.below(4)))
         if b.write(target, name):
             break
     if b.requires(target):
-        b.call(target)
+        b.call(copy if b.below(3) == 2 else target)
+
+
+def _copied(b: ActionBuilder, value: Literal, requires_grad: bool) -> tuple[Ref, Ref]:
+    """A copy of a leaf, and what of it holds a value: all, or a part of it with gaps."""
+    (clone,) = b.available("clone")
+    array = np.array(value.data, value.dtype).reshape(value.shape)
+    layout = b.pick((None, None, *GAPS)) if b.can(Capability.VIEWS) else None
+    part = None if layout is None else layouts.view(array, layout)
+    if part is None or part.op not in b.alphabet.ops:
+        (copy,) = b.apply(clone, (b.leaf(value=value, requires_grad=requires_grad),))
+        return copy, copy
+    base = Literal(tuple(part.base.ravel().tolist()), part.base.shape, value.dtype)
+    (copy,) = b.apply(clone, (b.leaf(value=base, requires_grad=requires_grad),))
+    return copy, b.apply(part.op, (copy,), part.attrs)[0]
 
 
 @history

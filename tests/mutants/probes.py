@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 import autograd_conformance.suites as suites
 from autograd_conformance.harness.audit import corners
 from autograd_conformance.harness.check import Check
+from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.higher_order import derivatives_of
 from autograd_conformance.strategies.situations import gradients
+from autograd_conformance.strategies.situations.writes import single_writes
 
 QUICK = 60
 """Programs per rule; each op by itself gets a tenth, and ten at least, as in the suites."""
@@ -75,7 +77,7 @@ def _cases(
 
 
 def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> list[Probe]:
-    """All tests, those of the rules in `first` before the others; `ops` are tested by themselves."""
+    """All tests, those of the rules in `first` before the others; `ops` are tested by themselves, and every write."""
     order = {rule: place for place, rule in enumerate(first)}
     few = max(10, examples // 10)
     found = [Probe(probe.rule, probe.name, probe.body, probe.strategies, examples) for probe in tests()]
@@ -84,6 +86,8 @@ def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> list[
         found.append(Probe("gradients/op", f"op[{op}]", alone, {"drawn": gradients.single_ops(op)}, few))
         found.append(Probe("higher/op", f"twice[{op}]", alone, {"drawn": derivatives_of(op)}, few))
         found.append(Probe("higher/op-third", f"thrice[{op}]", alone, {"drawn": derivatives_of(op, 3)}, few))
+    for write in WRITES:
+        found.append(Probe("writes/value", f"write[{write}]", alone, {"drawn": single_writes(write)}, few))
     return sorted(found, key=lambda probe: order.get(probe.rule, len(order)))
 
 
