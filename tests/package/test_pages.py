@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.harness.pages import capabilities
+from autograd_conformance.harness.pages import capabilities, ops
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.rules.catalogue import RULES
 
@@ -72,3 +72,7 @@ def test_the_page_of_capabilities_is_up_to_date_and_has_them_all() -> None:
     assert capabilities.PAGE.read_text() == capabilities.page(), (
         "run `python -m autograd_conformance.harness.pages.capabilities`"
     )
+
+
+def test_the_page_of_ops_is_up_to_date() -> None:
+    assert ops.PAGE.read_text() == ops.page(), "run `python -m autograd_conformance.harness.pages.ops`"
