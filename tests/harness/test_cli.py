@@ -92,7 +92,7 @@ def written(path: Path, program: str) -> Path:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("torhc", "unknown framework 'torhc'. There are: torch"),
+        ("torhc", "unknown framework 'torhc'. There are: autograd, jax, "),
         ("no.such.module:Adapter", "there is no module 'no'"),
         ("examples.tiny_adapter:Huge", "module examples.tiny_adapter has no 'Huge'"),
     ],

@@ -128,7 +128,7 @@ class TanhValueOff(Mutant):
 class PartnersPrecision(Mutant):
     """What flows back to a factor is rounded to the dtype of the other factor, where that is narrower."""
 
-    killed_by = ("gradients/op",)
+    killed_by = ("gradients/op", "gradients/graph")
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         if op == "multiply" and len({x.dtype for x in operands}) > 1:

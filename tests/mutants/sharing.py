@@ -53,6 +53,7 @@ class GradientsAreOperands(Mutant):
 
     killed_by = (
         "views/own-memory",
+        "accumulation/own-object",
         "gradients/op",
         "gradients/several-results",
         "accumulation/first",
