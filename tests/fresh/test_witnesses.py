@@ -12,6 +12,7 @@ import torch
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.rules.catalogue import RULES, Level
+from tests.fresh import page
 from tests.fresh.fault import Fault
 from tests.fresh.sets import SETS, faults_of
 
@@ -54,3 +55,7 @@ def test_is_described(fault: type[Fault]) -> None:
     assert witness_of(fault) is not None
     assert (inspect.getdoc(fault) or "").endswith(".")
     assert RULES[fault.rule].level is Level.MUST
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert page.PAGE.read_text() == page.page(), "run `python -m tests.fresh.page`"
