@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.harness.pages import capabilities, ops
+from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter
+from autograd_conformance.harness.pages import capabilities, frameworks, ops
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.rules.catalogue import RULES
 
@@ -72,6 +73,15 @@ def test_the_page_of_capabilities_is_up_to_date_and_has_them_all() -> None:
     assert capabilities.PAGE.read_text() == capabilities.page(), (
         "run `python -m autograd_conformance.harness.pages.capabilities`"
     )
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_the_page_of_frameworks_is_up_to_date(name: str) -> None:
+    try:
+        row = frameworks.row(name)
+    except BrokenAdapter:
+        pytest.skip(f"{name} is not installed")
+    assert f"{row}\n" in frameworks.PAGE.read_text(), "run `python -m autograd_conformance.harness.pages.frameworks`"
 
 
 def test_the_page_of_ops_is_up_to_date() -> None:
