@@ -188,6 +188,14 @@ def test_runs_of_one_kind_can_be_added_up_and_of_other_dtypes_too() -> None:
     assert kind(OTHER) == kind(HEADER)
 
 
+def test_where_environments_differ_all_are_told() -> None:
+    other = replace(OTHER, python="3.12.1", profile="thorough", workers=2, packages={"numpy": "2.2", "torch": "2.13"})
+    header = summed(FIRST, replace(SECOND, header=other)).header
+    assert (header.python, header.profile) == ("3.11.9, 3.12.1", "quick, thorough")
+    assert header.packages == {"numpy": "2.2, 2.3.1", "torch": "2.13"}
+    assert (header.workers, header.started) == (HEADER.workers, HEADER.started)
+
+
 def test_the_sum_ends_as_the_worst_of_the_runs() -> None:
     short = replace(FOOTER, verdict="cut short", reason="the budget ended", exit_code=2)
     stopped = replace(FOOTER, verdict="interrupted", reason="Ctrl-C", not_run=5, finished="2027")
