@@ -19,12 +19,13 @@ from autograd_conformance.reports.changes import compare, lines
 from autograd_conformance.reports.combine import combine
 from autograd_conformance.reports.history import add, record_files
 from autograd_conformance.reports.history import lines as history
-from autograd_conformance.reports.merge import Unlike, merged, records
+from autograd_conformance.reports.kinds import Unlike
+from autograd_conformance.reports.merge import Merged
 from autograd_conformance.reports.prose import counted, printable
 from autograd_conformance.reports.render import badge, brief, markdown
 from autograd_conformance.reports.render.failures import WHOLE, print_failures
 from autograd_conformance.reports.render.terminal import print_summary
-from autograd_conformance.reports.stream import InvalidReport, Writer, load
+from autograd_conformance.reports.stream import InvalidReport, load, write
 from autograd_conformance.reports.summary import summarize
 
 INVALID = 3
@@ -118,16 +119,16 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def _combine(options: argparse.Namespace) -> int:
-    files = _read(options.files)
-    try:
-        report = merged([load(file, options.allow_truncated) for file in files])
-    except Unlike as error:
-        print(f"reports: {error}", file=sys.stderr)
-        return USAGE
-    with Writer(options.out) as writer:
-        for record in records(report):
-            writer.write(record)
-    print(f"{options.out}: {counted(len(options.files), 'run')}, {counted(report.programs, 'program')}")
+    merged = Merged()
+    for file in _read(options.files):
+        try:
+            merged.add(load(file, options.allow_truncated))
+        except Unlike as error:
+            print(f"reports: {file}: {error}", file=sys.stderr)
+            return USAGE
+    report = merged.report()
+    write(report, options.out)
+    print(f"{options.out}: {counted(merged.runs, 'run')}, {counted(report.programs, 'program')}")
     return 0
 
 

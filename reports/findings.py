@@ -36,7 +36,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The shortest program of one shape."""
+    """The shortest program of one shape, or a program."""
 
     failure: Failure
     seed: int | None
@@ -54,20 +54,26 @@ class _Kept:
 
 
 class Findings:
-    """The failures of many runs, as they come."""
+    """The failures of many runs, as they come: of each kind as many shapes as are asked for, or (None) each program."""
 
-    def __init__(self) -> None:
+    def __init__(self, shapes: int | None = SHAPES) -> None:
+        self._shapes = shapes
         self._kinds: dict[Hashable, dict[str, _Kept]] = {}
         self._beyond: dict[Hashable, Seen] = {}
         """How often failures of each kind were seen whose shape is not kept."""
 
+    def _form(self, failure: Failure) -> str:
+        """What tells failures of one kind apart."""
+        program = failure.program if self._shapes is None else shape(failure.program)
+        return json.dumps(program, sort_keys=True)
+
     def add(self, failure: Failure, seed: int | None) -> bool:
         """Count a failure; whether its like is kept that was not seen before."""
-        about, form = kind(failure), _form(failure)
+        about, form = kind(failure), self._form(failure)
         kept, new = self._kinds.setdefault(about, {}), _Kept(failure, seed, Seen(1, seed))
         was = kept.get(form)
         kept[form] = new if was is None else was.joined(new)
-        if len(kept) > SHAPES:
+        if self._shapes is not None and len(kept) > self._shapes:
             longest = max(kept, key=lambda each: kept[each].order)
             self._beyond[about] = self._beyond.get(about, Seen()) + kept.pop(longest).seen
         return was is None and form in kept
@@ -85,11 +91,11 @@ class Findings:
 
     def seed(self, failure: Failure) -> int | None:
         """The seed of the run that a failure is kept of."""
-        return self._kinds[kind(failure)][_form(failure)].seed
+        return self._kinds[kind(failure)][self._form(failure)].seed
 
     def seen(self, cause: Cause) -> Seen:
         """How often a cause was seen; shapes that are not kept count for each cause of their kind."""
-        kept = (self._kinds[kind(each)][_form(each)].seen for each in cause.failures)
+        kept = (self._kinds[kind(each)][self._form(each)].seen for each in cause.failures)
         beyond = (self._beyond.get(each, Seen()) for each in dict.fromkeys(map(kind, cause.failures)))
         return sum((*kept, *beyond), Seen())
 
@@ -101,14 +107,9 @@ def kind(failure: Failure) -> Hashable:
     return failure.test, failure.rule, failure.op, sign_of(failure), failure.diagnosis, raised
 
 
-def _form(failure: Failure) -> str:
-    """The shape of a failure's program."""
-    return json.dumps(shape(failure.program), sort_keys=True)
-
-
 def likeness(failure: Failure) -> str:
     """A short name for all failures that are the same."""
-    return _short([repr(kind(failure)), _form(failure)])
+    return _short([repr(kind(failure)), shape(failure.program)])
 
 
 def digest(failure: Failure) -> str:

@@ -86,17 +86,22 @@ class Writer:
 def write(report: Report, path: str | Path) -> None:
     """Write a whole report to a file, in the place of what was there."""
     with Writer(path) as writer:
-        for record in (
-            report.header,
-            *report.rules,
-            *report.failures,
-            *report.results,
-            *report.known,
-            *report.claims,
-            *report.coverage,
-            *((report.footer,) if report.footer else ()),
-        ):
+        for record in records(report):
             writer.write(record)
+
+
+def records(report: Report) -> Iterator[Record]:
+    """The records of a report, in the order of a file."""
+    yield report.header
+    yield from report.rules
+    yield from report.failures
+    yield from report.results
+    yield from report.known
+    yield from report.claims
+    yield from report.coverage
+    yield from report.behaviours
+    if report.footer:
+        yield report.footer
 
 
 def read(path: str | Path) -> Report:

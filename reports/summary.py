@@ -138,7 +138,7 @@ def cut_short(report: Report) -> str:
     reason = shortened(footer.reason or "the run was stopped before its end")
     if footer.verdict == "cut short":
         ended = sum(result.verdict == "cut short" for result in report.results)
-        return f"CUT SHORT: {reason}. {counted(ended, 'test')} ended before their time."
+        return f"CUT SHORT: {reason}." + (f" {counted(ended, 'test')} ended before their time." if ended else "")
     missing = f" {counted(footer.not_run, 'test')} did not run." if footer.not_run else ""
     return f"INTERRUPTED: {reason}.{missing} This is what had finished by then."
 

@@ -18,9 +18,10 @@ from autograd_conformance.harness.cluster.shard import SHARDS, Series, Shard, se
 from autograd_conformance.harness.cluster.storage import Storage, StorageError
 from autograd_conformance.harness.cluster.work import Again, Done, NotDone, replay, run, unpacked
 from autograd_conformance.reports.causes import Cause
-from autograd_conformance.reports.findings import digest, likeness
+from autograd_conformance.reports.findings import SHAPES, digest, likeness
+from autograd_conformance.reports.kinds import Kind, Unlike, kind
+from autograd_conformance.reports.merge import Merged
 from autograd_conformance.reports.records import Failure, Header, Report
-from autograd_conformance.reports.shards import Kind, Merged, kind
 from autograd_conformance.reports.stream import InvalidReport, parse
 
 AHEAD = 2
@@ -79,7 +80,7 @@ class Campaign:
         self.plan, self.storage, self.suite = plan, storage, suite
         self.rows = [Row(series) for series in plan.series]
         self.sums: dict[Kind, Merged] = {}
-        """What is alike in framework, version, device and dtypes, added up."""
+        """What is alike in adapter, environment, framework, version, device and dtypes, added up."""
         self._again: dict[str, Again] = {}
         """What came of failures that were run again alone, by where that is kept."""
         self.deadline = math.inf if plan.amount.hours is None else time.monotonic() + plan.amount.hours * 3600
@@ -124,16 +125,20 @@ class Campaign:
         """Add a shard's report, once; the causes that it is the first to show."""
         if seed in row.done:
             return []
+        alike = _alike(row.series, report.header)
+        merged = self.sums.setdefault(alike, Merged(SHAPES))
+        try:
+            new = merged.add(report)
+        except Unlike as error:
+            raise StorageError(f"{self.storage.url}: {Shard(row.series, seed).name} does not count: {error}") from None
         row.done.add(seed)
         row.in_vain = 0
         row.programs += report.programs
         row.failing += bool(report.failures)
         row.seconds += report.footer.seconds if report.footer else 0.0
-        alike = kind(report.header)
         for failure in report.failures:
             self._origins.setdefault((alike, digest(failure)), row.series)
-        merged = self.sums.setdefault(alike, Merged())
-        if not merged.add(report):
+        if not new:
             return []
         found, causes = [], merged.causes()
         self._causes[alike] = len(causes)
@@ -208,7 +213,7 @@ class Campaign:
                 self._is_shared(shard, done)
                 found = self._count(row, shard.seed, self._report(shard.name, done.data))
                 for each in found:
-                    self._confirm(engine, kind(each.header), each.cause.shown)
+                    self._confirm(engine, _alike(shard.series, each.header), each.cause.shown)
                 yield from found
             case NotDone(why="storage", said=said, worker=worker):
                 raise StorageError(f"{said} (on {worker})")
@@ -282,3 +287,8 @@ class Campaign:
             return None
         done = int(100 * sum(parts) / len(parts))
         return f"{done} % of the campaign is done, and {short:,} of {len(parts):,} series not whole"
+
+
+def _alike(series: Series, header: Header) -> Kind:
+    """What shards that are added up have in common; two environments of one framework draw the same programs."""
+    return *series.target, *kind(header)

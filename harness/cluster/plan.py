@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,9 @@ def plan(form: Mapping[str, Any], path: Path) -> Plan:
     twice = next((each.title for each in series if names.count(each.name) > 1), None)
     if twice is not None:
         raise MalformedPlan(f"{path}: {twice} is there twice")
+    for one, other in combinations(series, 2):
+        if one.shares(other):
+            raise MalformedPlan(f"{path}: {one.title} and {other.title} would draw the same programs, which count once")
     return Plan(tuple(series), _amount(top), top.text("storage"), dict(top.table("storage_options")))
 
 

@@ -13,11 +13,12 @@ from autograd_conformance.harness.cluster.row import Row
 from autograd_conformance.harness.folder import ReportFolder
 from autograd_conformance.reports.causes import Cause, causes
 from autograd_conformance.reports.findings import digest
+from autograd_conformance.reports.kinds import Kind
+from autograd_conformance.reports.merge import Merged
 from autograd_conformance.reports.records import Alone, Failure, Header, Report
 from autograd_conformance.reports.render import campaign as page
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.replay import replay_text
-from autograd_conformance.reports.shards import Kind, Merged, kind
 from autograd_conformance.reports.site.build import build
 from autograd_conformance.reports.site.runs import unique
 from autograd_conformance.reports.stream import write
@@ -42,11 +43,11 @@ class Result:
 
 def write_results(campaign: Campaign, folder: Path) -> list[Result]:
     """Write all that the campaign has come to so far; `UnusableFolder`, `NotOurs` or OSError where that cannot be."""
-    headers = [merged.header for merged in campaign.sums.values() if merged.header is not None]
-    names = unique(_name(header) for header in headers)
+    reports = [as_one_run(merged, campaign.missing) for merged in campaign.sums.values()]
+    names = unique(_name(report.header) for report in reports)
     sections, results = [], []
-    for (found, merged), name in zip(campaign.sums.items(), names, strict=True):
-        report = _written(campaign, merged, folder / name)
+    for (found, merged), report, name in zip(campaign.sums.items(), reports, names, strict=True):
+        report = _written(campaign, found, report, folder / name)
         results.append(Result(report, folder / name))
         rows = [_cause(campaign, found, merged, each) for each in causes(report)]
         sections.append(page.Section(report, name, tuple(rows)))
@@ -55,6 +56,20 @@ def write_results(campaign: Campaign, folder: Path) -> list[Result]:
     if results:
         build([each.report for each in results], folder / SITE)
     return results
+
+
+def as_one_run(merged: Merged, missing: str | None) -> Report:
+    """What shards came to; each ends when it has run enough, so that how the campaign ended is said by what is
+    `missing` of it, in words, if anything is.
+    """
+    report = merged.report()
+    assert report.footer is not None, "a sum has one"
+    broken = any(each.level == "MUST" for each in report.failures)
+    footer = replace(
+        report.footer, verdict="cut short" if missing else "complete", reason=missing, exit_code=int(broken)
+    )
+    header = replace(report.header, seed=None, profile=f"campaign of {merged.runs:,} runs")
+    return replace(report, header=header, footer=footer)
 
 
 def _name(header: Header) -> str:
@@ -68,13 +83,12 @@ def _row(row: Row) -> page.SeriesRow:
     return page.SeriesRow(row.series.title, len(row.done), row.programs, row.seconds, given_up)
 
 
-def _written(campaign: Campaign, merged: Merged, folder: Path) -> Report:
+def _written(campaign: Campaign, found: Kind, report: Report, folder: Path) -> Report:
     """Write the report of one framework: its records, its page, and a replay file for each of its failures."""
     held = ReportFolder(folder)
     try:
         held.clear()
-        report = merged.report(campaign.missing)
-        failures = tuple(_kept(each, report.header, merged, campaign, folder / "replay") for each in report.failures)
+        failures = tuple(_kept(each, report.header, found, campaign, folder / "replay") for each in report.failures)
         report = replace(report, failures=failures)
         write(report, folder / "records.jsonl")
         (folder / "report.md").write_text(markdown.render(report), encoding="utf-8")
@@ -83,16 +97,17 @@ def _written(campaign: Campaign, merged: Merged, folder: Path) -> Report:
     return report
 
 
-def _kept(failure: Failure, header: Header, merged: Merged, campaign: Campaign, folder: Path) -> Failure:
+def _kept(failure: Failure, header: Header, found: Kind, campaign: Campaign, folder: Path) -> Failure:
     """A failure with its replay file, the command that runs it, and what came of it alone."""
-    again = campaign.standing(kind(header), failure)
+    again = campaign.standing(found, failure)
     alone = Alone(runs=1, failed=1) if again is not None and again.verdict == "still failing" else failure.alone
     if not failure.program:
         return replace(failure, replay=None, command=None, alone=alone)
     path = folder / f"{failure.rule.replace('/', '-')}.{digest(failure)}.json"
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(replay_text(failure, replace(header, seed=merged.findings.seed(failure))), encoding="utf-8")
-    command = shlex.join(["autograd-conformance", *campaign.origin(kind(header), failure).target, f"--replay={path}"])
+    seed = campaign.sums[found].findings.seed(failure)
+    path.write_text(replay_text(failure, replace(header, seed=seed)), encoding="utf-8")
+    command = shlex.join(["autograd-conformance", *campaign.origin(found, failure).target, f"--replay={path}"])
     return replace(failure, replay=str(path), command=command, alone=alone)
 
 

@@ -71,6 +71,13 @@ class Series:
         words += [f"--framework-python={self.python}"] if self.python else []
         return words + ([f"--device={self.device}"] if self.device != "cpu" else [])
 
+    def shares(self, other: Series) -> bool:
+        """Whether the two have a test in common, which with one seed draws the same programs for both."""
+        if (self.target, self.dtype) != (other.target, other.dtype):
+            return False
+        pairs = [(a, b) for a in self.suites for b in other.suites]
+        return not pairs or any(a == b or _within(a, b) or _within(b, a) for a, b in pairs)
+
     def options(self, folder: Path) -> list[str]:
         """The options of a command line that all its runs have; its files of known differences lie in a folder."""
         words = [*self.target, f"--dtype={self.dtype}"]
@@ -98,6 +105,11 @@ class Shard:
         words = ["-n1", "-q", f"--hypothesis-seed={self.seed}", f"--hypothesis-profile={PROFILE}"]
         words += [f"--programs={series.programs}", f"--confirm={series.confirm}", f"--report={report}"]
         return [*words, *series.options(folder), *series.suites]
+
+
+def _within(test: str, suite: str) -> bool:
+    """Whether what one word of a command line selects is a part of what another does."""
+    return test.startswith((f"{suite}::", f"{suite}["))
 
 
 SHARDS = "shards"

@@ -25,12 +25,13 @@ from autograd_conformance.harness.cluster.campaign import (
 )
 from autograd_conformance.harness.cluster.engine import Ended, Engine, NoCluster
 from autograd_conformance.harness.cluster.plan import Amount, Plan
-from autograd_conformance.harness.cluster.results import PAGE, write_results
+from autograd_conformance.harness.cluster.results import PAGE, as_one_run, write_results
 from autograd_conformance.harness.cluster.row import TRIES
 from autograd_conformance.harness.cluster.shard import Series, Shard
 from autograd_conformance.harness.cluster.storage import Storage, StorageError
 from autograd_conformance.harness.cluster.work import Done, NotDone
-from autograd_conformance.reports.shards import merged
+from autograd_conformance.reports.findings import SHAPES
+from autograd_conformance.reports.merge import Merged
 from autograd_conformance.reports.stream import load, read
 from tests.harness.cluster import quick
 from tests.reports.miniatures import HEADER
@@ -115,7 +116,7 @@ def test_each_seed_of_each_series_is_run_once_and_the_sum_is_that_of_their_repor
         (series.framework, seed) for series in (ONE, OTHER) for seed in range(1, 13)
     ]
     alone = [quick.report(series, seed) for series in (ONE, OTHER) for seed in range(1, 13)]
-    assert whole(campaign) == [each.report() for each in merged(alone)]
+    assert whole(campaign) == [_sum(alone[:12]), _sum(alone[12:])]
     assert [each.cause.shown.rule for each in events if isinstance(each, Found)] == [quick.FAILURE.rule] * 2
     assert campaign.missing is None
     assert campaign.causes == 2
@@ -142,7 +143,7 @@ def test_what_is_kept_is_not_run_again_after_any_end(storage: Storage, after: in
     carried_on(again, second)
     assert not {each.name for each in shards(second)} & set(kept)
     assert len(storage.names("shards")) == 24
-    assert whole(again) == [each.report() for each in merged(_all())]
+    assert whole(again) == [_sum(_all()[:12]), _sum(_all()[12:])]
 
 
 def test_the_order_in_which_shards_end_makes_no_difference(tmp_path: Path) -> None:
@@ -161,7 +162,7 @@ def test_what_another_campaign_of_the_same_plan_keeps_meanwhile_counts_once(stor
 
     campaign = begun(storage)
     carried_on(campaign, Here(fate=other))
-    assert whole(campaign) == [each.report() for each in merged(_all())]
+    assert whole(campaign) == [_sum(_all()[:12]), _sum(_all()[12:])]
 
 
 def test_a_longer_plan_goes_on_behind_a_shorter_one(storage: Storage) -> None:
@@ -203,7 +204,7 @@ def test_a_task_that_is_lost_is_begun_again_and_nobody_is_blamed(storage: Storag
 
     campaign = begun(storage)
     assert not [each for each in carried_on(campaign, Here(fate=lost)) if isinstance(each, Trouble)]
-    assert whole(campaign) == [each.report() for each in merged(_all())]
+    assert whole(campaign) == [_sum(_all()[:12]), _sum(_all()[12:])]
 
 
 @pytest.mark.parametrize("how", ["failed", "refused"])
@@ -220,7 +221,9 @@ def test_a_shard_that_cannot_be_had_is_given_up_and_the_others_go_on(storage: St
     assert shards(engine).count(Shard(ONE, 4)) == TRIES
     assert [len(row.done) for row in campaign.rows] == [11, 12]
     assert campaign.missing == "95 % of the campaign is done, and 1 of 2 series not whole"
-    assert campaign.sums[next(iter(campaign.sums))].report(campaign.missing).footer.verdict == "cut short"  # type: ignore[union-attr]
+    footer = as_one_run(next(iter(campaign.sums.values())), campaign.missing).footer
+    assert footer is not None
+    assert (footer.verdict, footer.reason, footer.exit_code) == ("cut short", campaign.missing, 1)
     again = begun(storage)
     carried_on(again, Here())
     assert again.missing is None, "the next command tries it again"
@@ -338,6 +341,27 @@ def test_two_versions_of_a_framework_are_two_reports(storage: Storage, monkeypat
     carried_on(campaign, Here())
     assert [each.header.framework.version for each in whole(campaign)] == ["1.0", "1.1"]
     assert sum(each.programs for each in whole(campaign)) == 234
+
+
+def test_two_environments_of_one_framework_are_two_reports(storage: Storage, tmp_path: Path) -> None:
+    """They draw the same programs, and say the same of themselves."""
+    campaign = begun(storage, ONE, replace(ONE, python="envs/next/bin/python"))
+    carried_on(campaign, Here())
+    assert whole(campaign) == [_sum(_all()[:12])] * 2
+    assert len({each.folder for each in write_results(campaign, tmp_path / "out")}) == 2
+
+
+def test_programs_that_two_series_draw_are_never_counted_twice(storage: Storage) -> None:
+    """A plan in which two would is refused; this is not from one."""
+    with pytest.raises(StorageError, match=r"does not count: with one seed two runs drew the same programs"):
+        carried_on(begun(storage, ONE, replace(ONE, confirm=1)), Here())
+
+
+def _sum(reports: list[Any]) -> Any:
+    found = Merged(SHAPES)
+    for each in reports:
+        found.add(each)
+    return found.report()
 
 
 def _all() -> list[Any]:

@@ -116,6 +116,12 @@ def test_the_name_of_a_shard_says_its_seed(tmp_path: Path) -> None:
         (f"hours = 1\n{WORK}known = ['none.toml']", "none.toml: No such file or directory"),
         (f"hours = 1\n{WORK}resources = {{GPU = 0}}", "resources: GPU has to be a number above 0, not 0"),
         (f"hours = 1\n{WORK}{WORK}", "torch is there twice"),
+        (f"hours = 1\n{WORK}{WORK}confirm = 1", "torch and torch would draw the same programs, which count once"),
+        (f"hours = 1\n{WORK}suites = ['all', 'lifetime']", "torch and torch: lifetime would draw the same programs"),
+        (
+            f"hours = 1\n{WORK}suites = ['lifetime::test_history', 'writes', 'lifetime']",
+            "torch: lifetime.py::test_history and torch: lifetime would draw the same programs",
+        ),
     ],
 )
 def test_a_plan_that_cannot_be_carried_out(tmp_path: Path, text: str, said: str) -> None:
@@ -146,3 +152,17 @@ def test_a_plan_is_told_without_running_anything(tmp_path: Path, capsys: pytest.
     assert command.main(["campaign", str(tmp_path / "plan.toml"), "--check", "--resources=GPU"]) == 0
     said = capsys.readouterr().out
     assert said == "1 series, seeds 1 to 1,000 each\n  torch: 20,000 programs a shard, needs GPU=1\n"
+
+
+@pytest.mark.parametrize(
+    "apart",
+    [
+        "suites = ['lifetime', 'writes']",
+        "suites = ['lifetime::test_default_frees', 'lifetime::test_default']",
+        "dtypes = ['both', 'float32']",
+        "devices = ['cpu', 'cuda']",
+        f"{WORK}python = 'envs/next/bin/python'",
+    ],
+)
+def test_series_that_draw_other_programs_stand_side_by_side(tmp_path: Path, apart: str) -> None:
+    assert len(planned(tmp_path, f"hours = 1\n{WORK}{apart}").series) == 2

@@ -15,10 +15,12 @@ import pytest
 
 pytest.importorskip("distributed")
 
+from autograd_conformance.harness.cluster.results import as_one_run
 from autograd_conformance.harness.cluster.shard import Series, Shard
 from autograd_conformance.harness.cluster.storage import Storage
+from autograd_conformance.reports.findings import SHAPES
+from autograd_conformance.reports.merge import Merged
 from autograd_conformance.reports.records import Report
-from autograd_conformance.reports.shards import merged
 from autograd_conformance.reports.stream import read
 from tests.harness.cluster import quick
 from tests.harness.cluster.object_store import bucket
@@ -65,17 +67,17 @@ def test_a_campaign_comes_to_what_the_same_runs_come_to_by_themselves(tmp_path: 
     assert code == 1, said
     assert "new: faulty 1.0: " in said
     assert "alone: " in said
-    alone = []
+    alone = Merged(SHAPES)
     for seed in (1, 2):
         words = ["-n1", f"--framework={FAULTY}", f"--hypothesis-seed={seed}", "--hypothesis-profile=thorough"]
         words += ["--programs=300", "--confirm=0", f"--report={tmp_path / str(seed)}"]
         line = [sys.executable, "-m", REAL[0], *words, "suites/test_lifetime.py::test_default_frees"]
         subprocess.run(line, cwd=ROOT, stdout=subprocess.DEVNULL, timeout=300)
-        alone.append(read(tmp_path / str(seed) / "records.jsonl"))
-    (expected,) = merged(alone)
+        alone.add(read(tmp_path / str(seed) / "records.jsonl"))
+    expected = as_one_run(alone, None)
     found = read(tmp_path / "report" / "faulty-1.0" / "records.jsonl")
-    assert untimed(found) == untimed(expected.report())
-    assert found.programs == sum(each.programs for each in alone) > 20
+    assert untimed(found) == untimed(expected)
+    assert found.programs == expected.programs > 20
     assert found.failures
     assert all(each.alone is not None and each.alone.failed for each in found.failures[:1])
     code, said = ran(REAL, tmp_path, plan, "--workers=1", f"--storage={tmp_path / 'kept'}")
