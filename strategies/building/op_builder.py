@@ -63,7 +63,7 @@ class OpBuilder(Draft):
             options = tuple(shapes for shapes in options if all(map(self.alphabet.admits, shapes)))
             if not options:
                 return [first]
-        others = self.beside(op, first) if options[0] and self.rarely("beside") else []
+        others = self._beside(op, first, options) if options[0] and self.rarely("beside") else []
         if others:
             options = tuple(shapes for shapes in options if shapes[0] == self.shape(others[0]))
         dtype = self.dtypes[first]
@@ -83,9 +83,11 @@ class OpBuilder(Draft):
         """Whether an op that allows a rarity has it."""
         return self.below(RARE[rarity]) == RARE[rarity] - 1
 
-    def beside(self, op: Op, first: Ref) -> list[Ref]:
-        """A view of the first operand as the second one of an op; nothing where no view fits."""
-        shapes = {shapes[0] for shapes in rest_of(op, self.shape(first)) if shapes}
+    def _beside(self, op: Op, first: Ref, options: Sequence[tuple[Shape, ...]]) -> list[Ref]:
+        """A view of the first operand as the second one of an op, whose other operands may have some shapes together;
+        nothing where no view fits.
+        """
+        shapes = {shapes[0] for shapes in options}
         views = [OPS[name] for name in self.alphabet.ops if name in VIEWS and takes(OPS[name], self.shape(first))]
         at = self.below(max(1, len(views)))
         for row in (*views[at:], *views[:at]):
