@@ -88,6 +88,8 @@ class Dialect:
     """Reads how many saved tensors are alive."""
     memory: str = ""
     """Reads in which memory the elements of {value} lie."""
+    in_full: str = ""
+    """Reads the elements of {value} with all their digits, where printing it leaves some out."""
     clear_to_zeros_briefly: str = ""
     """`clear_to_zeros` as a simple statement, which may stand behind another or a `with`."""
     held: str = ""

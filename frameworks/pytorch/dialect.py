@@ -42,6 +42,7 @@ def dialect(device: torch.device) -> Dialect:
         clear_to_zeros_briefly="{leaf}.grad is not None and {leaf}.grad.zero_()",
         gradient="{leaf}.grad",
         memory="{value}.untyped_storage().data_ptr()",
+        in_full="{value}.tolist()",
         error="RuntimeError",
         writes={name: op.torch for name, op in WRITES.items()},
         detach_in_place="{target}.detach_()",

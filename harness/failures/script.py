@@ -110,10 +110,17 @@ def _last(program: Program, seen: StepObservation, violation: Violation, line: s
     if violation.subject is not None:
         what = _what(program, seen, violation, violation.subject, dialect)
         if what is not None:
-            shown.append(f'print("{what} is      ", {what})')
+            shown.append(f'print("{what} is      ", {_readable(what, violation, dialect)})')
             shown += _memories(program, violation, what, dialect)
         shown.append(_due(violation))
     return shown
+
+
+def _readable(what: str, violation: Violation, dialect: Dialect) -> str:
+    """What is wrong in a form in which that can be seen: with all its digits where only the last of them are wrong."""
+    got, want = violation.got, violation.want
+    alike = got is not None and want is not None and got.shape == want.shape and np.allclose(got, want, 1e-3, 0.0)
+    return dialect.in_full.format(value=what) if alike and dialect.in_full else what
 
 
 def _memories(program: Program, violation: Violation, what: str, dialect: Dialect) -> list[str]:

@@ -79,6 +79,11 @@ def test_a_value_after_a_write():
     ]
 
 
+def test_all_digits_are_printed_where_only_the_last_are_wrong():
+    lines = shown(f"{A}; no_grad: write a mul_scalar_ scalar=3", "a", got=[3.0, 6.0], want=[3.0, 6.0000001])
+    assert lines == ["a is       [3.0, 6.0]", "it has to be  [3.0, 6.0000001]"]
+
+
 def test_a_gradient_after_a_step():
     lines = shown(f"{A}; backward s; step a sgd lr=0.5", "a", got=[2.0, 4.0], want=[0.0, 0.0])
     assert lines == ["a.grad is       tensor([2., 4.], dtype=torch.float64)", "it has to be  [0.0, 0.0]"]
