@@ -144,7 +144,7 @@ def unrecorded_writes(b: ActionBuilder) -> None:
     """
     b.require(Capability.MODES, Capability.WRITES)
     target = _source(b)
-    if b.can(Capability.CONSTANTS) and b.below(4) == 3:
+    if b.can(Capability.CONSTANTS) and b.below(10) == 9:
         constant = b.leaf(value=b.tensor(b.shape(target), b.dtypes[target]), requires_grad=False)
         with b.under(*b.pick(OFF)):
             b.write(constant, b.pick(("copy_", "add_", "mul_")), source=target)

@@ -109,7 +109,7 @@ class BroadcastAverages(Mutant):
 class SaturatedSigmoid(Wrong):
     """The derivative of sigmoid is zero where its operand is above three."""
 
-    op, killed_by = "sigmoid", ("gradients/op",)
+    op, killed_by = "sigmoid", ("gradients/op", "gradients/graph")
 
     def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return torch.where(operand > 3, torch.zeros_like(contribution), contribution)
@@ -128,7 +128,7 @@ class TanhValueOff(Mutant):
 class PartnersPrecision(Mutant):
     """What flows back to a factor is rounded to the dtype of the other factor, where that is narrower."""
 
-    killed_by = ("gradients/op", "gradients/graph")
+    killed_by = ("gradients/op",)
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         if op == "multiply" and len({x.dtype for x in operands}) > 1:
