@@ -32,7 +32,8 @@ RIGHT = (
     "d = grad c wrt a with f32 1 create=True materialize=True; e = grad d wrt a with f32 1 materialize=True",
     "a = leaf f32 3; b = sin a; c = grad b wrt a with f32 1 create=True materialize=True; d = multiply b c; "
     "e = grad d wrt a with f32 1 materialize=True",
-    "a = leaf f32 3; b = sin a; c = leaf f32 2; d = multiply c c; drop d; e = grad b wrt a, c with f32 1 materialize=True",
+    "a = leaf f32 3; b = sin a; c = leaf f32 2; d = multiply c c; drop d; "
+    "e = grad b wrt a, c with f32 1 materialize=True",
 )
 """Programs of first and higher order, of results of several orders, and with an input that nothing leads from."""
 
