@@ -8,6 +8,7 @@ const MESSAGES = [
   ['Cannot compute gradient of y=f(x)', 'UNUSED_INPUT'],
   ['The shape of dy passed in', 'COTANGENT_SHAPE'],
   ['gradient function not found', 'NOT_IMPLEMENTED'],
+  ['is not implemented for', 'NOT_IMPLEMENTED'],
 ];
 
 const REDUCTIONS = {mean: tf.Reduction.MEAN, sum: tf.Reduction.SUM, none: tf.Reduction.NONE};
