@@ -1,0 +1,69 @@
+// Runs a program on a functional framework, and writes down what happened. A call for gradients becomes a call of `vjp`, whose function
+// computes again what depends on the inputs; where it needs a gradient that is to be differentiated, `vjp` is called within it.
+
+import {body, operands} from './program.mjs';
+
+// What each instruction did, in the form of the wire. Whatever the framework raises is an outcome.
+export function observed(program, framework) {
+  const values = new Map();
+  const deleted = new Set(); // the program has let go of them; functions that are made later may need them
+  const leaves = [];
+  return program.map((step) => {
+    const seen = outcome(step, () => done(program, step, values, framework));
+    if (seen.returned && step.do === 'leaf') leaves.push(step.made[0]);
+    if (seen.returned && step.do === 'drop') step.values.forEach((ref) => deleted.add(ref));
+    if (step.do === 'grad' || step.do === 'drop') {
+      const kept = leaves.filter((ref) => !deleted.has(ref));
+      seen.gradients = Object.fromEntries(kept.map((ref) => [ref, null])); // no leaf of a functional framework holds one
+    }
+    return seen;
+  });
+
+  function outcome(step, make) {
+    if (!operands(step).every((ref) => values.has(ref))) return {skipped: true};
+    try {
+      const made = make();
+      const returned = made.map((value) => value && framework.read(value));
+      made.forEach((value, k) => value && values.set(step.made[k], value));
+      return {returned};
+    } catch (error) {
+      return {raised: {kind: framework.kind(error), type: error?.constructor?.name ?? typeof error, message: String(error?.message ?? error)}};
+    }
+  }
+}
+
+function done(program, step, values, framework) {
+  switch (step.do) {
+    case 'leaf':
+      return [framework.leaf(step.data, step.shape)];
+    case 'apply':
+      return applied(step, (ref) => values.get(ref), framework);
+    case 'grad':
+      return gradients(program, step, (ref) => values.get(ref), framework);
+    default:
+      return [];
+  }
+}
+
+function applied(step, value, framework) {
+  const made = framework.ops[step.op](step.args.map((ref) => framework.shared(value(ref))), step.attrs);
+  return Array.isArray(made) ? made : [made];
+}
+
+// The gradients of a call's roots; `outside` gives the values that their function closes over, and those that it is called with.
+function gradients(program, call, outside, framework) {
+  const steps = body(program, call);
+
+  function roots(...inputs) {
+    const known = new Map(call.inputs.map((ref, k) => [ref, inputs[k]]));
+    const value = (ref) => known.get(ref) ?? outside(ref);
+    for (const step of steps) {
+      const made = step.do === 'grad' ? gradients(program, step, value, framework) : applied(step, value, framework);
+      made.forEach((each, k) => known.set(step.made[k], each));
+    }
+    return call.roots.map(value);
+  }
+
+  const cotangents = call.cotangents.map((each) => each && framework.leaf(each.data, each.shape));
+  return framework.vjp(roots, call.inputs.map(outside), cotangents, call);
+}
