@@ -12,7 +12,7 @@
 namespace {
 
 // libtorch's errors are told apart by the most stable part of the message.
-constexpr std::array<std::pair<std::string_view, const char*>, 23> MESSAGES = {{
+constexpr std::array<std::pair<std::string_view, const char*>, 24> MESSAGES = {{
     {"Trying to backward through the graph a second time", "GRAPH_FREED"},
     {"does not require grad and does not have a grad_fn", "NO_GRAD"},
     {"grad can be implicitly created only for scalar outputs", "NON_SCALAR_ROOT"},
@@ -32,6 +32,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 23> MESSAGES = {{
     {"appears to not have been used in the graph", "UNUSED_INPUT"},
     {"One of the differentiated Tensors does not require grad", "INPUT_NO_GRAD"},
     {"grad requires non-empty inputs", "NO_INPUTS"},
+    {"'inputs' argument to backward cannot be empty", "NO_INPUTS"},
     {"can't retain_grad on Tensor that has requires_grad=False", "RETAIN_NO_GRAD"},
     {"cannot register a hook on a variable that doesn't require gradient", "HOOK_NO_GRAD"},
     {"has changed the size of value", "HOOK_SHAPE"},
