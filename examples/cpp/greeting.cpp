@@ -1,0 +1,45 @@
+#include "greeting.h"
+
+#include <torch/version.h>
+
+#include "ops.h"
+#include "optimizers.h"
+
+namespace {
+
+const std::vector<std::string> CAPABILITIES = {
+    "IMPERATIVE", "ACCUMULATES", "RETAIN", "FREES", "NON_SCALAR_CHECK", "COTANGENT_CHECK", "NO_GRAD_CHECK",
+    "DETACH", "ZERO_TO_NONE", "ZERO_TO_ZEROS", "CONSTANTS", "REQUIRES_GRAD", "IDENTITY", "PROMOTES",
+    "MULTIPLE_ROOTS", "COTANGENTS", "CREATE_GRAPH", "ASSIGNS", "OPTIMIZERS", "MAKES_OPTIMIZERS", "GROUPS", "CLIPS",
+    "RANDOM", "WRITES", "VIEWS", "MEMORY", "LAYOUT", "ADDS_IN_PLACE", "WRITE_CHECKS", "MODES", "SWITCHES", "INPUTS",
+    "RETAINS_GRAD", "HOOKS",
+};
+
+template <class Table>
+Json names_of(const Table& table) {
+  Json names = Json::array();
+  for (const auto& row : table) {
+    names.push_back(row.first);
+  }
+  return names;
+}
+
+}  // namespace
+
+Json greeting() {
+  return {
+      {"protocol", 1},
+      {"name", "libtorch"},
+      {"version", TORCH_VERSION},
+      {"language", "C++20"},
+      {"digest", DIGEST},
+      {"capabilities", CAPABILITIES},
+      {"ops", names_of(ops())},
+      {"writes", names_of(WRITES)},
+      {"modules", names_of(RANDOM)},
+      {"optimizers", OPTIMIZERS},
+      {"dtypes", {"float64", "float32"}},
+      {"devices", {"cpu"}},
+      {"random", true},
+  };
+}
