@@ -49,7 +49,7 @@ class SinFlipped(Wrong):
 class SinAtZero(Wrong):
     """The derivative of sin is zero where its operand is exactly zero."""
 
-    op, killed_by = "sin", ("gradients/op",)
+    op, killed_by = "sin", ("gradients/op", "gradients/graph")
 
     def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return torch.where(operand == 0, torch.zeros_like(contribution), contribution)

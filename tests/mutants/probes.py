@@ -82,8 +82,8 @@ def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> list[
     few = max(10, examples // 10)
     found = [Probe(probe.rule, probe.name, probe.body, probe.strategies, examples) for probe in tests()]
     for op in ops:
-        found.append(Probe("gradients/op", f"op_samples[{op}]", cornered, {"op": st.just(op)}, 1))
         found.append(Probe("gradients/op", f"op[{op}]", alone, {"drawn": gradients.single_ops(op)}, few))
+        found.append(Probe("gradients/op", f"op_samples[{op}]", cornered, {"op": st.just(op)}, 1))
         found.append(Probe("higher/op", f"twice[{op}]", alone, {"drawn": derivatives_of(op)}, few))
         found.append(Probe("higher/op-third", f"thrice[{op}]", alone, {"drawn": derivatives_of(op, 3)}, few))
     for write in WRITES:

@@ -90,7 +90,7 @@ class ZeroesHalf(Mutant):
 class ViewsLeaveTheirBase(Mutant):
     """A write to a view gives it memory of its own first: its base does not see it."""
 
-    killed_by = ("writes/aliases", "views/history")
+    killed_by = ("writes/aliases", "views/history", "views/shares")
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         if target._is_view() and not guarded(target):
@@ -101,7 +101,7 @@ class ViewsLeaveTheirBase(Mutant):
 class CopiesOnWrite(Mutant):
     """A write gives its target memory of its own first: no view and no detached value sees it."""
 
-    killed_by = ("writes/aliases",)
+    killed_by = ("writes/aliases", "views/shares")
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         target.data = target.data.clone()
