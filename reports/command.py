@@ -74,13 +74,14 @@ def _summary(options: argparse.Namespace) -> int:
 
 def _site(options: argparse.Namespace) -> int:
     from autograd_conformance.reports.site.build import NotOurs, build  # here, for no other command draws
+    from autograd_conformance.reports.site.documents import DOCS
 
     files = _found(options.files)
     if not files:
         print(f"reports: {options.files[0]}: {NO_FILES}", file=sys.stderr)
         return USAGE
     try:
-        site = build(combine(_read(files), options.allow_truncated), options.folder)
+        site = build(combine(_read(files), options.allow_truncated), options.folder, DOCS)
     except NotOurs as error:
         print(f"reports: {error}", file=sys.stderr)
         return USAGE

@@ -1,1 +1,1 @@
-"""The static site: pages that open from disk, made from record files alone."""
+"""The static site: pages that open from disk, made from record files and the documents of the checkout."""

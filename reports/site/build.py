@@ -11,6 +11,7 @@ from autograd_conformance.reports.prose import shortened
 from autograd_conformance.reports.records import Report
 from autograd_conformance.reports.render import badge
 from autograd_conformance.reports.replay import replay_text
+from autograd_conformance.reports.site.documents import documents
 from autograd_conformance.reports.site.pages import Page, Site, pages
 from autograd_conformance.reports.site.runs import Run, runs
 
@@ -27,12 +28,13 @@ class NotOurs(Exception):
     """A folder that holds something other than a site: nothing is written there."""
 
 
-def build(reports: Sequence[Report], folder: Path) -> Site:
+def build(reports: Sequence[Report], folder: Path, docs: Path | None = None) -> Site:
     """Write the site of some reports into a folder, in the place of the one that was there; `NotOurs` where the folder
-    holds anything else. The list of files is written first, so that a build that was stopped can be built over.
+    holds anything else. The list of files is written first, so that a build that was stopped can be built over. Those
+    of the suite's documents that are in the folder `docs` become pages, too.
     """
     earlier = _listed(folder)
-    site = Site(runs(reports))
+    site = Site(runs(reports), documents(docs) if docs else ())
     made = [
         *pages(site),
         *_badges(site.runs),

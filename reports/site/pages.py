@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +11,6 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
-from pygments.token import Error
 
 from autograd_conformance.reports.causes import ops
 from autograd_conformance.reports.claims import by_article, observation, showing, standings
@@ -26,6 +22,8 @@ from autograd_conformance.reports.render.failures import kind, title
 from autograd_conformance.reports.render.parts import by_name
 from autograd_conformance.reports.render.text import ballot, script_title, standing
 from autograd_conformance.reports.severity import NAMES, severity
+from autograd_conformance.reports.site.code import coloured
+from autograd_conformance.reports.site.documents import FINDINGS, Document, findings
 from autograd_conformance.reports.site.matrix import ABSENT, SIGNS, Family, Row, bounded, latest, matrix
 from autograd_conformance.reports.site.runs import FailurePage, Run, unique
 from autograd_conformance.reports.site.trend import chart
@@ -57,6 +55,7 @@ class Site:
     """What all pages are made from."""
 
     runs: tuple[Run, ...]
+    documents: tuple[Document, ...] = ()
 
     @cached_property
     def slugs(self) -> dict[str, str]:
@@ -86,6 +85,8 @@ def pages(site: Site) -> Iterator[Page]:
     for family in site.families:
         for row in family.rows:
             yield Page(f"rule/{row.slug}.html", _rule(row, family, site, templates))
+    for document in site.documents:
+        yield from _document(document, templates)
 
 
 def environment(site: Site) -> Environment:
@@ -115,7 +116,7 @@ def environment(site: Site) -> Environment:
         "standings": standings,
         "showing": showing,
         "marked": _marked,
-        "code": _code,
+        "code": coloured,
         "bounded": bounded,
         "is_link": lambda text: bool(re.fullmatch(r"https?://[^\s<>\"']+", text)),
         "ops_of": lambda program: sorted(ops(program)),
@@ -184,6 +185,20 @@ def _failure(page: FailurePage, run: Run, templates: Environment) -> str:
     )
 
 
+def _document(document: Document, templates: Environment) -> Iterator[Page]:
+    if document.path != FINDINGS:
+        text = templates.get_template("document.html.j2").render(root="", document=document)
+        yield Page(document.path, text)
+        return
+    found = list(findings(document))
+    text = templates.get_template("findings.html.j2").render(root="", document=document, frameworks=found)
+    yield Page(document.path, text)
+    template = templates.get_template("finding.html.j2")
+    for _, each in found:
+        for finding in each:
+            yield Page(finding.path, template.render(root="../", document=document, finding=finding))
+
+
 def _visible(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
@@ -195,17 +210,3 @@ def _marked(text: str) -> Markup:
         Markup("<code>{}</code>").format(piece) if at % 2 else Markup("{}").format(piece)
         for at, piece in enumerate(pieces)
     )
-
-
-def _code(text: str, bad: Sequence[int] = ()) -> Markup:
-    """A program with its words in colours, where it is Python, and some lines marked: by number, or by their arrow."""
-    shown = printable(text).rstrip("\n")
-    lines = shown.split("\n")
-    marked = {*bad, *(at for at, line in enumerate(lines, 1) if re.search(r"# \d+ <--$", line))}
-    lexer = PythonLexer(stripnl=False)
-    if len(shown) > 20_000 or any(token is Error for token, _ in lexer.get_tokens(shown)):
-        coloured = [str(Markup.escape(line)) for line in lines]
-    else:
-        coloured = highlight(shown, lexer, HtmlFormatter(nowrap=True)).rstrip("\n").split("\n")
-    spans = (f'<span class="line bad">{line}</span>' if at in marked else line for at, line in enumerate(coloured, 1))
-    return Markup("\n".join(spans))  # every line is escaped by the formatter, or just above

@@ -31,15 +31,23 @@ def script(name: str, *words: object, folder: Path, **variables: str) -> subproc
 
 @pytest.mark.slow
 def test_a_history_grows_and_its_site_with_it(tmp_path: Path) -> None:
+    published = tmp_path / "published"
+    published.mkdir()
+    about = {"PUBLISHED": str(published)}
     for month in (1, 2):
         run = replace(HEADER, started=f"2026-0{month}-01T00:00:00Z")
         file = written(tmp_path / "records.jsonl", run, *RULES, *PASSES, FOOTER)
-        done = script("publish", "history", "public", file, folder=tmp_path)
+        done = script("publish", "history", "public", file, folder=tmp_path, **about)
         assert done.returncode == 0, done.stdout + done.stderr
     kept = sorted(path.name for path in (tmp_path / "history" / "toytorch").iterdir())
     assert kept == ["20260101000000-1.2-cpu.jsonl.gz", "20260201000000-1.2-cpu.jsonl.gz"]
     assert done.stdout.endswith("public/index.html: 2 runs\n")
     assert len(list((tmp_path / "public" / "run").iterdir())) == 2
+    other = replace(HEADER, framework=replace(HEADER.framework, name="another"))
+    written(published / "another.jsonl", other, *RULES, *PASSES, FOOTER)
+    done = script("publish", "history", "public", folder=tmp_path, **about)
+    assert done.stdout.endswith("public/index.html: 3 runs\n")
+    assert not (tmp_path / "history" / "another").exists()
 
 
 def test_the_script_is_given_all_that_the_action_is() -> None:

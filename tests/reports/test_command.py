@@ -62,6 +62,7 @@ def test_reports_stand_on_the_ground_floor_alone() -> None:
         "markupsafe",
         "jsonschema",
         "jsonschema_rs",
+        "markdown_it",
         "grandalf",
         "pygal",
         "pygments",

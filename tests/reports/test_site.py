@@ -17,6 +17,7 @@ from autograd_conformance.reports import command
 from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.reports.records import Allowed, Framework, Group, Known, Report, Source
 from autograd_conformance.reports.site.build import NotOurs, build
+from autograd_conformance.reports.site.documents import DOCS
 from autograd_conformance.reports.site.matrix import SIGNS, bounded
 from autograd_conformance.reports.site.runs import runs, unique
 from autograd_conformance.reports.summary import ORDER
@@ -252,3 +253,42 @@ def test_the_command_makes_a_site(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "cut.jsonl" in capsys.readouterr().err
     assert command.main(["site", str(tmp_path / "site"), "--allow-truncated", str(cut)]) == 0
     assert "TRUNCATED" in (tmp_path / "site" / "run" / "toytorch-1.2.html").read_text(encoding="utf-8")
+
+
+def test_documents_become_pages_with_links_to_rules_and_to_each_other(tmp_path: Path) -> None:
+    docs, folder = tmp_path / "docs", tmp_path / "site"
+    (docs / "results").mkdir(parents=True)
+    (docs / "results" / "matrix.md").write_text(
+        "<!-- made -->\n\n# Caught\n\n| a | b |\n|:--|--:|\n| `x` | 1 |\n\n## By hand\n"
+    )
+    (docs / "results" / "fresh.md").write_text("# Fresh\n\nSee [the matrix](matrix.md) and [no page](../ops.md#a).\n")
+    (docs / "findings.md").write_text(
+        f"# Found\n\n## toytorch\n\nOf floats.\n\n### `sin` < 2\n\n```python\nprint(1 < 2)\n```\n\n`{RAISES}`\n\n"
+        "### Another\n\n## other\n\n### Another\n"
+    )
+    build([SOUND], folder, docs)
+    pages = {page.path.relative_to(folder).as_posix(): page for page in sound(folder)}
+    assert (
+        not (folder / "articles.html").exists() and "articles.html" not in dict(pages["index.html"].addresses).values()
+    )
+    caught = (folder / "catches.html").read_text(encoding="utf-8")
+    assert '<a href="catches.html">the matrix</a>' in caught and "and no page." in caught and "made -->" not in caught
+    assert '<td class="num">1</td>' in caught and '<h2 id="fresh">' in caught
+    made = {name for name in pages if name.startswith("finding/")}
+    assert made == {"finding/sin-2.html", "finding/another.html", "finding/another-2.html"}
+    assert made < {address for _, address in pages["findings.html"].addresses}
+    finding = pages["finding/sin-2.html"]
+    assert "print(1 < 2)" in finding.text and "Of floats." in finding.text
+    assert ("a", f"../rule/{RAISES.replace('/', '-')}.html") in finding.addresses
+    build([SOUND], folder, tmp_path / "nowhere")
+    assert not list(folder.glob("finding/*.html")) and "pages" not in (folder / "index.html").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_the_suites_own_documents_are_sound_pages(tmp_path: Path) -> None:
+    build([SOUND], tmp_path, DOCS)
+    found = {page.path.relative_to(tmp_path).as_posix() for page in sound(tmp_path)}
+    assert {"articles.html", "catches.html", "findings.html"} < found
+    headings = (DOCS / "findings.md").read_text(encoding="utf-8").count("\n### ")
+    assert len([name for name in found if name.startswith("finding/")]) == headings

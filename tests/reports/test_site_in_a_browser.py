@@ -20,6 +20,7 @@ from autograd_conformance.reports.drawing.pictures import pictures
 from autograd_conformance.reports.flow import GradientFlow
 from autograd_conformance.reports.records import Framework, Report, Result, RuleRecord
 from autograd_conformance.reports.site.build import build
+from autograd_conformance.reports.site.documents import DOCS
 from tests.reports.miniatures import BEHAVIOUR, CLAIMS, CRASH, FAILURE, FOOTER, HEADER, KNOWN, PASSES, RULES
 from tests.reports.test_drawing import FLOW, LEAF
 
@@ -38,7 +39,11 @@ FINE = Report(OTHER, RULES, PASSES, (), FOOTER)
 EARLIER = Report(
     replace(HEADER, framework=Framework("another", "2", ("retain",), 9, ())), RULES, PASSES[:1], (), FOOTER
 )
-KINDS = ("index.html", "run/toytorch-1.2.html", "rule/gradients-op.html", "failure/toytorch-1.2.1.1.html")
+FINDING = "finding/batch-norm-takes-its-neighbours-for-its-weight-a-silently-wr.html"
+KINDS = (
+    *("index.html", "run/toytorch-1.2.html", "rule/gradients-op.html", "failure/toytorch-1.2.1.1.html"),
+    *("articles.html", "catches.html", "findings.html", FINDING),
+)
 
 
 @dataclass
@@ -64,7 +69,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("site")
-    build([BROKEN, FINE], folder)
+    build([BROKEN, FINE], folder, DOCS)
     return folder.as_uri()
 
 
