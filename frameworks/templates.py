@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograd_conformance.printing.dialect import Dialect, fill
+from autograd_conformance.printing.dialect import Dialect, Template, fill
 from autograd_conformance.programs.language import Attrs
 
 
@@ -48,3 +48,33 @@ def indices(dim: int, code: str) -> str:
 def offsets(sizes: tuple[int, ...]) -> list[int]:
     """Where the parts of these sizes end, but for the last."""
     return [sum(sizes[: k + 1]) for k in range(len(sizes) - 1)]
+
+
+def select(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    """One slice along a dimension, as NumPy's indexing writes it."""
+    return f"{operands[0]}[{indices(attrs['dim'], str(attrs['index']))}]"
+
+
+def narrow(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    """A part along a dimension, as NumPy's indexing writes it."""
+    part = f"{attrs['start']}:{attrs['start'] + attrs['length']}"
+    return f"{operands[0]}[{indices(attrs['dim'], part)}]"
+
+
+def over(function: str, more: str = "") -> Template:
+    """A reduction over some dimensions, with more arguments; over none of them is over all."""
+
+    def code(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
+        given = more.format(**attrs)
+        return f"{function}({operands[0]}, axis={attrs['dim'] or None}, keepdims={attrs['keepdim']}{given})"
+
+    return code
+
+
+def split(function: str) -> Template:
+    """Parts of some sizes along a dimension, by a function that is told where they end."""
+
+    def code(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
+        return f"{function}({operands[0]}, {offsets(attrs['sizes'])}, axis={attrs['dim']})"
+
+    return code

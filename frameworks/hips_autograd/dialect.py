@@ -5,34 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autograd_conformance.frameworks.templates import indices, offsets
+from autograd_conformance.frameworks.templates import indices, narrow, over, select, split
 from autograd_conformance.printing.dialect import Dialect, Template
-
-
-def _select(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
-    return f"{x[0]}[{indices(attrs['dim'], str(attrs['index']))}]"
-
-
-def _narrow(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
-    part = f"{attrs['start']}:{attrs['start'] + attrs['length']}"
-    return f"{x[0]}[{indices(attrs['dim'], part)}]"
 
 
 def _take(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
     return f"{x[0]}[{indices(attrs['dim'], str(list(attrs['index'])))}]"
-
-
-def _split(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
-    return f"np.split({x[0]}, {offsets(attrs['sizes'])}, axis={attrs['dim']})"
-
-
-def _over(function: str) -> Template:
-    """A reduction over some dimensions; over none of them is over all."""
-
-    def code(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
-        return f"{function}({x[0]}, axis={attrs['dim'] or None}, keepdims={attrs['keepdim']})"
-
-    return code
 
 
 OPS: Mapping[str, Template] = {
@@ -99,16 +77,16 @@ OPS: Mapping[str, Template] = {
     "fmax": "np.fmax({0}, {1})",
     "fmin": "np.fmin({0}, {1})",
     "where": "np.where({mask}, {0}, {1})",
-    "sum": _over("np.sum"),
-    "mean": _over("np.mean"),
+    "sum": over("np.sum"),
+    "mean": over("np.mean"),
     "prod": "np.prod({0})",
     "prod_dim": "np.prod({0}, axis={dim}, keepdims={keepdim})",
     "var": "np.var({0}, axis={dim}, ddof={correction}, keepdims={keepdim})",
     "std": "np.std({0}, axis={dim}, ddof={correction}, keepdims={keepdim})",
     "max": "np.max({0})",
     "min": "np.min({0})",
-    "amax": _over("np.amax"),
-    "amin": _over("np.amin"),
+    "amax": over("np.amax"),
+    "amin": over("np.amin"),
     "max_dim": "np.max({0}, axis={dim}, keepdims={keepdim})",
     "min_dim": "np.min({0}, axis={dim}, keepdims={keepdim})",
     "cumulative_sum": "np.cumsum({0}, axis={dim})",
@@ -128,11 +106,11 @@ OPS: Mapping[str, Template] = {
     "concat_three": "np.concatenate(({0}, {1}, {2}), axis={dim})",
     "stack": "np.stack(({0}, {1}), axis={dim})",
     "stack_three": "np.stack(({0}, {1}, {2}), axis={dim})",
-    "split": _split,
+    "split": split("np.split"),
     "tensor_split": "np.array_split({0}, {sections}, axis={dim})",
     "slice": "{0}[{start}:{stop}:{step}]",
-    "select": _select,
-    "narrow": _narrow,
+    "select": select,
+    "narrow": narrow,
     "take": _take,
     "index": "{0}[np.array({index})]",
     "embedding": "{0}[np.array({index})]",

@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autograd_conformance.frameworks.templates import indices, offsets
+from autograd_conformance.frameworks.templates import indices, over, select, split
 from autograd_conformance.printing.dialect import Dialect, Template
 
 Names = Sequence[str]
 Attributes = Mapping[str, Any]
-
-
-def _over(function: str, order: str = "") -> Template:
-    """A reduction over some dimensions; over none of them is over all."""
-
-    def code(x: Names, attrs: Attributes) -> str:
-        given = {"": "", "inf": ", ord=jnp.inf", "ord": f", ord={attrs.get('ord')}"}[order]
-        return f"{function}({x[0]}, axis={attrs['dim'] or None}, keepdims={attrs['keepdim']}{given})"
-
-    return code
 
 
 def _at(update: str) -> Template:
@@ -46,17 +36,9 @@ def _conv(rank: int) -> Template:
     return code
 
 
-def _select(x: Names, attrs: Attributes) -> str:
-    return f"{x[0]}[{indices(attrs['dim'], str(attrs['index']))}]"
-
-
 def _narrow(x: Names, attrs: Attributes) -> str:
     start, dim = attrs["start"], attrs["dim"]
     return f"jax.lax.slice_in_dim({x[0]}, {start}, {start + attrs['length']}, axis={dim})"
-
-
-def _split(x: Names, attrs: Attributes) -> str:
-    return f"jnp.split({x[0]}, {offsets(attrs['sizes'])}, axis={attrs['dim']})"
 
 
 def _triangular(x: Names, attrs: Attributes) -> str:
@@ -152,22 +134,22 @@ OPS: Mapping[str, Template] = {
     "hardsigmoid": "jax.nn.hard_sigmoid({0})",
     "hardswish": "jax.nn.hard_swish({0})",
     "glu": "jax.nn.glu({0}, axis={dim})",
-    "sum": _over("jnp.sum"),
-    "mean": _over("jnp.mean"),
+    "sum": over("jnp.sum"),
+    "mean": over("jnp.mean"),
     "prod": "jnp.prod({0})",
     "prod_dim": "jnp.prod({0}, axis={dim}, keepdims={keepdim})",
-    "logsumexp": _over("jax.nn.logsumexp"),
+    "logsumexp": over("jax.nn.logsumexp"),
     "var": "jnp.var({0}, axis={dim}, correction={correction}, keepdims={keepdim})",
     "std": "jnp.std({0}, axis={dim}, correction={correction}, keepdims={keepdim})",
     "max": "jnp.max({0})",
     "min": "jnp.min({0})",
-    "amax": _over("jnp.amax"),
-    "amin": _over("jnp.amin"),
+    "amax": over("jnp.amax"),
+    "amin": over("jnp.amin"),
     "max_dim": "jnp.max({0}, axis={dim}, keepdims={keepdim})",
     "min_dim": "jnp.min({0}, axis={dim}, keepdims={keepdim})",
     "sort": "jnp.sort({0}, axis={dim}, descending={descending})",
-    "vector_norm": _over("jnp.linalg.vector_norm", "ord"),
-    "vector_norm_inf": _over("jnp.linalg.vector_norm", "inf"),
+    "vector_norm": over("jnp.linalg.vector_norm", ", ord={ord}"),
+    "vector_norm_inf": over("jnp.linalg.vector_norm", ", ord=jnp.inf"),
     "cumulative_sum": "jnp.cumsum({0}, axis={dim})",
     "cumulative_prod": "jnp.cumprod({0}, axis={dim})",
     "diff": "jnp.diff({0}, n={n}, axis={dim})",
@@ -191,11 +173,11 @@ OPS: Mapping[str, Template] = {
     "stack": "jnp.stack(({0}, {1}), axis={dim})",
     "stack_three": "jnp.stack(({0}, {1}, {2}), axis={dim})",
     "block_diag": "jsp.linalg.block_diag({0}, {1})",
-    "split": _split,
+    "split": split("jnp.split"),
     "tensor_split": "jnp.array_split({0}, {sections}, axis={dim})",
     "unstack": "jnp.unstack({0}, axis={dim})",
     "slice": "{0}[{start}:{stop}:{step}]",
-    "select": _select,
+    "select": select,
     "narrow": _narrow,
     "take": "jnp.take({0}, np.array({index}), axis={dim})",
     "take_along_axis": "jnp.take_along_axis({0}, np.array({index}), axis={dim})",

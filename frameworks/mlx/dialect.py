@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autograd_conformance.frameworks.templates import indices, offsets
+from autograd_conformance.frameworks.templates import indices, narrow, over, select, split
 from autograd_conformance.printing.dialect import Dialect, Template
 
 Names = Sequence[str]
 Attributes = Mapping[str, Any]
-
-
-def _over(function: str) -> Template:
-    """A reduction over some dimensions; over none of them is over all."""
-
-    def code(x: Names, attrs: Attributes) -> str:
-        return f"{function}({x[0]}, axis={attrs['dim'] or None}, keepdims={attrs['keepdim']})"
-
-    return code
 
 
 def _of_classes(function: str, options: str = "") -> Template:
@@ -30,19 +21,6 @@ def _of_classes(function: str, options: str = "") -> Template:
         return f"{function}({x[0]}, mx.array({target}), axis={axis}{given}, reduction={attrs['reduction']!r})"
 
     return code
-
-
-def _select(x: Names, attrs: Attributes) -> str:
-    return f"{x[0]}[{indices(attrs['dim'], str(attrs['index']))}]"
-
-
-def _narrow(x: Names, attrs: Attributes) -> str:
-    part = f"{attrs['start']}:{attrs['start'] + attrs['length']}"
-    return f"{x[0]}[{indices(attrs['dim'], part)}]"
-
-
-def _split(x: Names, attrs: Attributes) -> str:
-    return f"mx.split({x[0]}, {offsets(attrs['sizes'])}, axis={attrs['dim']})"
 
 
 def _index_add(x: Names, attrs: Attributes) -> str:
@@ -121,17 +99,17 @@ OPS: Mapping[str, Template] = {
     "hardtanh": "nn.hard_tanh({0})",
     "hardswish": "nn.hardswish({0})",
     "glu": "nn.glu({0}, axis={dim})",
-    "sum": _over("mx.sum"),
-    "mean": _over("mx.mean"),
+    "sum": over("mx.sum"),
+    "mean": over("mx.mean"),
     "prod": "mx.prod({0})",
     "prod_dim": "mx.prod({0}, axis={dim}, keepdims={keepdim})",
-    "logsumexp": _over("mx.logsumexp"),
+    "logsumexp": over("mx.logsumexp"),
     "var": "mx.var({0}, axis={dim}, ddof={correction}, keepdims={keepdim})",
     "std": "mx.std({0}, axis={dim}, ddof={correction}, keepdims={keepdim})",
     "max": "mx.max({0})",
     "min": "mx.min({0})",
-    "amax": _over("mx.max"),
-    "amin": _over("mx.min"),
+    "amax": over("mx.max"),
+    "amin": over("mx.min"),
     "max_dim": "mx.max({0}, axis={dim}, keepdims={keepdim})",
     "min_dim": "mx.min({0}, axis={dim}, keepdims={keepdim})",
     "cumulative_sum": "mx.cumsum({0}, axis={dim})",
@@ -157,11 +135,11 @@ OPS: Mapping[str, Template] = {
     "concat_three": "mx.concatenate([{0}, {1}, {2}], axis={dim})",
     "stack": "mx.stack([{0}, {1}], axis={dim})",
     "stack_three": "mx.stack([{0}, {1}, {2}], axis={dim})",
-    "split": _split,
+    "split": split("mx.split"),
     "unstack": "mx.unstack({0}, axis={dim})",
     "slice": "{0}[{start}:{stop}:{step}]",
-    "select": _select,
-    "narrow": _narrow,
+    "select": select,
+    "narrow": narrow,
     "take_along_axis": "mx.take_along_axis({0}, mx.array({index}), axis={dim})",
     "take_flat": "mx.take({0}, mx.array({index}))",
     "index": "{0}[mx.array({index})]",

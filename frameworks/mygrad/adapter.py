@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import mygrad as mg
 import numpy as np
 
 from autograd_conformance.frameworks.mygrad.dialect import DIALECT, OPS
-from autograd_conformance.printing.dialect import fill
+from autograd_conformance.frameworks.templates import Templates
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
-
-_GLOBALS = {"mg": mg, "np": np}
-
-
-@lru_cache(maxsize=None)
-def _code(op: str, attrs: Attrs, operands: int) -> Callable[..., mg.Tensor]:
-    """What is run is what is printed."""
-    names = [f"x{k}" for k in range(operands)]
-    made: Callable[..., mg.Tensor] = eval(f"lambda {', '.join(names)}: {fill(OPS[op], names, attrs)}", _GLOBALS)
-    return made
 
 
 class MyGrad:
@@ -61,6 +50,7 @@ class MyGrad:
     def __init__(self, device: str = "cpu") -> None:
         if device != "cpu":
             raise ValueError("MyGrad computes on the CPU only")
+        self.templates = Templates.of(DIALECT)
 
     def reset(self) -> None:
         """MyGrad keeps no state between programs."""
@@ -71,7 +61,7 @@ class MyGrad:
 
     def apply(self, op: str, operands: Sequence[mg.Tensor], attrs: Attrs) -> Sequence[mg.Tensor]:
         """The result of an op; none has several."""
-        return (_code(op, attrs, len(operands))(*operands),)
+        return (self.templates.op(op, attrs, len(operands))(*operands),)
 
     def detach(self, value: mg.Tensor) -> mg.Tensor:
         """A constant over the same memory."""

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.helpers import DEV
 from tinygrad.uop.ops import Ops
 
+from autograd_conformance.frameworks.templates import Templates
 from autograd_conformance.frameworks.tinygrad.dialect import OPS, dialect
-from autograd_conformance.printing.dialect import fill
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
 
-_GLOBALS = {"Tensor": Tensor, "dtypes": dtypes}
 _DTYPES = {dtypes.float32: "float32", dtypes.float64: "float64"}
-
-
-@lru_cache(maxsize=None)
-def _code(op: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
-    """What is run is what is printed."""
-    names = [f"x{k}" for k in range(operands)]
-    made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: {fill(OPS[op], names, attrs)}", _GLOBALS)
-    return made
 
 
 class Tinygrad:
@@ -64,6 +54,7 @@ class Tinygrad:
             device = "python"
         DEV.value = device.upper()
         self.dialect = dialect(device.upper())
+        self.templates = Templates.of(self.dialect)
         Tensor([0.0]).numpy()
 
     def reset(self) -> None:
@@ -76,7 +67,7 @@ class Tinygrad:
 
     def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
         """All results of an op."""
-        made = _code(op, attrs, len(operands))(*operands)
+        made = self.templates.op(op, attrs, len(operands))(*operands)
         return (made,) if isinstance(made, Tensor) else tuple(made)
 
     def detach(self, value: Tensor) -> Tensor:
