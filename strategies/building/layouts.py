@@ -6,14 +6,15 @@ same programs compute the same, and the op that would give the view stands in th
 
 from __future__ import annotations
 
+import typing
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import assert_never
 
 import numpy as np
 
-from autograd_conformance.programs.language import Attrs, Shape
+from autograd_conformance.programs.language import Attrs, Literal, Shape
 
-Layout = Literal["transposed", "permuted", "stepped", "offset", "columns", "reversed", "expanded"]
+Layout = typing.Literal["transposed", "permuted", "stepped", "offset", "columns", "reversed", "expanded"]
 
 LAYOUTS: tuple[Layout, ...] = ("transposed", "stepped", "columns", "expanded", "offset", "reversed", "permuted")
 """Every layout, those that frameworks get wrong most easily first."""
@@ -37,6 +38,11 @@ class View:
     """The op that makes the value of it."""
     attrs: Attrs
     """The op's attributes."""
+
+    @property
+    def literal(self) -> Literal:
+        """What a leaf holds, as programs write it."""
+        return Literal(tuple(self.base.ravel().tolist()), self.base.shape, self.base.dtype.name)
 
 
 def view(value: np.ndarray, layout: Layout) -> View | None:

@@ -168,8 +168,7 @@ class OpBuilder(Draft):
         made = view(array, layout)
         if made is None or made.op not in self.alphabet.ops:
             return self.leaf(value=value, requires_grad=requires_grad)
-        base = Literal(tuple(made.base.ravel().tolist()), made.base.shape, value.dtype)
-        return self.apply(made.op, (self.leaf(value=base, requires_grad=requires_grad),), made.attrs)[0]
+        return self.apply(made.op, (self.leaf(value=made.literal, requires_grad=requires_grad),), made.attrs)[0]
 
     def behind(self, value: Ref, layout: Layout | None) -> Ref:
         """A value made from another one, whose cotangent lies in a layout for it; itself where that cannot be."""

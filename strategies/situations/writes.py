@@ -65,8 +65,7 @@ def _copied(b: ActionBuilder, value: Literal, requires_grad: bool) -> tuple[Ref,
     if part is None or part.op not in b.alphabet.ops:
         (copy,) = b.apply(clone, (b.leaf(value=value, requires_grad=requires_grad),))
         return copy, copy
-    base = Literal(tuple(part.base.ravel().tolist()), part.base.shape, value.dtype)
-    (copy,) = b.apply(clone, (b.leaf(value=base, requires_grad=requires_grad),))
+    (copy,) = b.apply(clone, (b.leaf(value=part.literal, requires_grad=requires_grad),))
     return copy, b.apply(part.op, (copy,), part.attrs)[0]
 
 
