@@ -7,7 +7,7 @@ import numpy as np
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.domains import ANY
 from autograd_conformance.programs.language import WRITING, Apply, Grad, InPlace, Instruction, Modes, Ref
-from autograd_conformance.programs.observations import Raised, Returned, StepObservation
+from autograd_conformance.programs.observations import Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.storage import Derived
@@ -44,7 +44,7 @@ def leave_out(reference: Reference, at: int, step: Instruction, seen: StepObserv
 
 def adopt(reference: Reference, at: int, step: Instruction, seen: StepObservation) -> None:
     """Go on from what was seen, so that no rounding is held against the framework twice."""
-    values, storages = reference.values, reference.storages
+    values = reference.values
     if isinstance(step, Grad) and isinstance(seen.outcome, Returned):
         _unite(reference, at, step, seen.outcome)
     if isinstance(seen.outcome, Returned) and not isinstance(step, WRITING):
@@ -53,14 +53,22 @@ def adopt(reference: Reference, at: int, step: Instruction, seen: StepObservatio
                 reference.unseen.add(ref)
             elif tensor is not None and ref in values:
                 values[ref] = tensor.value.astype(np.float64)
-                storages.laid_out(ref, tensor.value.shape, tensor.strides)
-                if tensor.memory is not None and storages.storage(ref) not in storages.ids:
-                    storages.seen_at(ref, tensor.memory)
+                _place(reference, ref, tensor)
+    for ref in reference.unseen.intersection(seen.values):
+        _place(reference, ref, seen.values[ref])
     reference.unseen.difference_update(seen.values)
     for ref, tensor in seen.values.items():
         if ref in values:
             values[ref] = tensor.value.astype(np.float64)
     reference.observe(at, step, seen)
+
+
+def _place(reference: Reference, ref: Ref, tensor: Tensor) -> None:
+    """Note where a new value was seen to lie."""
+    storages = reference.storages
+    storages.laid_out(ref, tensor.value.shape, tensor.strides)
+    if tensor.memory is not None and storages.storage(ref) not in storages.ids:
+        storages.seen_at(ref, tensor.memory)
 
 
 def _unite(reference: Reference, at: int, step: Grad, outcome: Returned) -> None:
