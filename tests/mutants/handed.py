@@ -45,7 +45,7 @@ class PartsResults(Called):
         return [y.clone() if any(shares(y, before) for before in made[:k]) else y for k, y in enumerate(made)]
 
 
-class DetachesViews(Called):
+class DetachesLaterViews(Called):
     """Of several results in one memory, all but the first have no history."""
 
     killed_by = ("gradients/requires-grad", "views/history", "views/shares", "accumulation/first")
