@@ -56,6 +56,8 @@ def adopt(reference: Reference, at: int, step: Instruction, seen: StepObservatio
                 _place(reference, ref, tensor)
     for ref in reference.unseen.intersection(seen.values):
         _place(reference, ref, seen.values[ref])
+        if reference.draws(ref):  # what a unit drew is known when the unit has given it out
+            reference.storages.unspecified.discard(ref)
     reference.unseen.difference_update(seen.values)
     for ref, tensor in seen.values.items():
         if ref in values:

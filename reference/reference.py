@@ -133,6 +133,11 @@ class Reference(Writes):
         """The results that an op would have here, without adding an instruction."""
         return evaluate(op, attrs, [self.values[r] for r in args])
 
+    def draws(self, ref: Ref) -> bool:
+        """Whether a value was drawn at random."""
+        step = self.steps[ref.at]
+        return isinstance(step, Apply) and step.op in RANDOM
+
     def _apply(self, at: int, step: Apply, recording: bool, seen: StepObservation | None) -> tuple[Array, ...]:
         operands = tuple([self.values[r] for r in step.args])
         made = evaluate(step.op, step.attrs, operands)

@@ -68,7 +68,7 @@ def test_numbers_and_empties(check, drawn: Drawn):
     check(drawn)
 
 
-@rule("sequences/history")
+@rule("gradients/requires-grad")
 @given(drawn=units.called_again())
 def test_called_again(check, drawn: Drawn):
     check(drawn)

@@ -36,15 +36,21 @@ MOVING = (
 """The rules that say where a step moves a leaf to."""
 
 
+def _elements(program: Program, violation: Violation) -> int | None:
+    """How many elements the leaf has that a violation is about, or the value that is due; None where neither is."""
+    leaf = None if violation.subject is None else program[violation.subject.at]
+    if isinstance(leaf, Leaf):
+        return len(leaf.value.data)
+    return None if violation.want is None else violation.want.size
+
+
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     """Whether a violation is the difference that an entry lists."""
     ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
     if entry.rule not in (violation.rule, _general(entry, violation)) or entry.op not in (None, *ops):
         return False
-    if entry.elements is not None:
-        leaf = None if violation.subject is None else program[violation.subject.at]
-        if not isinstance(leaf, Leaf) or len(leaf.value.data) != entry.elements:
-            return False
+    if entry.elements not in (None, _elements(program, violation)):
+        return False
     if entry.dtype is not None and entry.dtype != working_dtype(program):
         return False
     if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):

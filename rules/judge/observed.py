@@ -33,12 +33,13 @@ class RaisedError:
     type: str
     """The name of the exception's class."""
     message: str
-    """The first line of the exception's message, `MESSAGE` characters at most."""
+    """The first line of the exception's message, with the next behind a colon; `MESSAGE` characters at most."""
 
     @staticmethod
     def of(raised: Raised) -> RaisedError:
         """The error of an outcome."""
-        first = raised.message.splitlines()[0] if raised.message else ""
+        first, *more = raised.message.splitlines() or [""]
+        first = f"{first} {more[0]}" if more and first.endswith(":") else first
         return RaisedError(raised.kind, raised.type, first[:MESSAGE])
 
 

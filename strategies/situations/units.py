@@ -293,14 +293,16 @@ OF_ONE_SIZE: tuple[tuple[Shape, ...], ...] = (
 @in_units
 def called_again(b: ActionBuilder) -> None:
     """One function, two or three times, on values that differ in all but form, or in form, too; calls between."""
-    recipe = drawn_recipe(b)
+    writes = b.can(Capability.WRITES, Capability.CONSTANTS) and b.below(4) == 3
+    recipe = drawn_recipe(b, writes)
     roots: list[Ref] = []
     shapes = b.pick(OF_ONE_SIZE)
     shape, dtype = b.pick(b.shapes(shapes)), b.dtype
     for _ in range(2 + b.below(2)):
-        first, second = _fresh(b, shape, dtype), _fresh(b, shape, dtype)
+        first = _fresh(b, shape, dtype)
+        second = b.leaf(value=b.tensor(shape, dtype), requires_grad=False) if writes else _fresh(b, shape, dtype)
         if b.below(4) == 3 and b.can(Capability.DETACH):
-            second = b.detach(first)
+            second = b.detach(b.nonlinear(first) if writes else first)
         cut(b)
         around = b.pick(((), (), ("no_grad",))) if b.can(Capability.MODES) else ()
         with b.under(*around):

@@ -15,6 +15,9 @@ Kept = TypeVar("Kept")
 class Cached(Called):
     """A mutant that remembers something of every function's first call in a program."""
 
+    longest = 16
+    why_long = "a function that is called twice, in units of its own"
+
     def reset(self) -> None:
         super().reset()
         self.first: dict[Function, object] = {}
@@ -32,7 +35,14 @@ def alike(one: torch.Tensor, other: torch.Tensor) -> bool:
 class KeepsConstants(Cached):
     """The constants that a function is called with are those of its first call."""
 
-    killed_by = ("sequences/history", "gradients/forward")
+    killed_by = (
+        "gradients/requires-grad",
+        "gradients/forward",
+        "views/own-memory",
+        "gradients/graph",
+        "gradients/equal-leaves",
+        "gradients/op",
+    )
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         pairs = zip(inputs, self.kept(function, inputs), strict=True)
@@ -43,7 +53,13 @@ class KeepsConstants(Cached):
 class KeepsFlags(Cached):
     """An input that required no grad when a function was called first gets no gradient later."""
 
-    killed_by = ("sequences/history", "modes/frozen-leaf", "gradients/requires-grad", "gradients/graph")
+    killed_by = (
+        "gradients/requires-grad",
+        "modes/frozen-leaf",
+        "gradients/graph",
+        "gradients/equal-leaves",
+        "gradients/op",
+    )
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         first = self.kept(function, [x.requires_grad for x in inputs])
@@ -53,7 +69,7 @@ class KeepsFlags(Cached):
 class KeepsModes(Cached):
     """A function is recorded if it was when it was called first."""
 
-    killed_by = ("sequences/history", "gradients/requires-grad", "modes/restored", "modes/no-grad-result")
+    killed_by = ("gradients/requires-grad", "modes/restored", "modes/no-grad-result")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         with torch.set_grad_enabled(self.kept(function, torch.is_grad_enabled())):
@@ -63,7 +79,7 @@ class KeepsModes(Cached):
 class KeepsLayouts(Cached):
     """Inputs are read by the strides that they had when the function was called first."""
 
-    killed_by = ("sequences/history", "gradients/forward")
+    killed_by = ("gradients/requires-grad", "gradients/forward")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         first = self.kept(function, [(x.shape, x.stride()) for x in inputs])
@@ -82,7 +98,7 @@ def dense(value: torch.Tensor) -> bool:
 class KeepsShapes(Cached):
     """Inputs have the shape that they had when the function was called first, where they have as many elements."""
 
-    killed_by = ("sequences/history", "gradients/forward")
+    killed_by = ("gradients/requires-grad", "gradients/forward", "writes/value")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         first = self.kept(function, [x.shape for x in inputs])
@@ -96,7 +112,13 @@ class KeepsShapes(Cached):
 class KeepsDtypes(Cached):
     """Results have the dtype that they had when the function was called first."""
 
-    killed_by = ("sequences/history", "gradients/forward")
+    killed_by = (
+        "gradients/requires-grad",
+        "gradients/forward",
+        "gradients/graph",
+        "gradients/equal-leaves",
+        "gradients/op",
+    )
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         made = super().called(function, inputs)
@@ -107,7 +129,7 @@ class KeepsDtypes(Cached):
 class KeepsMemory(Cached):
     """Results lie in the memory of those that the function gave first."""
 
-    killed_by = ("sequences/history", "views/own-memory", "writes/nothing-else")
+    killed_by = ("gradients/requires-grad", "views/own-memory", "writes/nothing-else")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         made = super().called(function, inputs)

@@ -57,7 +57,13 @@ class DetachesLaterViews(Called):
 class LeavesViewsBehind(Called):
     """A result that is a view of another is none for autograd: what is written to one is no history of the other."""
 
-    killed_by = ("views/history", "gradients/requires-grad", "writes/requires-grad", "writes/aliases")
+    killed_by = (
+        "writes/aliases",
+        "views/history",
+        "writes/error-or-recorded",
+        "gradients/requires-grad",
+        "writes/requires-grad",
+    )
 
     def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
         views = [any(shares(y, before) for before in made[:k]) for k, y in enumerate(made)]
@@ -178,7 +184,7 @@ class ForgetsRetaining(DropsHooks):
 class FirstOfTwins(Called):
     """Of inputs that share memory, as an input and its view do, only the first gets a gradient."""
 
-    killed_by = ("gradients/fan-out", "gradients/graph", "accumulation/first")
+    killed_by = ("views/shares", "accumulation/adds", "accumulation/first", "gradients/fan-out", "gradients/graph")
 
     def taken(self, inputs: Tensors) -> Tensors:
         twins = [any(shares(x, before) for before in inputs[:k]) for k, x in enumerate(inputs)]
@@ -238,7 +244,7 @@ class WritesTwice(Called):
 class WritesApart(Called):
     """Inputs that share memory are taken for memory of their own: what is written into one is not seen in another."""
 
-    killed_by = ("views/shares", "writes/aliases", "gradients/fan-out", "gradients/forward")
+    killed_by = ("views/shares", "writes/aliases", "gradients/forward")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         if not any(shares(x, before) for k, x in enumerate(inputs) for before in inputs[:k]):

@@ -53,7 +53,13 @@ class ShiftsGradients(OneNode):
 class KeepsCotangents(OneNode):
     """The cotangents of a call are added to those of the calls before it on the same graph."""
 
-    killed_by = ("gradients/graph", "lifetime/retained-works", "relations/repeated", "accumulation/adds")
+    killed_by = (
+        "lifetime/retained-works",
+        "accumulation/adds",
+        "relations/repeated",
+        "gradients/graph",
+        "gradients/several-results",
+    )
 
     def cotangents(self, context: Any, given: Given) -> Given:
         before = getattr(context, "before", [None] * len(given))
@@ -65,7 +71,7 @@ class KeepsCotangents(OneNode):
 class SwapsCotangents(OneNode):
     """The cotangents of two results of one shape change places."""
 
-    killed_by = ("gradients/graph", "accumulation/first")
+    killed_by = ("gradients/several-results", "gradients/op", "gradients/graph")
 
     def cotangents(self, context: Any, given: Given) -> Given:
         (one, other, *more), made = (given, context.made) if len(given) > 1 else ((None, None), ())
@@ -91,7 +97,15 @@ class GoesStraightToLeaves(OneNode):
 class SharesBuffers(OneNode):
     """A function that is called again saves in the memory of the call before, whose graph may still be needed."""
 
-    killed_by = ("lifetime/rebuilt", "gradients/graph", "lifetime/independent")
+    killed_by = (
+        "gradients/requires-grad",
+        "lifetime/rebuilt",
+        "gradients/graph",
+        "gradients/equal-leaves",
+        "gradients/op",
+    )
+    longest = 16
+    why_long = "a function that is called twice, in units of its own"
 
     def reset(self) -> None:
         super().reset()
@@ -145,7 +159,7 @@ class Captures(Recomputed):
 class WritesAgain(Recomputed):
     """A function that is computed again writes into its inputs again."""
 
-    killed_by = ("writes/nothing-else", "gradients/graph", "writes/value")
+    killed_by = ("writes/nothing-else", "errors/legal-returns", "gradients/graph", "writes/value")
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
         return TorchUnits.holds(self, program, at, run)
@@ -168,7 +182,9 @@ class DrawsAnew(Recomputed):
 class KeepsFirstInputs(Recomputed):
     """A function that was called several times is computed again from what it was called with first."""
 
-    killed_by = ("gradients/graph", "lifetime/independent", "gradients/equal-leaves")
+    killed_by = ("gradients/requires-grad", "gradients/graph", "gradients/equal-leaves", "gradients/op")
+    longest = 16
+    why_long = "a function that is called twice, in units of its own"
 
     def reset(self) -> None:
         super().reset()
@@ -179,7 +195,9 @@ class KeepsFirstInputs(Recomputed):
         return super().called(function, inputs)
 
     def again(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...] | None:
-        for x, first in zip(inputs, self.first[function], strict=True):
-            if x.shape == first.shape and x.dtype == first.dtype:
-                x.data = first
-        return super().again(function, inputs)
+        pairs = zip(inputs, self.first[function], strict=True)
+        given = [
+            x if x.shape != old.shape or x.dtype != old.dtype else old.requires_grad_(x.requires_grad)
+            for x, old in pairs
+        ]
+        return super().again(function, given)
