@@ -13,7 +13,7 @@ from hypothesis import settings
 from autograd_conformance.harness.check import Broken, Check, violation_of
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import WRITES
-from autograd_conformance.programs.capabilities import needs
+from autograd_conformance.ops.needs import needs
 from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.strategies import write_pairs
 
