@@ -19,8 +19,8 @@ MIXED = "a = leaf [1, 2]; b = leaf f32 [3, 4]; "
         (MIXED + "c = exp b; d = detach c; e = add d a", True),
         (MIXED + "c = multiply a a; write c copy_ b", True),
         (MIXED + "c = multiply a a; write c mul_ a", False),
-        (MIXED + "c, d = grad b, a for b, a with [1, 1], [1, 1]; e = multiply c b", False),
-        (MIXED + "c, d = grad b, a for b, a with [1, 1], [1, 1]; e = multiply c d", True),
+        (MIXED + "c, d = grad b, a wrt b, a with [1, 1], [1, 1]; e = multiply c b", False),
+        (MIXED + "c, d = grad b, a wrt b, a with [1, 1], [1, 1]; e = multiply c d", True),
     ],
 )
 def test_operands_of_several_dtypes_ask_for_promotion(text: str, promotes: bool) -> None:
