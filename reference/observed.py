@@ -7,7 +7,7 @@ import numpy as np
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.domains import ANY
 from autograd_conformance.programs.language import WRITING, Apply, Grad, InPlace, Instruction, Modes, Ref
-from autograd_conformance.programs.observations import Raised, Returned, StepObservation
+from autograd_conformance.programs.observations import Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.storage import Derived
@@ -54,13 +54,21 @@ def adopt(reference: Reference, at: int, step: Instruction, seen: StepObservatio
             elif tensor is not None and ref in values:
                 values[ref] = tensor.value.astype(np.float64)
                 storages.laid_out(ref, tensor.value.shape, tensor.strides)
-                if tensor.memory is not None and storages.storage(ref) not in storages.ids:
-                    storages.seen_at(ref, tensor.memory)
-    reference.unseen.difference_update(seen.values)
+                _locate(reference, ref, tensor)
     for ref, tensor in seen.values.items():
         if ref in values:
             values[ref] = tensor.value.astype(np.float64)
+            if ref in reference.unseen and ref not in storages.unspecified:  # of a unit, behind which it is seen
+                _locate(reference, ref, tensor)
+    reference.unseen.difference_update(seen.values)
     reference.observe(at, step, seen)
+
+
+def _locate(reference: Reference, ref: Ref, tensor: Tensor) -> None:
+    """Note the memory that a value was first seen to use."""
+    storages = reference.storages
+    if tensor.memory is not None and storages.storage(ref) not in storages.ids:
+        storages.seen_at(ref, tensor.memory)
 
 
 def _unite(reference: Reference, at: int, step: Grad, outcome: Returned) -> None:

@@ -17,7 +17,8 @@ from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.capabilities import Capability, Traits
-from autograd_conformance.programs.language import Apply, Detach, InPlace, Program, Ref
+from autograd_conformance.programs.language import Apply, Detach, InPlace, Instruction, Program, Ref
+from autograd_conformance.programs.operands import operands
 
 Function = Callable[..., tuple[torch.Tensor, ...] | None]
 
@@ -66,18 +67,24 @@ class TorchUnits(TorchEager):
 def is_repeatable(program: Program, at: int, run: Sequence[int]) -> bool:
     """Whether an instruction of a function does the same when it is run again: it writes into nothing from outside."""
     step = program[at]
-    return not isinstance(step, InPlace) or _owner(program, step.target).at in run
+    return not isinstance(step, InPlace) or owner(program, step.target).at in run
 
 
-def _owner(program: Program, ref: Ref) -> Ref:
+def owner(program: Program, ref: Ref) -> Ref:
     """The value in whose memory another one may lie."""
-    match program[ref.at]:
-        case Detach(source):
-            return _owner(program, source)
-        case Apply(op, args) if args and row_of(op).aliases is not Certainty.NEVER:
-            return _owner(program, args[0])
+    step = program[ref.at]
+    return owner(program, operands(step)[0]) if may_be_view(step) else ref
+
+
+def may_be_view(step: Instruction) -> bool:
+    """Whether what an instruction makes may lie in the memory of its first operand."""
+    match step:
+        case Detach():
+            return True
+        case Apply(op, args):
+            return bool(args) and row_of(op).aliases is not Certainty.NEVER
         case _:
-            return ref
+            return False
 
 
 def _defined(source: str, prelude: str) -> Function:

@@ -75,6 +75,8 @@ class Known:
     """The failing call, or one before it, has a root twice, or has one of its inputs among its roots."""
     computed: bool = False
     """A write into what an op computed, or into a part of it, stands before."""
+    switched: bool = False
+    """A leaf that has begun, or ceased, to require grad since something was computed from it stands before."""
     step: str | None = None
     """The failing instruction is the step of an optimizer with these settings, as the text form writes them."""
     version: SpecifierSet | None = None

@@ -19,10 +19,11 @@ from autograd_conformance.programs.language import (
     Leaf,
     Program,
     Ref,
+    SetRequiresGrad,
     Step,
 )
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.programs.operands import grouped
+from autograd_conformance.programs.operands import grouped, operands
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.rules.judge.due import DueReturn
 from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError, ResultDtype
@@ -61,6 +62,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.twice and not any(map(_has_root_twice, program.instructions[: violation.at + 1])):
         return False
     if entry.computed and not _writes_computed(program, violation.at):
+        return False
+    if entry.switched and not _is_switched(program, violation.at):
         return False
     if entry.views and not _views(program, violation.at):
         return False
@@ -101,7 +104,7 @@ def _general(entry: Known, violation: Violation) -> str | None:
     unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
     if unheard or (Allowed(DueReturn(), violation.rule) in violation.allowed and (entry.message or entry.raised)):
         return "errors/legal-returns"
-    says_where = entry.op or entry.again or entry.twice
+    says_where = entry.op or entry.again or entry.twice or entry.switched
     return "gradients/graph" if says_where and isinstance(observed, OtherGradient) else None
 
 
@@ -170,6 +173,16 @@ def _views(program: Program, at: int) -> bool:
 def _writes_computed(program: Program, at: int) -> bool:
     """Whether a write into what an op computed, or into a part of it, stands before instruction `at`."""
     return any(isinstance(step, InPlace) and _is_computed(program, step.target) for step in program.instructions[:at])
+
+
+def _is_switched(program: Program, at: int) -> bool:
+    """Whether a leaf begins, or ceases, to require grad before instruction `at`, behind something made from it."""
+    used: set[Ref] = set()
+    for step in program.instructions[:at]:
+        if isinstance(step, SetRequiresGrad) and step.target in used:
+            return True
+        used.update(operands(step) if isinstance(step, (Apply, InPlace)) else ())
+    return False
 
 
 def _is_computed(program: Program, ref: Ref) -> bool:

@@ -56,6 +56,13 @@ def check_made(
     return judging.differs(OWN, at, ref, observed, OwnMemory(), step)
 
 
+def note(judging: Judging, ref: Ref, tensor: Tensor) -> None:
+    """Note whose memory a value uses that came out of a unit, whatever it was made of there."""
+    if tensor.memory is not None:
+        judging.owners.setdefault(tensor.memory, ref)
+        judging.memories[ref] = tensor.memory
+
+
 def check_returned(judging: Judging, at: int, step: Grad, out: Ref, tensor: Tensor) -> Violation | None:
     """Whether a gradient that is returned lies in the memory of a value, or of a gradient that was held before; two
     results of one call may be one tensor.

@@ -6,6 +6,7 @@ from autograd_conformance.programs.language import Apply, Detach, InPlace, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
 from autograd_conformance.reference.observed import take
+from autograd_conformance.rules.judge import memory
 from autograd_conformance.rules.judge.due import DueReturn
 from autograd_conformance.rules.judge.observed import RaisedError
 from autograd_conformance.rules.judge.state import Judging
@@ -76,6 +77,7 @@ def _made(judging: Judging, moment: Moment, ref: Ref, tensor: Tensor) -> Violati
     assert isinstance(step, (Apply, Detach))
     judging.dtypes[ref] = tensor.dtype
     judging.strides[ref] = tensor.strides
+    memory.note(judging, ref, tensor)
     rule = "detach/values" if isinstance(step, Detach) else "gradients/forward"
     due = due_dtype(judging, step)
     return check_dtype(judging, moment.at, step, rule, ref, tensor, due) or check_flag(
