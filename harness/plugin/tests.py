@@ -28,7 +28,7 @@ from autograd_conformance.harness.plugin.state import (
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.reports import records
-from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building import alphabet, pool
 from autograd_conformance.strategies.building.draft import Undrawable
 
 UNDRAWN = 20
@@ -129,7 +129,8 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
         pytest.skip(f"{prepared.target.name} has no {op}")
     request.node.stash[CHECK] = check = _check(request, prepared, rule)
     journal.begin(request.node.nodeid, rule, op)
-    yield check
+    with pool.using(check.pool):
+        yield check
     journal.end()
     if BUDGET in request.config.stash:
         request.config.stash[BUDGET].used(check.programs)
@@ -141,7 +142,13 @@ def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check
     if BUDGET not in request.config.stash:
         return check
     bounded = BoundedCheck(
-        check.target, check.known, share=request.config.stash[BUDGET].share(request.node.stash[NUMBER])
+        check.target,
+        check.known,
+        check.rule,
+        check.strict,
+        check.leaves_out,
+        check.pool,
+        share=request.config.stash[BUDGET].share(request.node.stash[NUMBER]),
     )
     if bounded.share.spent(0):
         bounded.cut = True
