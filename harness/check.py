@@ -113,7 +113,7 @@ class Check:
         """Run and judge a program, drawn or not, or two that are related; raise `Broken` at the first rule that is
         broken and that is no known difference.
         """
-        if self.pool is not None and not self.pool.admits(functions(case, self.target)):
+        if self.pool is not None and not self.pool.admits(lambda: functions(case, self.target)):
             raise UnsatisfiedAssumption  # it needs a function for itself: another one is drawn
         match case:
             case Related():

@@ -187,14 +187,14 @@ class Pool:
         """The program that was drawn last is done with; the next one may be drawn by somebody else."""
         self._drawing = None
 
-    def admits(self, functions: Collection[Hashable]) -> bool:
-        """Whether the program that was drawn last is to run, given its functions. One that is shrunk, or run again,
-        always is.
+    def admits(self, functions: Callable[[], Collection[Hashable]]) -> bool:
+        """Whether the program that was drawn last is to run, given what says its functions. One that is shrunk, run
+        again, or not drawn at all, always is.
         """
         drawing, self._drawing = self._drawing, None
         if drawing is None:
             return True
-        new = set(functions) - self.functions
+        new = set(functions()) - self.functions
         if drawing.family is None:
             self.functions |= new
             self._found(drawing, len(new))
