@@ -5,7 +5,7 @@ A region follows from the program and from what a framework lets inside, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from autograd_conformance.programs.language import Apply, Detach, InPlace, Instruction, Leaf, Modes, Program, Ref
@@ -79,6 +79,20 @@ def region_of(program: Program, steps: tuple[int, ...]) -> Region:
     seen = [ref for ref in made if ref in outside or ref not in read]
     modes = _common(program.mode(at) for at in steps)
     return Region(steps, tuple(ref for ref in used if ref.at not in within), tuple(seen), modes)
+
+
+def form(program: Program, region: Region) -> Hashable:
+    """What of a region is the function that it is: of equal regions it is the same, wherever they stand."""
+    place = {ref: k for k, ref in enumerate(region.inputs)}
+    made = [Ref(at, k) for at in region.steps for k in range(results(program[at]))]
+    place.update((ref, -1 - k) for k, ref in enumerate(made))
+    steps = []
+    for at in region.steps:
+        step = program[at]
+        named = (step.op, step.attrs) if isinstance(step, Apply | InPlace) else ()
+        given = tuple(place[ref] for ref in operands(step))
+        steps.append((type(step), named, given, results(step), region.inner(program, at)))
+    return tuple(steps), tuple(place[ref] for ref in region.results), region.modes
 
 
 def _read(step: Instruction) -> tuple[Ref, ...]:

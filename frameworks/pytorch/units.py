@@ -131,6 +131,7 @@ class TorchCompile(TorchUnits):
     """Every function is compiled; equal functions are compiled once."""
 
     backend = "inductor"
+    programs_each = 8
     prelude = DONATED
 
     def __init__(self, device: str = "cpu") -> None:
@@ -163,6 +164,7 @@ class TorchCompileAot(TorchCompile):
 
     name = "torch-compile-aot_eager"
     backend = "aot_eager"
+    programs_each = 16
     capabilities = TorchEager.capabilities - {Capability.CREATE_GRAPH}
     traits = Traits(one_node=True)
     trait_sources: ClassVar[Mapping[str, str]] = {
@@ -175,6 +177,7 @@ class TorchCompileInductor(TorchCompileAot):
 
     name = "torch-compile-inductor"
     backend = "inductor"
+    programs_each = 32
 
 
 COMPILED: tuple[type[TorchCompile], ...] = (TorchCompileInductor, TorchCompileAot, TorchCompileEager)
