@@ -44,7 +44,7 @@ def leave_out(reference: Reference, at: int, step: Instruction, seen: StepObserv
 
 def adopt(reference: Reference, at: int, step: Instruction, seen: StepObservation) -> None:
     """Go on from what was seen, so that no rounding is held against the framework twice."""
-    values, storages = reference.values, reference.storages
+    values = reference.values
     if isinstance(step, Grad) and isinstance(seen.outcome, Returned):
         _unite(reference, at, step, seen.outcome)
     if isinstance(seen.outcome, Returned) and not isinstance(step, WRITING):
@@ -53,20 +53,20 @@ def adopt(reference: Reference, at: int, step: Instruction, seen: StepObservatio
                 reference.unseen.add(ref)
             elif tensor is not None and ref in values:
                 values[ref] = tensor.value.astype(np.float64)
-                storages.laid_out(ref, tensor.value.shape, tensor.strides)
-                _locate(reference, ref, tensor)
+                _place(reference, ref, tensor)
+    for ref in reference.unseen.intersection(seen.values) - reference.storages.unspecified:
+        _place(reference, ref, seen.values[ref])
     for ref, tensor in seen.values.items():
         if ref in values:
             values[ref] = tensor.value.astype(np.float64)
-            if ref in reference.unseen and ref not in storages.unspecified:  # of a unit, behind which it is seen
-                _locate(reference, ref, tensor)
     reference.unseen.difference_update(seen.values)
     reference.observe(at, step, seen)
 
 
-def _locate(reference: Reference, ref: Ref, tensor: Tensor) -> None:
-    """Note the memory that a value was first seen to use."""
+def _place(reference: Reference, ref: Ref, tensor: Tensor) -> None:
+    """Note where a new value was seen to lie."""
     storages = reference.storages
+    storages.laid_out(ref, tensor.value.shape, tensor.strides)
     if tensor.memory is not None and storages.storage(ref) not in storages.ids:
         storages.seen_at(ref, tensor.memory)
 

@@ -56,11 +56,35 @@ def check_made(
     return judging.differs(OWN, at, ref, observed, OwnMemory(), step)
 
 
-def note(judging: Judging, ref: Ref, tensor: Tensor) -> None:
-    """Note whose memory a value uses that came out of a unit, whatever it was made of there."""
-    if tensor.memory is not None:
-        judging.owners.setdefault(tensor.memory, ref)
-        judging.memories[ref] = tensor.memory
+def check_given_out(judging: Judging, at: int, step: Apply | Detach, ref: Ref, tensor: Tensor) -> Violation | None:
+    """Whether a value that a unit gives out shares memory with those that use its storage, whether they were seen when
+    they were made or not, and with no others.
+    """
+    memory, storages = tensor.memory, judging.reference.storages
+    if memory is None:
+        return None
+    owner = judging.owners.setdefault(memory, ref)
+    judging.memories[ref] = memory
+    if not (_is_documented(judging, ref) and _is_documented(judging, owner)):
+        return None
+    if storages.storage(owner) != storages.storage(ref):
+        observed = ValueMemory(names(judging.program)[owner])
+        return judging.differs(OWN, at, ref, observed, OwnMemory(), step)
+    others = (judging.memories.get(r) for r in storages.aliases(ref) if _is_documented(judging, r))
+    if any(other not in (None, memory) for other in others):
+        return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
+    return None
+
+
+def _is_documented(judging: Judging, ref: Ref) -> bool:
+    """Whether it is said whose storage a value uses: no op on the way from there may give a view or a copy."""
+    storages = judging.reference.storages
+    if ref.at < 0 or ref in storages.unspecified:
+        return False
+    step, derived = judging.program[ref.at], storages.derived.get(ref)
+    if isinstance(step, Apply) and row_of(step.op).aliases is Certainty.MAYBE:
+        return False
+    return derived is None or _is_documented(judging, derived.source)
 
 
 def check_returned(judging: Judging, at: int, step: Grad, out: Ref, tensor: Tensor) -> Violation | None:

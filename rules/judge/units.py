@@ -6,8 +6,8 @@ from autograd_conformance.programs.language import Apply, Detach, InPlace, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
 from autograd_conformance.reference.observed import take
-from autograd_conformance.rules.judge import memory
 from autograd_conformance.rules.judge.due import DueReturn
+from autograd_conformance.rules.judge.memory import check_given_out
 from autograd_conformance.rules.judge.observed import RaisedError
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.values import check_dtype, check_flag, due_dtype, value_violation
@@ -72,14 +72,13 @@ def check_end(judging: Judging, moment: Moment) -> Violation | None:
 
 
 def _made(judging: Judging, moment: Moment, ref: Ref, tensor: Tensor) -> Violation | None:
-    """Whether what a unit gave out has the dtype and the flag that are due."""
+    """Whether what a unit gave out has the dtype, the flag and the memory that are due."""
     step = judging.program[ref.at]
     assert isinstance(step, (Apply, Detach))
     judging.dtypes[ref] = tensor.dtype
     judging.strides[ref] = tensor.strides
-    memory.note(judging, ref, tensor)
     rule = "detach/values" if isinstance(step, Detach) else "gradients/forward"
     due = due_dtype(judging, step)
-    return check_dtype(judging, moment.at, step, rule, ref, tensor, due) or check_flag(
-        judging, moment.at, step, ref, tensor
-    )
+    violation = check_dtype(judging, moment.at, step, rule, ref, tensor, due)
+    violation = violation or check_flag(judging, moment.at, step, ref, tensor)
+    return violation or check_given_out(judging, moment.at, step, ref, tensor)

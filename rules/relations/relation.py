@@ -124,6 +124,8 @@ class _Comparison:
                 if same(left, right):
                     gradient = isinstance(left, Gradient) or isinstance(self.related.first[at], Grad)
                     self.decided = self.decided or (gradient and left is not None and bool(left.value.size))
+                elif self.in_units and _may_be_none(left, right):
+                    continue  # what gets zeros since it stands in a unit with others gets none where it stands alone
                 elif not self.deterministic and isinstance(left, Tensor) and same_form(left, right):
                     return None  # from here on both compute with other numbers
                 elif self.exact or not self._within(at, ref, left, right, place):
@@ -234,6 +236,11 @@ def _failed(program: Program, observation: Observation) -> int | None:
     """The first call that did not return."""
     calls = (at for at, step in enumerate(program) if isinstance(step, BackwardCall))
     return next((at for at in calls if not isinstance(observation[at].outcome, Returned)), None)
+
+
+def _may_be_none(left: Found, right: Found) -> bool:
+    """Whether one of two gradients is not there, and the other one is of zeros."""
+    return (left is None) != (right is None) and not any(each.value.any() for each in (left, right) if each)
 
 
 def _kind(seen: StepObservation) -> object:

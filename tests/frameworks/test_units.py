@@ -19,6 +19,7 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import judged
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Traits
+from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, Skipped, units
 from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.relations.relation import Related, relate
@@ -171,6 +172,16 @@ def test_equal_functions_are_compiled_once():
 def test_a_recomputed_function_writes_into_what_it_made_alone():
     found = seen(f"{A}; b = sin a; write b exp_; c = leaf [3, 4] const; write c mul_ a; d = sin c", TorchCheckpoint())
     assert [each.unit for each in found if each.unit] == [(1, 2), (5,)]
+
+
+def test_what_is_reached_since_it_stands_in_a_unit_gets_zeros_or_none() -> None:
+    """A call from one of two results reaches both leaves where both were computed in one unit."""
+    one = parse(f"{A}; b = leaf [3, 4]; c = square a; d = square b; backward c with [1, 1]; backward d with [1, 1]")
+    two = parse(f"{A}; c = square a; backward c with [1, 1]; b = leaf [3, 4]; d = square b; backward d with [1, 1]")
+    same = ((0, 0), (1, 3), (2, 1), (3, 4), (4, 2), (5, 5))
+    seen = [InProcess(TorchCompileAot()).observe(program) for program in (one, two)]
+    assert seen[0][4].gradients[Ref(1)] is not None
+    assert relate(Related("relations/order", one, two, same=same), *seen).violation is None
 
 
 def test_what_one_unit_refuses_another_need_not():

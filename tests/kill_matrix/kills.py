@@ -17,6 +17,7 @@ from hypothesis import Phase
 from autograd_conformance.harness.audit import corners
 from autograd_conformance.harness.audit import programs as audit
 from autograd_conformance.harness.check import Broken
+from autograd_conformance.harness.known import Known, known
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.language import Leaf, Program
 from autograd_conformance.rules.catalogue import RULES
@@ -57,18 +58,18 @@ def by_hand(mutant: type[Mutant]) -> Row:
     """A mutant that was made by hand, against every family."""
     own = RULES[mutant.killed_by[0]].family
     with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
-        session = prepared(mutant, Path(folder))
+        session, differences = prepared(mutant, Path(folder)), known(mutant.framework)
         by_itself = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
         first = tuple(dict.fromkeys(by_itself + mutant.killed_by))
         found = probes(first, tuple(sorted(session.broken)) or CORE[:FIRST_OPS], QUICK)
         cells = {
-            family: _family([p for p in found if RULES[p.rule].family == family], session, family == own)
+            family: _family([p for p in found if RULES[p.rule].family == family], session, family == own, differences)
             for family in families()
         }
     return Row(mutant.name, False, mutant.__module__.rpartition(".")[2], None, own, mutant.killed_by, cells)
 
 
-def _family(found: Sequence[Probe], session: Session, own: bool) -> Cell:
+def _family(found: Sequence[Probe], session: Session, own: bool, differences: tuple[Known, ...]) -> Cell:
     """A family's tests, one after the other until one fails, which is shrunk if it is the own family's; that family's
     other tests get a few programs, too, so that it is known which of them fail.
     """
@@ -77,7 +78,7 @@ def _family(found: Sequence[Probe], session: Session, own: bool) -> Cell:
     for probe in found:
         if not RULES[probe.rule].needs <= session.target.capabilities:
             continue
-        check = Counting(session.target, known=TORCH)
+        check = Counting(session.target, known=differences)
         whole = own and killed is None
         few = probe if whole else replace(probe, examples=min(probe.examples, OTHERS))
         phases = (Phase.generate, Phase.shrink) if whole else (Phase.generate,)
@@ -106,7 +107,7 @@ def generated(name: str) -> Row:
         near = tuple(op for op in NEAR if op in mutant.ops and op != mutant.op)
         alphabet.use(replace(alphabet.current(), ops=(*near, *(mutant.op,) * SHARE)))
         about = [replace(probe, examples=OTHERS) for probe in tests() if RULES[probe.rule].family == BEYOND[own]]
-        cells[BEYOND[own]] = _family(about, session, False)
+        cells[BEYOND[own]] = _family(about, session, False, TORCH)
     return Row(mutant.name, True, candidates()[name][1], mutant.op, own, mutant.killed_by, cells)
 
 

@@ -31,6 +31,8 @@ Roots: TypeAlias = Sequence[torch.Tensor]
 class Mutant(Torch):
     """PyTorch, less the ops that it gets wrong itself."""
 
+    framework: ClassVar[str] = "torch"
+    """The framework that it is made of, whose known differences are not its own."""
     fault: ClassVar[str]
     """The class's docstring."""
     killed_by: ClassVar[tuple[str, ...]] = ()
