@@ -50,8 +50,8 @@ def check_made(
     sources = [judging.memories.get(r) for r in args]
     if owner == ref and None not in sources:
         return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
-    if owner.at == at or (memory in sources and aliases is not Certainty.NEVER):
-        return None
+    if owner.at == at or (aliases is not Certainty.NEVER and not {memory, None}.isdisjoint(sources)):
+        return None  # nobody has seen the memory of a source whose value is unspecified
     observed = SharedMemory() if memory in sources else ValueMemory(names(judging.program)[owner])
     return judging.differs(OWN, at, ref, observed, OwnMemory(), step)
 
