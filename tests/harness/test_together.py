@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from autograd_conformance.frameworks.pytorch.units import TorchUnits
+from autograd_conformance.frameworks.remote.worker import greeting
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.audit.programs import programs
 from autograd_conformance.harness.audit.together import can_join, check_all, joined, right_together
@@ -78,3 +79,8 @@ def test_each_is_run_alone_where_together_they_break_a_rule():
 def test_an_op_that_is_wrong_is_found_among_others():
     target = InProcess(WrongTanh())
     assert list(right_together(OPS, target, ("float64",))) == list(OPS[:-1])
+
+
+def test_a_far_end_says_what_its_units_cost():
+    assert greeting(Costly())["programs_each"] == 16
+    assert greeting(TorchUnits())["programs_each"] == 0

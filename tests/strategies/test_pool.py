@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import hypothesis
 import pytest
@@ -19,7 +20,7 @@ from autograd_conformance.strategies.building import pool
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.pool import Pool
 from autograd_conformance.strategies.sequences import sequences
-from autograd_conformance.strategies.situations import lifetime
+from autograd_conformance.strategies.situations import gradients, lifetime
 
 EACH = 20
 TARGET = InProcess(TorchUnits())
@@ -108,3 +109,15 @@ OTHER = [
 def test_functions_are_told_apart_as_a_compiler_does(one, other, equal):
     found = [set(functions(parse(text, VOCABULARY), TARGET)) for text in (one, other)]
     assert (found[0] == found[1]) is equal
+
+
+def test_what_fails_in_two_functions_in_a_row_is_shrunk():
+    def look(program: Program) -> None:
+        found = TARGET.regions(program)
+        shown.append(program)
+        assert all(one.last + 1 < other.first for one, other in pairwise(found))
+
+    shown: list[Program] = []
+    with pytest.raises(AssertionError):
+        drawn(gradients.chains(), None, look, 400, (Phase.generate, Phase.shrink))
+    assert len(shown[-1]) <= 7
