@@ -103,7 +103,7 @@ def _result(
             violation = check_flag(judging, at, step, out, tensor)
         elif tensor.requires_grad:
             violation = judging.differs("higher/plain-raises", at, out, Flag(True), Flag(False), step)
-    violation = violation or memory.check_returned(judging, at, step, out, tensor)
+    violation = violation or memory.check_returned(judging, at, step, out, tensor, traversal)
     if violation:
         return violation
     if want is not None and not want.any() and step.materialize_grads and step.create_graph:

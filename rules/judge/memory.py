@@ -24,6 +24,7 @@ from autograd_conformance.rules.judge.due import OwnMemory, SharedMemory
 from autograd_conformance.rules.judge.observed import ValueMemory
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.tape.graph import Traversal
 
 OWN, SHARES = "views/own-memory", "views/shares"
 
@@ -87,9 +88,11 @@ def _is_documented(judging: Judging, ref: Ref) -> bool:
     return derived is None or _is_documented(judging, derived.source)
 
 
-def check_returned(judging: Judging, at: int, step: Grad, out: Ref, tensor: Tensor) -> Violation | None:
+def check_returned(
+    judging: Judging, at: int, step: Grad, out: Ref, tensor: Tensor, traversal: Traversal
+) -> Violation | None:
     """Whether a gradient that is returned lies in the memory of a value, or of a gradient that was held before; two
-    results of one call may be one tensor.
+    results of one call may be one tensor, and what a value held that retains its gradient is gone with the call.
     """
     memory = tensor.memory
     if memory is None:
@@ -98,8 +101,9 @@ def check_returned(judging: Judging, at: int, step: Grad, out: Ref, tensor: Tens
     judging.memories[out] = memory
     if owner.at != at:
         return judging.differs(OWN, at, out, ValueMemory(names(judging.program)[owner]), OwnMemory(), step)
+    replaced = traversal.must_accumulate | traversal.may_accumulate
     for leaf, held in judging.tape.grads.items():
-        if held is not None and held.memory == memory:
+        if held is not None and held.memory == memory and leaf not in replaced:
             observed = ValueMemory(names(judging.program)[leaf], of_gradient=True)
             return judging.differs(OWN, at, out, observed, OwnMemory(), step)
     return None

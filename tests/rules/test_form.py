@@ -151,3 +151,16 @@ def test_views_of_what_is_left_open_may_lie_in_the_same_memory() -> None:
         d = grad b wrt a with [[1, 2], [3, 4]]; e = reshape d shape=(4,); f = matrix_transpose d
     """
     assert verdict(program, lambda seen, ref: seen) is None
+
+
+@pytest.mark.parametrize(("inputs", "rule"), [("inputs b", None), ("", "views/own-memory")], ids=["replaced", "held"])
+def test_a_gradient_that_the_call_replaces_leaves_its_memory_to_what_is_returned(inputs: str, rule: str | None) -> None:
+    program = (
+        f"a = leaf [1, 2]; b = square a; backward b {inputs} with [1, 1] retain=True; c = grad b wrt a with [1, 1]"
+    )
+    parsed = parse(program, VOCABULARY)
+    observation = list(run(parsed, TORCH))
+    (gradient,) = (g for g in observation[2].gradients.values() if g is not None)
+    observation[-1] = value(memory=gradient.memory)(observation[-1], Ref(3))
+    found = judged(parsed, tuple(observation)).violation
+    assert (None if found is None else found.rule) == rule
