@@ -68,6 +68,10 @@ class Target(Protocol):
     def dialect(self) -> Dialect | None:
         """How its code is written; None where failures are told in the suite's own notation."""
 
+    @property
+    def has_units(self) -> bool:
+        """Whether it takes runs of instructions as units."""
+
     def regions(self, program: Program) -> Sequence[Region]:
         """The runs of a program's instructions that it takes as units; none in most frameworks."""
 

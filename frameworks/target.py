@@ -102,6 +102,11 @@ class InProcess:
         """The same: the end of this process is nobody's to tell."""
         return self
 
+    @property
+    def has_units(self) -> bool:
+        """Whether the framework takes runs of instructions as units."""
+        return isinstance(self.adapter, HasUnits)
+
     def regions(self, program: Program) -> tuple[Region, ...]:
         """The runs of a program's instructions that the framework takes as units."""
         return tuple(regions(program, self.adapter.holds)) if isinstance(self.adapter, HasUnits) else ()

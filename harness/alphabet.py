@@ -19,4 +19,5 @@ def alphabet_of(target: Target, dtypes: Sequence[str]) -> Alphabet:
         optimizers=target.optimizers,
         modules=tuple(target.modules),
         traits=target.traits,
+        units=target.has_units,
     )

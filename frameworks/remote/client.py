@@ -174,6 +174,11 @@ class Remote:
             return None
         return replace(self, link=self.link.another(counts_saved=True))
 
+    @property
+    def has_units(self) -> bool:
+        """Whether the framework takes runs of instructions as units."""
+        return self.greeting.units
+
     def regions(self, program: Program) -> tuple[Region, ...]:
         """The runs of a program's instructions that the framework takes as units."""
         if not self.greeting.units:

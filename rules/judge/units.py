@@ -2,51 +2,64 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 from autograd_conformance.programs.language import Apply, Detach, InPlace, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
-from autograd_conformance.reference.observed import take
+from autograd_conformance.reference.observed import leave_out, take
 from autograd_conformance.rules.judge.due import DueReturn
 from autograd_conformance.rules.judge.memory import check_given_out
 from autograd_conformance.rules.judge.observed import RaisedError
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.values import check_dtype, check_flag, due_dtype, value_violation
 from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.tape.model import Tape
 from autograd_conformance.rules.tape.trace import Moment
 
 
 def check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation | None:
-    """Whether one of a unit's instructions may raise what the unit did; nothing is judged behind it, for nobody says
-    how much of it was done.
+    """Whether one of a unit's instructions may raise what the unit did. What the unit may have written to is left open
+    from there on, for nobody says how much of it was done.
     """
-    program, tape, last = judging.program, judging.tape, moment.seen.unit[-1]
-    rule = "errors/legal-returns"
-    for at in range(moment.at, last + 1):
-        step, modes = program[at], program.mode(at)
-        if judging.reference.storages.uses_unspecified(step):  # what it is was not seen: it may be a view
+    tape = deepcopy(judging.tape)  # what the unit would have done, had it not raised
+    for at in range(moment.at, moment.seen.unit[-1] + 1):
+        step, modes = judging.program[at], judging.program.mode(at)
+        if tape.reference.storages.uses_unspecified(step):  # what it is was not seen: it may be a view
             judging.unspecified = True
             return None
         expectation = tape.expect(at, step, modes)
         if raised.kind in expectation.raises:
-            judging.unspecified = True
+            _leave_out(judging, moment, tape)
             return None
         seen = StepObservation(Returned((None,) * results(step)))
-        take(judging.reference, at, step, modes, seen)
+        take(tape.reference, at, step, modes, seen)
         tape.advance(at, step, expectation, seen, modes)
-    if raised.kind is Kind.MODIFIED and _is_invalidated(judging, moment):
-        judging.unspecified = True
+    if raised.kind is Kind.MODIFIED and _is_invalidated(tape, moment):
+        _leave_out(judging, moment, tape)
         return None
+    rule = "errors/legal-returns"
     if not judging.applies(rule):
         judging.unspecified = True
         return None
     return Violation(rule, moment.at, RaisedError.of(raised), (Allowed(DueReturn(), rule),))
 
 
-def _is_invalidated(judging: Judging, moment: Moment) -> bool:
+def _leave_out(judging: Judging, moment: Moment, tape: Tape) -> None:
+    """Go on behind a unit that raised as it may, where what is right follows what was seen."""
+    if not judging.stateful:
+        judging.unspecified = True
+        return
+    writes = (step for at in moment.seen.unit if isinstance(step := judging.program[at], InPlace))
+    written = {alias for step in writes for alias in tape.reference.storages.aliases(step.target)}
+    judging.reference.storages.unspecified.update(ref for ref in written if ref in judging.reference.values)
+    leave_out(judging.reference, moment.at, moment.step, moment.seen)
+
+
+def _is_invalidated(tape: Tape, moment: Moment) -> bool:
     """Whether a call through a unit may be refused since the unit writes over what it needs: where derivatives are made
     together with it, that is found out at once.
     """
-    tape = judging.tape
     parts = tape.parts(moment.seen.unit) if tape.reference.traits.one_node else ()
     return any(tape.version_mismatch(node) for node in parts)
 

@@ -74,6 +74,11 @@ class ActionBuilder(OpBuilder):
         if missing:
             raise Undrawable(f"needs {', '.join(missing)}, not claimed")
 
+    def require_units(self) -> None:
+        """Give up unless the framework takes runs of instructions as units."""
+        if not self.alphabet.units:
+            raise Undrawable("needs a framework that takes functions as units")
+
     def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
         """Under no_grad, no view of a value that requires grad: what that requires is not the same everywhere."""
         if (

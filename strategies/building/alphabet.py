@@ -58,6 +58,9 @@ class Alphabet:
     traits: Traits = PYTORCH
     """Which of the legal answers the framework gives."""
 
+    units: bool = False
+    """Whether the framework takes runs of instructions as units."""
+
     weighted: Sequence[str] = field(init=False)
     """The ops as they are drawn from: those of `CORE` come first, and so often that they are about half of all."""
 

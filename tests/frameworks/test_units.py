@@ -65,6 +65,20 @@ class RaisesOutOfNowhere(TorchUnits):
         return super().unit(source, inputs)
 
 
+class RaisesNoMore(TorchUnits):
+    """What comes out of functions has no history once one of them has raised."""
+
+    raised = False
+
+    def called(self, function, inputs):
+        try:
+            made = function(*inputs)
+        except RuntimeError:
+            self.raised = True
+            raise
+        return tuple(x.detach() for x in made) if self.raised else made
+
+
 class ReachesNothingElse(TorchUnits):
     """A framework that is one node by what it says, but gives ones to what a call does not reach."""
 
@@ -159,6 +173,15 @@ WRONG = [
 @pytest.mark.parametrize(("text", "adapter"), WRONG)
 def test_what_a_faulty_framework_does_is_not(text, adapter):
     assert violation(text, adapter()) is not None
+
+
+def test_what_stands_behind_an_error_is_judged() -> None:
+    """A unit that raises, and one that does not behind it; what the first may have written is left open."""
+    raising = f"{A}; b = leaf [3, 4]; write b mul_ a; c = sin b; backward a with [1, 1]; d = leaf [3, 4] const"
+    text = f"{raising}; write d mul_ a; e = sin d; backward e with [1, 1]"
+    assert violation(text, TorchUnits()) is None
+    assert violation(text, RaisesNoMore()) is not None
+    assert violation(text.replace("sin d", "sin b"), RaisesNoMore()) is None
 
 
 def test_equal_functions_are_compiled_once():

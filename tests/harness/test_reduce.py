@@ -67,6 +67,13 @@ x = multiply u u
 backward x with [1, 1]"""
 
 
+def test_what_would_make_an_op_give_more_results_stays() -> None:
+    """Without the slice, `unstack` gives three."""
+    made = "a = leaf [1, 2, 3]; b = slice a start=0 stop=2 step=1; c, d = unstack b dim=0; e = multiply c d"
+    found = reduced(broken(f"{made}; backward e with 1 retain=True; backward e with 1"))
+    assert found.violation.rule == broken(CORE).violation.rule
+
+
 def test_what_has_no_part_goes() -> None:
     found = reduced(broken(LONG))
     assert render(found.program) == CORE

@@ -12,6 +12,7 @@ from types import ModuleType
 from tests.mutants import (
     accumulation,
     atomicity,
+    cached,
     derivatives,
     detach,
     errors,
@@ -19,9 +20,11 @@ from tests.mutants import (
     functional,
     gradient_objects,
     graphs,
+    handed,
     higher,
     history,
     hooks,
+    joint,
     lifetime,
     memory,
     modes,
@@ -32,6 +35,7 @@ from tests.mutants import (
     relations,
     sharing,
     stateful,
+    traced,
     training,
     views,
     writes,
@@ -41,7 +45,7 @@ from tests.mutants.mutant import Mutant
 FAMILIES: tuple[ModuleType, ...] = (
     accumulation, gradient_objects, forms, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful,
     writes, views, sharing, modes, functional, hooks, moved_hooks, memory, relations, history, optimizers, recurrent,
-    random_ops, training,
+    random_ops, training, handed, traced, cached, joint,
 )  # fmt: skip
 
 

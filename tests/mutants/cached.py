@@ -32,19 +32,18 @@ def alike(one: torch.Tensor, other: torch.Tensor) -> bool:
 class KeepsConstants(Cached):
     """The constants that a function is called with are those of its first call."""
 
-    killed_by = ("gradients/forward",)
+    killed_by = ("sequences/history", "gradients/forward")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
-        first = self.kept(function, [x.detach().clone() for x in inputs])
-        pairs = zip(inputs, first, strict=True)
-        given = [x if x.requires_grad or not alike(x, old) else old for x, old in pairs]
+        pairs = zip(inputs, self.kept(function, inputs), strict=True)
+        given = [x if x.requires_grad or old.requires_grad or not alike(x, old) else old for x, old in pairs]
         return super().called(function, given)
 
 
 class KeepsFlags(Cached):
     """An input that required no grad when a function was called first gets no gradient later."""
 
-    killed_by = ("gradients/requires-grad", "gradients/graph", "modes/frozen-leaf")
+    killed_by = ("sequences/history", "modes/frozen-leaf", "gradients/requires-grad", "gradients/graph")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         first = self.kept(function, [x.requires_grad for x in inputs])
@@ -54,7 +53,7 @@ class KeepsFlags(Cached):
 class KeepsModes(Cached):
     """A function is recorded if it was when it was called first."""
 
-    killed_by = ("gradients/requires-grad", "modes/restored", "modes/no-grad-result")
+    killed_by = ("sequences/history", "gradients/requires-grad", "modes/restored", "modes/no-grad-result")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         with torch.set_grad_enabled(self.kept(function, torch.is_grad_enabled())):
@@ -64,7 +63,7 @@ class KeepsModes(Cached):
 class KeepsLayouts(Cached):
     """Inputs are read by the strides that they had when the function was called first."""
 
-    killed_by = ("gradients/forward",)
+    killed_by = ("sequences/history", "gradients/forward")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         first = self.kept(function, [(x.shape, x.stride()) for x in inputs])
@@ -83,7 +82,7 @@ def dense(value: torch.Tensor) -> bool:
 class KeepsShapes(Cached):
     """Inputs have the shape that they had when the function was called first, where they have as many elements."""
 
-    killed_by = ("gradients/forward",)
+    killed_by = ("sequences/history", "gradients/forward")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         first = self.kept(function, [x.shape for x in inputs])
@@ -97,7 +96,7 @@ class KeepsShapes(Cached):
 class KeepsDtypes(Cached):
     """Results have the dtype that they had when the function was called first."""
 
-    killed_by = ("gradients/forward",)
+    killed_by = ("sequences/history", "gradients/forward")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         made = super().called(function, inputs)
@@ -108,7 +107,7 @@ class KeepsDtypes(Cached):
 class KeepsMemory(Cached):
     """Results lie in the memory of those that the function gave first."""
 
-    killed_by = ("views/own-memory", "writes/nothing-else")
+    killed_by = ("sequences/history", "views/own-memory", "writes/nothing-else")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         made = super().called(function, inputs)

@@ -45,10 +45,10 @@ class PartsResults(Called):
         return [y.clone() if any(shares(y, before) for before in made[:k]) else y for k, y in enumerate(made)]
 
 
-class DetachesViews(Called):
+class DetachesLaterViews(Called):
     """Of several results in one memory, all but the first have no history."""
 
-    killed_by = ("gradients/requires-grad",)
+    killed_by = ("gradients/requires-grad", "views/history", "views/shares", "accumulation/first")
 
     def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
         return [y.detach() if any(shares(y, before) for before in made[:k]) else y for k, y in enumerate(made)]
@@ -93,7 +93,7 @@ class GivesInputsOut(Called):
 class CutsInputsGivenOut(Called):
     """A result that is all of an input has no history."""
 
-    killed_by = ("gradients/requires-grad",)
+    killed_by = ("gradients/requires-grad", "gradients/graph")
 
     def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
         return [y.detach() if any(shares(y, x) and y.shape == x.shape for x in inputs) else y for y in made]
@@ -102,7 +102,7 @@ class CutsInputsGivenOut(Called):
 class LastResultAlone(Called):
     """Gradients flow back from the last alone of those results of a function that require grad."""
 
-    killed_by = ("gradients/graph", "accumulation/first")
+    killed_by = ("gradients/graph", "gradients/op", "accumulation/first")
 
     def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
         last = max((k for k, y in enumerate(made) if y.requires_grad), default=0)
@@ -178,7 +178,7 @@ class ForgetsRetaining(DropsHooks):
 class FirstOfTwins(Called):
     """Of inputs that share memory, as an input and its view do, only the first gets a gradient."""
 
-    killed_by = ("gradients/graph", "gradients/fan-out", "accumulation/first")
+    killed_by = ("gradients/fan-out", "gradients/graph", "accumulation/first")
 
     def taken(self, inputs: Tensors) -> Tensors:
         twins = [any(shares(x, before) for before in inputs[:k]) for k, x in enumerate(inputs)]
@@ -188,7 +188,7 @@ class FirstOfTwins(Called):
 class TakesNumbers(Called):
     """A 0-d input is taken as a number: it gets no gradient."""
 
-    killed_by = ("gradients/graph", "gradients/requires-grad")
+    killed_by = ("gradients/form", "gradients/graph", "gradients/requires-grad", "accumulation/first", "gradients/op")
 
     def taken(self, inputs: Tensors) -> Tensors:
         return [x if x.dim() else x.detach().clone() for x in inputs]
@@ -197,7 +197,7 @@ class TakesNumbers(Called):
 class NumbersGetAMean(Called):
     """A 0-d input that is combined with several elements gets the mean of what they contribute."""
 
-    killed_by = ("gradients/graph", "gradients/op", "gradients/fan-out")
+    killed_by = ("gradients/form", "gradients/graph", "gradients/op")
 
     def taken(self, inputs: Tensors) -> Tensors:
         most = max((x.numel() for x in inputs), default=1)
@@ -207,7 +207,7 @@ class NumbersGetAMean(Called):
 class SkipsEmpties(Called):
     """A function with an empty input is not recorded."""
 
-    killed_by = ("gradients/requires-grad",)
+    killed_by = ("gradients/requires-grad", "gradients/form")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         with torch.set_grad_enabled(torch.is_grad_enabled() and all(x.numel() for x in inputs)):
@@ -238,7 +238,7 @@ class WritesTwice(Called):
 class WritesApart(Called):
     """Inputs that share memory are taken for memory of their own: what is written into one is not seen in another."""
 
-    killed_by = ("gradients/forward", "writes/aliases", "writes/value")
+    killed_by = ("views/shares", "writes/aliases", "gradients/fan-out", "gradients/forward")
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         if not any(shares(x, before) for k, x in enumerate(inputs) for before in inputs[:k]):

@@ -39,15 +39,6 @@ class FreesAll(OneNode):
     zeros = False
 
 
-class NoneForZeros(OneNode):
-    """A gradient of zeros is none."""
-
-    killed_by = ("accumulation/first", "gradients/graph", "accumulation/adds")
-
-    def gradients(self, context: Any, found: Given) -> Given:
-        return [g if g is None or g.any() or not g.numel() else None for g in found]
-
-
 class ShiftsGradients(OneNode):
     """Where a constant stands before an input, the input gets the next one's gradient if it has its shape."""
 

@@ -17,6 +17,7 @@ from tests.mutants import FAMILIES, MUTANTS, mutants_of
 from tests.mutants.kill import kill
 from tests.mutants.mutant import Honest, Mutant
 from tests.mutants.probes import QUICK
+from tests.mutants.units import HONEST
 
 EACH = 2
 """Mutants of each family in the sample: those whose names have the smallest checksums."""
@@ -40,8 +41,9 @@ def test_killed(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_no_false_alarm() -> None:
-    found = kill(Honest, QUICK // 3)
+@pytest.mark.parametrize("honest", [Honest, *HONEST])
+def test_no_false_alarm(honest: type[Mutant]) -> None:
+    found = kill(honest, QUICK // 3)
     assert found is None, f"{found.rule}, {observed_text(found.violation)}\n{found.text}"
 
 

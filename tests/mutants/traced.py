@@ -60,7 +60,7 @@ class MergesAcrossWrites(Called):
 class MergesResults(Called):
     """Of equal computations, the results are one tensor."""
 
-    killed_by = ("views/own-memory",)
+    killed_by = ("views/own-memory", "writes/recorded")
 
     def rewritten(self, lines: list[str]) -> list[str]:
         found = merged(lines, lambda parts: f"{parts['modes']}{parts['call']}")
@@ -103,7 +103,7 @@ class DropsLateWrites(Called):
 class PutsWritesLast(Called):
     """What a function writes into its inputs is written at its end."""
 
-    killed_by = ("gradients/forward", "writes/value")
+    killed_by = ("gradients/forward", "writes/recorded", "writes/value", "errors/legal-returns")
 
     def rewritten(self, lines: list[str]) -> list[str]:
         writes = [line for line in lines if not parts_of(line)["made"] and parts_of(line)["call"].startswith("x")]
@@ -145,7 +145,7 @@ class OneModeForAll(Called):
 class OutermostMode(Called):
     """Of several grad modes inside a function, the outermost counts."""
 
-    killed_by = ("modes/recorded", "modes/no-grad-result")
+    killed_by = ("modes/recorded", "gradients/requires-grad", "modes/no-grad-result")
 
     def rewritten(self, lines: list[str]) -> list[str]:
         return [re.sub(r"with (torch\.\w+\(\)), [^:]*: ", r"with \1: ", line) for line in lines]

@@ -136,7 +136,8 @@ class _Node(torch.autograd.Function):
     @once_differentiable
     def backward(context: Any, *cotangents: torch.Tensor | None) -> Any:
         """The gradients of all inputs that require grad; asking for what is saved raises where that was freed."""
-        framework, _ = context.framework, context.saved_tensors
+        framework = context.framework
+        assert not framework.frees or len(context.saved_tensors) == 1
         given = framework.cotangents(context, cotangents)
         walked = [(y, ct) for y, ct in zip(context.made, given, strict=True) if ct is not None and y.requires_grad]
         requiring = [x for x in context.inputs if x.requires_grad]

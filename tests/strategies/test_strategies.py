@@ -229,6 +229,8 @@ def suite_tests() -> Iterator[tuple[str, Callable[..., None]]]:
     settings.load_profile("counting")
     try:
         for path in SUITES:
+            if path.stem == "test_units":  # what needs units is counted beside this file
+                continue
             spec = importlib.util.spec_from_file_location(f"counted_{path.stem}", path)
             assert spec is not None
             assert spec.loader is not None

@@ -1,0 +1,98 @@
+"""Units: functions that a framework takes whole, and everything that may be done around them.
+
+Their rules are those of all other suites: only the situations are their own.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.situations import units
+
+rule = pytest.mark.rule
+
+
+@rule("lifetime/same-root-raises")
+@given(drawn=units.results_apart())
+def test_results_apart(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("writes/aliases")
+@given(drawn=units.viewed_results())
+def test_viewed_results(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("gradients/graph")
+@given(drawn=units.inputs_given_out())
+def test_inputs_given_out(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("writes/error-or-recorded")
+@given(drawn=units.inputs_written())
+def test_inputs_written(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("training/loop")
+@given(drawn=units.weights_stepped())
+def test_weights_stepped(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("sequences/history")
+@given(drawn=units.inputs_toggled())
+def test_inputs_toggled(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("hooks/called")
+@given(drawn=units.hooked_between())
+def test_hooked_between(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("views/shares")
+@given(drawn=units.twins())
+def test_twins(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("gradients/form")
+@given(drawn=units.numbers_and_empties())
+def test_numbers_and_empties(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("sequences/history")
+@given(drawn=units.called_again())
+def test_called_again(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("errors/recovers")
+@given(drawn=units.called_after_an_error())
+def test_called_after_an_error(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("modes/recorded")
+@given(drawn=units.modes_inside())
+def test_modes_inside(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("writes/recorded")
+@given(drawn=units.computed_again())
+def test_computed_again(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("networks/random")
+@given(drawn=units.masks_inside())
+def test_masks_inside(check, drawn: Drawn):
+    check(drawn)

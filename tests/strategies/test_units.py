@@ -1,0 +1,240 @@
+"""The situations of units occur: what each is about is counted in what it draws, and its rule is put to the test."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from autograd_conformance.frameworks.pytorch.units import TorchUnits
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.alphabet import alphabet_of
+from autograd_conformance.harness.check import Check
+from autograd_conformance.harness.known import known
+from autograd_conformance.ops.random import RANDOM_OPS
+from autograd_conformance.printing.functions import canonical
+from autograd_conformance.programs.language import (
+    Apply,
+    Backward,
+    Hook,
+    InPlace,
+    Program,
+    Ref,
+    RetainGrad,
+    SetRequiresGrad,
+    Step,
+)
+from autograd_conformance.programs.observations import Observation, Raised
+from autograd_conformance.programs.regions import Region, seen_units
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.situations import units
+from autograd_conformance.suites import test_units as suite
+
+EACH = 24
+FRAMEWORK = TorchUnits()
+TARGET = InProcess(FRAMEWORK)
+TESTS = {name: test for name, test in vars(suite).items() if name.startswith("test_")}
+SITUATIONS = {
+    name: make for name, make in vars(units).items() if getattr(make, "is_hypothesis_strategy_function", False)
+}
+
+FLOORS: dict[str, dict[str, float]] = {
+    "results_apart": {"several results called from": 0.5, "called from twice, otherwise retained": 0.3},
+    "viewed_results": {"results in one memory": 0.8, "result written behind": 0.8},
+    "inputs_given_out": {"result in an input's memory": 0.8},
+    "inputs_written": {"input or result written behind": 0.9},
+    "weights_stepped": {"input stepped behind": 0.9, "the same function again": 0.9},
+    "inputs_toggled": {"input toggled behind": 0.9, "the same function again": 0.8},
+    "hooked_between": {"input or result hooked behind": 0.9},
+    "twins": {"inputs in one memory": 0.7},
+    "numbers_and_empties": {"number among the inputs": 0.9, "empty input": 0.2},
+    "called_again": {
+        "the same function again": 0.9, "again with other flags": 0.2, "again under another mode": 0.2,
+        "again in another shape": 0.05, "again in another layout": 0.05, "again retained otherwise": 0.1,
+    },
+    "called_after_an_error": {"the same function after an error": 0.5},
+    "modes_inside": {"several modes inside": 0.7, "modes inside modes": 0.4},
+    "computed_again": {"the same computation again behind a write": 0.5},
+    "masks_inside": {"random op inside": 0.9},
+}  # fmt: skip
+"""What part of each situation's programs has what the situation is about."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def functions() -> Iterator[None]:
+    """Draw for a framework that takes functions as units."""
+    with alphabet.using(alphabet_of(TARGET, ("float64", "float32"))):
+        yield
+
+
+@cache
+def drawn(name: str) -> tuple[tuple[Program, Observation], ...]:
+    """Programs of a situation, and what is observed of them."""
+    found = []
+
+    @seed(20250130)
+    @settings(
+        max_examples=EACH, database=None, phases=[Phase.generate], deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(case=SITUATIONS[name]())
+    def collect(case: Drawn) -> None:
+        found.append((case.program, TARGET.observe(case.program)))
+
+    collect()
+    return tuple(found)
+
+
+# -- what is counted ---------------------------------------------------------------------------------------------------
+
+
+def features(program: Program, observation: Observation) -> Iterator[str]:
+    """What happens to the units of a program, by name."""
+    regions = [region for region in seen_units(program, observation) if region.results]
+    for region in regions:
+        yield from _beside(program, observation, region)
+        yield from _inside(program, region)
+        yield from _behind(program, region)
+        yield from _called_from(program, region)
+    for k, region in enumerate(regions):
+        for before in regions[:k]:
+            if canonical(program, region, FRAMEWORK.dialect) == canonical(program, before, FRAMEWORK.dialect):
+                yield from _again(program, observation, before, region)
+
+
+def _beside(program: Program, observation: Observation, region: Region) -> Iterator[str]:
+    """Who lies where, and has what shape."""
+    seen = observation[region.last].values
+    inputs = [seen[ref] for ref in region.inputs if ref in seen]
+    memories = [value.memory for value in inputs if value.memory is not None]
+    results = [seen[ref].memory for ref in region.results if ref in seen and seen[ref].memory is not None]
+    if len({*memories}) < len(memories):
+        yield "inputs in one memory"
+    if {*memories} & {*results}:
+        yield "result in an input's memory"
+    if len({*results}) < len(results):
+        yield "results in one memory"
+    if len(inputs) > 1 and any(value.value.shape == () for value in inputs):
+        yield "number among the inputs"
+    if any(not value.value.size for value in inputs):
+        yield "empty input"
+
+
+def _inside(program: Program, region: Region) -> Iterator[str]:
+    """What stands in a unit."""
+    modes = {region.inner(program, at) for at in region.steps}
+    if len(modes) > 1:
+        yield "several modes inside"
+    if any(len(program.mode(at)) > 1 for at in region.steps):
+        yield "modes inside modes"
+    computed = Counter(program[at] for at in region.steps if isinstance(program[at], Apply))
+    if any(number > 1 for number in computed.values()) and any(isinstance(program[at], InPlace) for at in region.steps):
+        yield "the same computation again behind a write"
+    if any(isinstance(step := program[at], Apply) and step.op in RANDOM_OPS for at in region.steps):
+        yield "random op inside"
+
+
+def _behind(program: Program, region: Region) -> Iterator[str]:
+    """What is done to a unit's inputs and results behind it."""
+    for step in program.instructions[region.last + 1 :]:
+        match step:
+            case InPlace(_, target):
+                origins = {*_origins(program, target)}
+                yield from ["result written behind"] if origins & {*region.results} else []
+                yield from ["input or result written behind"] if origins & {*region.results, *region.inputs} else []
+            case Step(leaves) if {*leaves} & {*region.inputs}:
+                yield "input stepped behind"
+            case SetRequiresGrad(target) if target in region.inputs:
+                yield "input toggled behind"
+            case Hook(target) | RetainGrad(target) if target in (*region.inputs, *region.results):
+                yield "input or result hooked behind"
+
+
+def _origins(program: Program, ref: Ref) -> Iterator[Ref]:
+    """A value and those that it may be a view of."""
+    yield ref
+    match program[ref.at]:
+        case Apply(_, (source, *_)):
+            yield from _origins(program, source)
+        case step if (source := getattr(step, "source", None)) is not None:
+            yield from _origins(program, source)
+
+
+def _calls(program: Program, region: Region) -> list[tuple[Ref, bool | None]]:
+    """The calls from a unit's results, with what they say of the graph."""
+    calls = (step for step in program if isinstance(step, Backward))
+    return [(root, call.retain_graph) for call in calls for root in call.roots if root in region.results]
+
+
+def _called_from(program: Program, region: Region) -> Iterator[str]:
+    calls = _calls(program, region)
+    if len({root for root, _ in calls}) > 1:
+        yield "several results called from"
+    if len({*calls}) > len({root for root, _ in calls}):
+        yield "called from twice, otherwise retained"
+
+
+def _again(program: Program, observation: Observation, before: Region, region: Region) -> Iterator[str]:
+    """How a function is called again."""
+    yield "the same function again"
+    if isinstance(observation[before.first].outcome, Raised):
+        yield "the same function after an error"
+        return
+    if before.modes != region.modes:
+        yield "again under another mode"
+    if {retain for _, retain in _calls(program, before)} != {retain for _, retain in _calls(program, region)}:
+        yield "again retained otherwise"
+    one, other = observation[before.last].values, observation[region.last].values
+    pairs = [(one[a], other[b]) for a, b in zip(before.inputs, region.inputs, strict=True) if a in one and b in other]
+    if any(a.requires_grad != b.requires_grad for a, b in pairs):
+        yield "again with other flags"
+    if any(a.value.shape != b.value.shape for a, b in pairs):
+        yield "again in another shape"
+    elif any(a.strides != b.strides for a, b in pairs):
+        yield "again in another layout"
+
+
+# -- tests -------------------------------------------------------------------------------------------------------------
+
+
+def test_every_situation_has_a_test_and_a_floor() -> None:
+    assert {f"test_{name}" for name in SITUATIONS} == TESTS.keys()
+    assert SITUATIONS.keys() == FLOORS.keys()
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_a_situation_is_what_it_is_about(name: str) -> None:
+    counts = Counter(feature for case in drawn(name) for feature in {*features(*case)})
+    print(f"\n{name}: {dict(counts)} of {len(drawn(name))}")
+    assert len(drawn(name)) == EACH
+    short = {feature: counts[feature] for feature, floor in FLOORS[name].items() if counts[feature] < floor * EACH}
+    assert not short
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_a_situation_puts_its_rule_to_the_test(name: str) -> None:
+    rule = next(mark.args[0] for mark in TESTS[f"test_{name}"].pytestmark if mark.name == "rule")
+    check = Check(TARGET, known=known("torch"))
+    exercised = 0
+    for program, _ in drawn(name):
+        before = check.exercised[rule]
+        check(program)
+        exercised += check.exercised[rule] > before
+    print(f"\n{rule}, {name}: {exercised} of {EACH} programs")
+    assert exercised >= 0.5 * EACH
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_nothing_is_drawn_for_other_frameworks(name: str) -> None:
+    @settings(max_examples=1, database=None)
+    @given(case=SITUATIONS[name]())
+    def draw(case: Drawn) -> None:
+        raise AssertionError(case)
+
+    with alphabet.using(alphabet.EVERYTHING), pytest.raises(Undrawable, match="functions as units"):
+        draw()
