@@ -134,6 +134,8 @@ class Check:
         reference = _reference(program, self.target, reference)
         judgement = judge(program, observation, reference, self.target.capabilities, excuses)
         self.exercised.update(judgement.exercised)
+        if self.pool is not None:
+            self.pool.judged(self.rule in judgement.exercised)
         self.left_open += judgement.unspecified
         self.instructions += len(program)
         self.judged += judgement.judged
@@ -156,6 +158,8 @@ class Check:
         observation, other = self.target.observe(related.first), self.target.observe(related.second)
         relation = related_as(related, observation, other, self.target)
         self.exercised.update([related.rule] if relation.decided else [])
+        if self.pool is not None:
+            self.pool.judged(relation.decided)
         if relation.violation:
             alone = ((related.first, observation), (related.second, other))
             entry = self._entry(related.first, relation.violation) or self._entry_alone(alone)

@@ -34,6 +34,9 @@ CALM, PATIENCE = 3, 12
 KEPT = 8
 """How many programs with the functions of one that was drawn freely are drawn near."""
 
+IDLE = 0.25
+"""What part of them they are there for where that program does not do what its test is about."""
+
 BEGINNING = (0.25, 0.5)
 """What part of the usual number of programs the functions of the first programs are there for."""
 
@@ -177,6 +180,8 @@ class Pool:
     """How many programs were drawn freely."""
     _owing: list[Family] = field(default_factory=list)
     _drawing: Drawing | None = None
+    _ran: Family | None = None
+    _serves: bool = False
 
     def draw(self, random: Random) -> Drawing:
         """The choices of the next program: free ones where every function was used as often as it is there for."""
@@ -192,6 +197,7 @@ class Pool:
         again, or not drawn at all, always is.
         """
         drawing, self._drawing = self._drawing, None
+        self._ran = None
         if drawing is None:
             return True
         new = set(functions()) - self.functions
@@ -207,16 +213,31 @@ class Pool:
         self._count(drawing.family, drawing, not new)
         return not new
 
+    def judged(self, serves: bool) -> None:
+        """The program that was admitted last ran, and did what its test is about, or not: others are drawn near those
+        that did, once one has.
+        """
+        self._serves |= serves
+        family, self._ran = self._ran, None
+        if serves or family is None or not self._serves:
+            return
+        if len(family.programs) == 1:
+            family.owed *= IDLE
+        else:
+            del family.programs[-1]
+
     def _found(self, drawing: Drawing, functions: int) -> None:
         """A program was drawn freely."""
         part = BEGINNING[self.families] if self.families < len(BEGINNING) else 1.0
         self.families += 1
         if functions:
-            self._owing.append(Family([drawing.choices], self.programs_each * functions * part))
+            self._ran = Family([drawing.choices], self.programs_each * functions * part)
+            self._owing.append(self._ran)
 
     def _count(self, family: Family, drawing: Drawing, runs: bool) -> None:
         """A program was drawn near a family, and runs or not."""
         if runs:
+            self._ran = family
             family.owed -= 1
             family.dropped = 0
             family.programs.append(drawing.choices)

@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.functions import functions
 from autograd_conformance.harness.seeding import BACKEND
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.language import Backward, Leaf, Program
+from autograd_conformance.programs.language import Backward, Leaf, Program, ZeroGrad
 from autograd_conformance.programs.text import parse
 from autograd_conformance.strategies.building import pool
 from autograd_conformance.strategies.building.drawn import Drawn
@@ -32,6 +32,7 @@ def drawn(
     look: Callable[[Program], None] = lambda program: None,
     count: int = 120,
     phases: tuple[Phase, ...] = (Phase.generate,),
+    serves: Callable[[Program], bool] | None = None,
 ) -> list[Program]:
     """The programs that one seed draws, near each other where there is a pool."""
     ran: list[Program] = []
@@ -45,6 +46,8 @@ def drawn(
     def run(case: Drawn) -> None:
         assume(near is None or near.admits(lambda: functions(case, TARGET)))
         ran.append(case.program)
+        if near is not None and serves is not None:
+            near.judged(serves(case.program))
         look(case.program)
 
     with pool.using(near):
@@ -71,7 +74,17 @@ def test_many_programs_have_few_functions(strategy):
 
 
 def test_one_seed_draws_the_same():
-    assert drawn(lifetime.retained(), Pool(EACH), count=60) == drawn(lifetime.retained(), Pool(EACH), count=60)
+    assert drawn(lifetime.retained(), Pool(EACH), count=30) == drawn(lifetime.retained(), Pool(EACH), count=30)
+
+
+def clears(program: Program) -> bool:
+    return any(isinstance(step, ZeroGrad) for step in program)
+
+
+def test_programs_are_drawn_near_those_that_do_what_a_test_is_about():
+    plain = drawn(lifetime.retained(), Pool(EACH), count=200)
+    near = drawn(lifetime.retained(), Pool(EACH), count=200, serves=clears)
+    assert sum(map(clears, near)) > 1.3 * sum(map(clears, plain))
 
 
 def test_what_fails_is_shrunk():
@@ -111,6 +124,7 @@ def test_functions_are_told_apart_as_a_compiler_does(one, other, equal):
     assert (found[0] == found[1]) is equal
 
 
+@pytest.mark.slow
 def test_what_fails_in_two_functions_in_a_row_is_shrunk():
     def look(program: Program) -> None:
         found = TARGET.regions(program)
