@@ -68,11 +68,11 @@ def check_given_out(judging: Judging, at: int, step: Apply | Detach, ref: Ref, t
     judging.memories[ref] = memory
     if not (_is_documented(judging, ref) and _is_documented(judging, owner)):
         return None
-    if storages.storage(owner) != storages.storage(ref):
+    others = {judging.memories.get(r) for r in storages.aliases(ref) if r != ref and _is_documented(judging, r)}
+    if storages.storage(owner) != storages.storage(ref) and memory not in others:  # two gradients may be one tensor
         observed = ValueMemory(names(judging.program)[owner])
         return judging.differs(OWN, at, ref, observed, OwnMemory(), step)
-    others = (judging.memories.get(r) for r in storages.aliases(ref) if _is_documented(judging, r))
-    if any(other not in (None, memory) for other in others):
+    if others - {None, memory}:
         return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
     return None
 

@@ -142,11 +142,11 @@ def failed(a: ActionBuilder) -> None:
         a.call(first, retain=a.pick(FREEING))
     for _ in range(1 + a.below(2)):
         a.call(root, retain=a.pick((None, True)))
-    returns = a.below(4)
-    if returns == 3:
+    returns = a.below(12)
+    if returns == 11:
         _backward(a, a.nonlinear(a.required()), None)
     _delete(a, _values_since(a))
-    if returns == 2:
+    if returns in (9, 10):
         _backward(a, a.nonlinear(a.required()), None)
         _delete(a, _values_since(a))
 

@@ -54,6 +54,8 @@ class KeepsModes(Cached):
     """A function is recorded if it was when it was called first."""
 
     killed_by = ("sequences/history", "gradients/requires-grad", "modes/restored", "modes/no-grad-result")
+    longest = 12
+    why_long = "two functions that are equal, under two modes"
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         with torch.set_grad_enabled(self.kept(function, torch.is_grad_enabled())):

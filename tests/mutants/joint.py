@@ -54,6 +54,8 @@ class KeepsCotangents(OneNode):
     """The cotangents of a call are added to those of the calls before it on the same graph."""
 
     killed_by = ("gradients/graph", "lifetime/retained-works", "relations/repeated", "accumulation/adds")
+    longest = 12
+    why_long = "a module that is composed of ops, and two calls"
 
     def cotangents(self, context: Any, given: Given) -> Given:
         before = getattr(context, "before", [None] * len(given))

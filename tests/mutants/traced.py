@@ -60,7 +60,7 @@ class MergesAcrossWrites(Called):
 class MergesResults(Called):
     """Of equal computations, the results are one tensor."""
 
-    killed_by = ("views/own-memory", "writes/recorded")
+    killed_by = ("views/own-memory", "writes/recorded", "gradients/forward")
 
     def rewritten(self, lines: list[str]) -> list[str]:
         found = merged(lines, lambda parts: f"{parts['modes']}{parts['call']}")
