@@ -145,15 +145,7 @@ def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check
     check = session.check(rule)
     if BUDGET not in request.config.stash:
         return check
-    bounded = BoundedCheck(
-        check.target,
-        check.known,
-        check.rule,
-        check.strict,
-        check.leaves_out,
-        check.pool,
-        share=request.config.stash[BUDGET].share(request.node.stash[NUMBER]),
-    )
+    bounded = BoundedCheck.of(check, request.config.stash[BUDGET].share(request.node.stash[NUMBER]))
     if bounded.share.spent(0):
         bounded.cut = True
         request.node.stash[CHECK] = bounded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,6 +14,8 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.audit.programs import programs
 from autograd_conformance.harness.audit.together import can_join, check_all, joined, right_together
 from autograd_conformance.harness.check import Broken, Check, violation_of
+from autograd_conformance.harness.plugin.state import SESSION
+from autograd_conformance.harness.plugin.tests import CORPUS, pytest_collection_modifyitems
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.operands import operands
@@ -84,3 +87,13 @@ def test_an_op_that_is_wrong_is_found_among_others():
 def test_a_far_end_says_what_its_units_cost():
     assert greeting(Costly())["programs_each"] == 16
     assert greeting(TorchUnits())["programs_each"] == 0
+
+
+@pytest.mark.parametrize(("programs_each", "order"), [(0, "cab"), (16, "cba")])
+def test_tests_of_each_op_come_last_where_units_cost_much(programs_each: int, order: str):
+    session = SimpleNamespace(target=SimpleNamespace(programs_each=programs_each))
+    config = SimpleNamespace(stash={SESSION: session})
+    tests = {"a": (CORPUS.parent, ("check", "op")), "b": (CORPUS.parent, ("check",)), "c": (CORPUS, ("check", "op"))}
+    items = [SimpleNamespace(name=k, path=path, fixturenames=f, config=config) for k, (path, f) in tests.items()]
+    pytest_collection_modifyitems(items)  # type: ignore[arg-type]
+    assert "".join(item.name for item in items) == order
