@@ -37,5 +37,6 @@ MESSAGES = (
     ("have different metadata than during the forward pass", Kind.RECOMPUTED),
     ("none of output has requires_grad=True, this checkpoint() is not necessary", Kind.RECOMPUTED),
     ("is not implemented", Kind.NOT_IMPLEMENTED),
+    ("aot_autograd() does not yet handle", Kind.NOT_IMPLEMENTED),
 )
 """How PyTorch's RuntimeErrors and ValueErrors are told apart: by the most stable part of the message."""

@@ -60,8 +60,8 @@ class TorchFunc(Functional):
         values: Sequence[torch.Tensor],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[torch.Tensor]:
-        """`torch.func.vjp`; what it leaves in copies of the cotangents is copied back. Within functions tensors cannot
-        be read, so the copies are arrays.
+        """`torch.func.vjp`; what it leaves in copies of the cotangents is copied back. They are arrays, for within
+        functions tensors cannot be read.
         """
         copies = [c.copy() for c in cotangents]
         _, pull = torch.func.vjp(function, *values)

@@ -4,6 +4,8 @@ limits.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from autograd_conformance.harness.known.entry import Known
@@ -64,6 +66,10 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.computed and not _writes_computed(program, violation.at):
         return False
     if entry.switched and not _is_switched(program, violation.at):
+        return False
+    if entry.aliased and not _writes_aliased(program, violation.at):
+        return False
+    if entry.unreached and not _has_root_unreached(program, program[violation.at]):
         return False
     if entry.views and not _views(program, violation.at):
         return False
@@ -183,6 +189,32 @@ def _is_switched(program: Program, at: int) -> bool:
             return True
         used.update(operands(step) if isinstance(step, (Apply, InPlace)) else ())
     return False
+
+
+def _writes_aliased(program: Program, at: int) -> bool:
+    """Whether a write into memory in which several values lie stands before instruction `at`, or is that."""
+    upto = program.instructions[: at + 1]
+    owners = [_owner(program, Ref(k)) for k, step in enumerate(upto) if isinstance(step, (Leaf, Apply, Detach))]
+    return any(isinstance(step, InPlace) and owners.count(_owner(program, step.target)) > 1 for step in upto)
+
+
+def _owner(program: Program, ref: Ref) -> int:
+    """The instruction that made the memory in which a value lies."""
+    match program[ref.at]:
+        case Detach(source):
+            return _owner(program, source)
+        case Apply(op, args) if op in VIEWS and args:
+            return _owner(program, args[0])
+        case _:
+            return ref.at
+
+
+def _has_root_unreached(program: Program, call: Instruction) -> bool:
+    """Whether a call has a root that ops computed from none of its inputs."""
+    if not isinstance(call, CALLS):
+        return False
+    inputs = {*(call.inputs or program.leaves)}
+    return any(inputs.isdisjoint(_behind(program, replace(call, roots=(root,)))) for root in call.roots)
 
 
 def _is_computed(program: Program, ref: Ref) -> bool:

@@ -142,7 +142,7 @@ def check_flag(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: T
     if isinstance(step, (ReadGrad, Grad)) and requires and not judging.reference.depends(ref):
         judging.reference.requires_grad[ref] = False  # the gradient is constant: it need not be recorded
         return None
-    rule = _history_rule(judging, at, step, requires)
+    rule = _history_rule(judging, ref.at, step, requires)
     return judging.differs(rule, at, ref, Flag(tensor.requires_grad), Flag(requires), step)
 
 
