@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -121,6 +123,9 @@ class TorchCheckpoint(TorchUnits):
         return checkpoint(function, *inputs, use_reentrant=False)
 
 
+KEPT_IN = "TORCHINDUCTOR_CACHE_DIR"
+"""The environment variable that names the folder in which PyTorch keeps what it compiled."""
+
 DONATED = """\
 import torch._functorch.config
 torch._functorch.config.donated_buffer = False"""
@@ -178,6 +183,12 @@ class TorchCompileInductor(TorchCompileAot):
     name = "torch-compile-inductor"
     backend = "inductor"
     programs_each = 32
+
+    def __init__(self, device: str = "cpu") -> None:
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        kept = caches / "autograd-conformance" / "inductor" / torch.__version__
+        os.environ.setdefault(KEPT_IN, str(kept))  # by itself, it keeps machine code where a reboot takes it
+        super().__init__(device)
 
 
 COMPILED: tuple[type[TorchCompile], ...] = (TorchCompileInductor, TorchCompileAot, TorchCompileEager)

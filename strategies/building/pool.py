@@ -151,7 +151,7 @@ class Drawing:
 
 
 def _some(part: Part, random: Random) -> list[Choice]:
-    """Some choices of a program, by which programs are likely to run when they're others."""
+    """Some choices of a program, with which a program is likely to run when they are others."""
     numbers = list(_numbers(part))
     eases = [each.place.ease for each in numbers]
     count = min(random.choice(ANEW), math.ceil(sum(eases)))

@@ -82,11 +82,12 @@ def clears(program: Program) -> bool:
 
 
 def test_programs_are_drawn_near_those_that_do_what_a_test_is_about():
-    plain = drawn(lifetime.retained(), Pool(EACH), count=200)
-    near = drawn(lifetime.retained(), Pool(EACH), count=200, serves=clears)
+    plain = drawn(lifetime.retained(), Pool(EACH))
+    near = drawn(lifetime.retained(), Pool(EACH), serves=clears)
     assert sum(map(clears, near)) > 1.3 * sum(map(clears, plain))
 
 
+@pytest.mark.slow
 def test_what_fails_is_shrunk():
     def look(program: Program) -> None:
         calls = [step for step in program if isinstance(step, Backward)]
