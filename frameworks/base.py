@@ -75,6 +75,10 @@ class Target(Protocol):
     def regions(self, program: Program) -> Sequence[Region]:
         """The runs of a program's instructions that it takes as units; none in most frameworks."""
 
+    @property
+    def programs_each(self) -> int:
+        """How many programs a new unit is to be there for; 0 where it costs no more than others."""
+
     def plainer(self) -> Mapping[str, Target]:
         """The same framework with less between it and a program, the nearest first, each with words that end the
         sentence "it passes ..."; none in most frameworks.
@@ -244,6 +248,14 @@ class HasUnits(Protocol):
         """What the function `region`, which `source` defines in the adapter's dialect, gives for some inputs: its
         results, in order. Equal units have equal sources.
         """
+
+
+@runtime_checkable
+class HasCostlyUnits(Protocol):
+    """An adapter whose framework takes far longer for a new unit than for a program of units that it has seen."""
+
+    programs_each: int
+    """How many programs, about, a new unit is to be there for: others are drawn near those that it was drawn for."""
 
 
 @runtime_checkable

@@ -65,13 +65,15 @@ class FunctionalRun(Run):
         super().__init__(program, adapter)
         self.deleted: dict[Ref, Value] = {}
         """Values that the program has let go of: functions that are made later may need them."""
+        self.ones: dict[Ref, np.ndarray] = {}
+        """The cotangents of roots for which calls gave none."""
 
     def do(self, at: int, step: Instruction) -> Sequence[Value | None]:
         """Do what an instruction does, and give the values that it makes."""
         match step:
             case Grad():
                 values = ChainMap(self.values, self.deleted)
-                function = Differentiated(self.program, step, self.adapter, values, values.__getitem__)
+                function = Differentiated(self.program, step, self.adapter, values, values.__getitem__, self.ones)
                 return function.gradients(self._cotangents(step.cotangents))
             case Delete(dropped):
                 self.deleted.update({ref: self.values[ref] for ref in dropped})
@@ -89,6 +91,10 @@ class Differentiated:
     """Every value as it was made, outside of all functions."""
     outside: Callable[[Ref], Value]
     """The values that it closes over, and those that it is called with."""
+    ones: dict[Ref, np.ndarray]
+    """The cotangents of roots for which calls gave none: within functions, values cannot be read everywhere, but each
+    call within one was run by itself before.
+    """
 
     def gradients(self, cotangents: Sequence[np.ndarray | None]) -> Sequence[Value]:
         """What `vjp` gives for it."""
@@ -98,8 +104,10 @@ class Differentiated:
 
     def _ones(self, root: Ref) -> np.ndarray:
         """The cotangent of a root for which a program gives none: `vjp` has no implicit one."""
-        value = self.values[root]
-        return np.ones_like(self.adapter.read(value), self.adapter.dtype(value))
+        if root not in self.ones:
+            value = self.values[root]
+            self.ones[root] = np.ones_like(self.adapter.read(value), self.adapter.dtype(value))
+        return self.ones[root]
 
     def __call__(self, *arguments: Value) -> tuple[Value, ...]:
         known = dict(zip(self.call.inputs, arguments, strict=True))

@@ -11,14 +11,19 @@ from autograd_conformance.frameworks.base import Adapter
 from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
 
-_TORCH, _UNITS = "torch==2.13.0", "autograd_conformance.frameworks.pytorch.units"
+_TORCH, _PYTORCH = "torch==2.13.0", "autograd_conformance.frameworks.pytorch"
+_UNITS, _CHECKPOINTS = f"{_PYTORCH}.units", f"{_PYTORCH}.checkpoints"
 
 FRAMEWORKS = {
-    "torch": ("autograd_conformance.frameworks.pytorch.adapter:Torch", _TORCH),
+    "torch": (f"{_PYTORCH}.adapter:Torch", _TORCH),
     "torch-checkpoint": (f"{_UNITS}:TorchCheckpoint", _TORCH),
+    "torch-checkpoint-captured": (f"{_CHECKPOINTS}:TorchCheckpointCaptured", _TORCH),
+    "torch-checkpoint-reentrant": (f"{_CHECKPOINTS}:TorchCheckpointReentrant", _TORCH),
     "torch-compile-eager": (f"{_UNITS}:TorchCompileEager", _TORCH),
     "torch-compile-aot_eager": (f"{_UNITS}:TorchCompileAot", _TORCH),
     "torch-compile-inductor": (f"{_UNITS}:TorchCompileInductor", _TORCH),
+    "torch-compile-checkpoint": (f"{_CHECKPOINTS}:TorchCompileCheckpoint", _TORCH),
+    "torch-func": (f"{_PYTORCH}.functional:TorchFunc", _TORCH),
     "tinygrad": ("autograd_conformance.frameworks.tinygrad.adapter:Tinygrad", "tinygrad==0.14.0"),
     "mygrad": ("autograd_conformance.frameworks.mygrad.adapter:MyGrad", "mygrad==2.5.0"),
     "autograd": ("autograd_conformance.frameworks.hips_autograd.adapter:HipsAutograd", "autograd"),
@@ -28,9 +33,9 @@ FRAMEWORKS = {
 }
 """Name, factory, and what to install."""
 
-MODES = {name: "torch" for name in FRAMEWORKS if name.startswith("torch-")}
-"""The frameworks that are modes of others: which ops are wrong by themselves is found out there, for a mode may take a
-second for every program that it has not seen.
+MODES = {name: "torch" for name in FRAMEWORKS if name.startswith(("torch-checkpoint", "torch-compile"))}
+"""The frameworks that are modes of others, which run the same programs: which ops are wrong by themselves is found out
+there, for a mode may take a second for every program that it has not seen.
 """
 
 

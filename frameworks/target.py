@@ -12,6 +12,7 @@ from autograd_conformance.frameworks.base import (
     USUAL_OPTIMIZERS,
     Adapter,
     Generator,
+    HasCostlyUnits,
     HasModules,
     HasOptimizers,
     HasPlainer,
@@ -109,6 +110,11 @@ class InProcess:
     def regions(self, program: Program) -> tuple[Region, ...]:
         """The runs of a program's instructions that the framework takes as units."""
         return tuple(regions(program, self.adapter.holds)) if isinstance(self.adapter, HasUnits) else ()
+
+    @property
+    def programs_each(self) -> int:
+        """How many programs a new unit is to be there for."""
+        return self.adapter.programs_each if isinstance(self.adapter, HasCostlyUnits) else 0
 
     def plainer(self) -> Mapping[str, InProcess]:
         """The same framework with less between it and a program, where its adapter names such modes."""

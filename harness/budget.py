@@ -11,7 +11,7 @@ import math
 import time
 import unittest
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import accumulate
 
 from autograd_conformance.harness.check import Broken, Check
@@ -71,6 +71,11 @@ class BoundedCheck(Check):
     """Whether the test had to end before it was through."""
     failing: set[str] = field(default_factory=set)
     """The programs that broke a rule: Hypothesis shows what it found once more, and has to see it again."""
+
+    @classmethod
+    def of(cls, check: Check, share: Share) -> BoundedCheck:
+        """The same check, which ends with a share."""
+        return cls(**{each.name: getattr(check, each.name) for each in fields(Check)}, share=share)
 
     def __call__(self, case: Program | Drawn | Related) -> None:
         if self.share.spent(self.programs):

@@ -10,9 +10,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, assert_never
 
+from hypothesis.errors import UnsatisfiedAssumption
+
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.ended import ENDED, Crashed, TimedOut
 from autograd_conformance.harness.coverage import Pair, pairs
+from autograd_conformance.harness.functions import functions
 from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.harness.known.update import About, Finding
 from autograd_conformance.harness.tally import Tally
@@ -27,6 +30,7 @@ from autograd_conformance.rules.judge.violation import Excuses, Violation, nothi
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
 from autograd_conformance.strategies.building.draft import Misfit
 from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.pool import Pool
 
 AGAIN = 3
 """How often a program is run again to see whether the framework itself computes the same bits each time."""
@@ -76,6 +80,8 @@ class Check:
     """Whether a broken SHOULD is raised, too, not only noted."""
     leaves_out: Callable[[str, str | None], bool] | None = None
     """Where what is broken becomes a known difference: whether an op that breaks a rule is left out elsewhere."""
+    pool: Pool | None = None
+    """What says which programs are worth their functions, where these cost much."""
     programs: int = 0
     """How many programs were checked, two that are related counted as one."""
     exercised: Counter[str] = field(default_factory=Counter)
@@ -107,6 +113,8 @@ class Check:
         """Run and judge a program, drawn or not, or two that are related; raise `Broken` at the first rule that is
         broken and that is no known difference.
         """
+        if self.pool is not None and not self.pool.admits(lambda: functions(case, self.target)):
+            raise UnsatisfiedAssumption  # it needs a function for itself: another one is drawn
         match case:
             case Related():
                 self._relate(case)
@@ -126,6 +134,8 @@ class Check:
         reference = _reference(program, self.target, reference)
         judgement = judge(program, observation, reference, self.target.capabilities, excuses)
         self.exercised.update(judgement.exercised)
+        if self.pool is not None:
+            self.pool.judged(self.rule in judgement.exercised)
         self.left_open += judgement.unspecified
         self.instructions += len(program)
         self.judged += judgement.judged
@@ -148,6 +158,8 @@ class Check:
         observation, other = self.target.observe(related.first), self.target.observe(related.second)
         relation = related_as(related, observation, other, self.target)
         self.exercised.update([related.rule] if relation.decided else [])
+        if self.pool is not None:
+            self.pool.judged(relation.decided)
         if relation.violation:
             alone = ((related.first, observation), (related.second, other))
             entry = self._entry(related.first, relation.violation) or self._entry_alone(alone)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autograd_conformance.frameworks.base import Target
-from autograd_conformance.programs.capabilities import needs
+from autograd_conformance.ops.needs import needs
 from autograd_conformance.programs.language import Apply, InPlace, Leaf, Program
 from autograd_conformance.strategies.building.action_builder import writes_of
 

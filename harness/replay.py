@@ -15,12 +15,12 @@ from autograd_conformance.harness import guard, journal
 from autograd_conformance.harness.check import Broken, related_as
 from autograd_conformance.harness.failures import record as failures
 from autograd_conformance.harness.known import Known, is_known
+from autograd_conformance.harness.lacking import lacking
 from autograd_conformance.harness.session import ADAPTER_ERROR, Session
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs import codec
-from autograd_conformance.programs.capabilities import needs
-from autograd_conformance.programs.language import Apply, Leaf, Program
+from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports.renamed import modernised
@@ -133,15 +133,9 @@ def _cannot(path: Path, program: Program, target: Target) -> Replayed | None:
     """Why a program cannot be run on a target, if it cannot."""
     if not len(program):
         return Replayed("cannot run", f"{path}: the program has no instructions")
-    missing = sorted({s.op for s in program if isinstance(s, Apply)} - set(target.ops))
+    missing = sorted(lacking(program, target))
     if missing:
-        return Replayed("cannot run", f"{path}: {target.name} does not support {', '.join(missing)}")
-    dtypes = sorted({s.value.dtype for s in program if isinstance(s, Leaf)} - set(target.dtypes))
-    if dtypes:
-        return Replayed("cannot run", f"{path}: {target.name} does not support {', '.join(dtypes)}")
-    unclaimed = sorted(need.value for need in needs(program) - target.capabilities)
-    if unclaimed:
-        return Replayed("cannot run", f"{path}: {target.name} does not claim {', '.join(unclaimed)}")
+        return Replayed("cannot run", f"{path}: {target.name} lacks {', '.join(missing)}")
     try:
         Reference(program)
     except Exception as error:  # operands of shapes that no op takes: the file is at fault, not the framework

@@ -1,4 +1,5 @@
-"""What is drawn depends on the seed, and on nothing else that happens to be loaded; and each program on itself alone.
+"""What is drawn depends on the seed, and on nothing else that happens to be loaded; and each program on itself alone,
+or, where units cost much, on those that its test drew before.
 
 Hypothesis by itself mixes constants into what it draws, among them those that it finds in the source of every loaded
 module that is not installed: so one seed would draw other programs for each framework's adapter, from a clone and from

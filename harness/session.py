@@ -38,6 +38,7 @@ from autograd_conformance.reports import records
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.pool import Pool
 
 ADAPTER_ERROR = 10
 """The exit code of a run whose adapter cannot be used; none of pytest's own."""
@@ -209,7 +210,9 @@ class Session:
     def check(self, rule: str) -> Check:
         """A check for one test, which is about a rule."""
         leaves_out = None if self.update is None else self.leaves_out
-        return Check(self.target_of(rule), self.known, rule, self.strict, leaves_out)
+        target = self.target_of(rule)
+        pool = Pool(target.programs_each) if target.programs_each else None
+        return Check(target, self.known, rule, self.strict, leaves_out, pool)
 
     def leaves_out(self, rule: str, op: str | None) -> bool:
         """Whether an op that breaks a rule is left out of the programs of tests that are not about it."""

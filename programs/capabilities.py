@@ -112,6 +112,9 @@ class Traits:
     gives inputs that it does not reach zeros, and no gradient goes from one of its results to another."""
     recomputes: bool = False
     """Whether a unit of several instructions keeps its inputs, and computes the rest again where a call needs it."""
+    captures: bool = False
+    """Whether what is computed again takes its inputs as they are by then, for nobody notices that they were changed: a
+    call through a unit whose inputs were written to, or switched, since may give any numbers, or be refused."""
 
     def implies(self, shape: Shape) -> bool:
         """Whether a root of a shape has an implicit cotangent."""

@@ -37,6 +37,7 @@ class Kind(Enum):
     HOOK_SHAPE = "hook changed the shape"
     HOOK_RAISED = "hook raised"
     GRADIENT_FORM = "assigned gradient of another form"
+    RECOMPUTED = "computed again otherwise"
     NOT_IMPLEMENTED = "not implemented"
     UNKNOWN = "unknown"
 

@@ -5,8 +5,9 @@ A region follows from the program and from what a framework lets inside, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 from autograd_conformance.programs.language import Apply, Detach, InPlace, Instruction, Leaf, Modes, Program, Ref
 from autograd_conformance.programs.observations import Observation, units
@@ -48,14 +49,35 @@ Holds = Callable[[Program, int, Sequence[int]], bool]
 """Whether an instruction, by its number, can stand in one region with those that are in it already."""
 
 
+LEAST, ONE_IN = 3, 8
+"""The fewest instructions of a run that ends before it has to, and in how many places it does."""
+
+
+def ends_early(program: Program, at: int, run: Sequence[int]) -> bool:
+    """Whether a run ends before an instruction although that could stand in it, so that what one region computes in one
+    program several compute in another. It follows from what comes before and behind, wherever a program has it.
+    """
+    if len(run) < LEAST:
+        return False
+    text = f"{len(run)} {_computes(program[run[-1]])} {_computes(program[at])}"
+    return crc32(text.encode()) % ONE_IN == 0
+
+
+def _computes(step: Instruction) -> str:
+    """What an instruction computes, whatever of."""
+    return f"{step.op} {step.attrs}" if isinstance(step, (Apply, InPlace)) else type(step).__name__
+
+
 def regions(program: Program, holds: Holds) -> Iterator[Region]:
-    """The regions of a program, in order: runs of instructions as long as `holds` lets them be."""
+    """The regions of a program, in order: runs of instructions as long as `holds` lets them be, but for a few that end
+    early.
+    """
     run: list[int] = []
     for at, step in enumerate(program):
         if isinstance(step, Leaf):
             continue
         computes = isinstance(step, Computing)
-        if run and not (computes and holds(program, at, run)):
+        if run and not (computes and holds(program, at, run) and not ends_early(program, at, run)):
             yield region_of(program, tuple(run))
             run = []
         if computes and (run or holds(program, at, run)):
@@ -79,6 +101,20 @@ def region_of(program: Program, steps: tuple[int, ...]) -> Region:
     seen = [ref for ref in made if ref in outside or ref not in read]
     modes = _common(program.mode(at) for at in steps)
     return Region(steps, tuple(ref for ref in used if ref.at not in within), tuple(seen), modes)
+
+
+def form(program: Program, region: Region) -> Hashable:
+    """What of a region is the function that it is: of equal regions it is the same, wherever they stand."""
+    place = {ref: k for k, ref in enumerate(region.inputs)}
+    made = [Ref(at, k) for at in region.steps for k in range(results(program[at]))]
+    place.update((ref, -1 - k) for k, ref in enumerate(made))
+    steps = []
+    for at in region.steps:
+        step = program[at]
+        named = (step.op, step.attrs) if isinstance(step, Apply | InPlace) else ()
+        given = tuple(place[ref] for ref in operands(step))
+        steps.append((type(step), named, given, results(step), region.inner(program, at)))
+    return tuple(steps), tuple(place[ref] for ref in region.results), region.modes
 
 
 def _read(step: Instruction) -> tuple[Ref, ...]:

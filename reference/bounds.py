@@ -15,7 +15,7 @@ more.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from autograd_conformance.reference.staging.vjp import derivative_order
 from autograd_conformance.reference.value_types import InternalValue
 
 SAMPLES = 12
+FEW, MARGIN = 2, 1 / 16  # so many runs tell a distance that is within that share of their bound
 STEP = 1e-7  # relative size of a perturbation: far above float64's rounding, far below where curvature counts
 FACTOR = 8.0  # units in the last place that an op may lose
 EPSILON = {"float32": float(np.finfo(np.float32).eps), "float64": float(np.finfo(np.float64).eps)}
@@ -121,40 +122,76 @@ def _perturbed(
     return entries, values, vjp, count
 
 
-def _spread(reference: Reference, measure: Callable[..., Array], exact: Array, dtypes: Dtypes, narrow: str) -> Array:
-    squares = np.zeros(np.shape(exact))
-    count = 1
-    for seed in range(SAMPLES):
-        entries, values, vjp, forward = _perturbed(reference, seed, dtypes, narrow)
-        shaken = measure(entries, values, vjp)
-        squares = squares + (shaken - exact) ** 2
-        count = max(count, 2 * forward)
-    return np.sqrt(squares / SAMPLES) / STEP * np.sqrt(count)
+Measure = Callable[[list[TapeEntry], dict[GradientEdge, Array], Callable[..., tuple[Array, ...]]], Array]
+"""A number of a computation, asked of one that is perturbed."""
 
 
-def _bound(reference: Reference, edge: GradientEdge, measure: Callable[..., Array], exact: Array, dtype: str) -> Array:
-    dtypes = _dtypes(reference, dtype)
-    spread, own = _spread(reference, measure, exact, dtypes, dtype), dtypes.get(edge, dtype)
-    factor = 2 * FACTOR if "float64" in (dtype, own) else FACTOR  # the reference itself computes in float64
-    return factor * (EPSILON[dtype] * spread + EPSILON[own] * np.abs(exact)) + TINY[dtype]
+@dataclass(slots=True)
+class Bound:
+    """How far rounding may take a number of a program, element by element; sampled no further than a question needs."""
+
+    reference: Reference
+    """The program, run exactly."""
+    edge: GradientEdge
+    """The value that the number is, or belongs to as its gradient."""
+    exact: Array
+    """The number itself."""
+    narrow: str
+    """The narrowest dtype that the program computes in."""
+    measure: Measure | None
+    """The number in a perturbed run; None for one that is zero whatever is perturbed."""
+    squares: Array = field(default_factory=lambda: np.zeros(()))
+    """The sum over the runs so far of the squared differences from the exact number."""
+    roundings: int = 1
+    """The most roundings of a run so far."""
+    runs: int = 0
+    """How many perturbed runs there were."""
+
+    def allows(self, distance: Array, beside: Array | float = 0.0) -> bool:
+        """Whether rounding explains a distance from the exact number, beside what else may be added to it.
+
+        Nearly all are a small part of the bound, and told from a few runs: that their spread is larger by the margin
+        than that of all happens less often than once in millions.
+        """
+        return any(
+            bool((distance <= share * (self.array(distance.shape, runs) + beside)).all())
+            for runs, share in ((FEW, MARGIN), (SAMPLES, 1.0))
+        )
+
+    def array(self, shape: tuple[int, ...] | None = None, runs: int = SAMPLES) -> Array:
+        """The largest error of each element; where the number is asked for in another shape than it is computed in, as
+        that of an alias which sees only a part, the largest of all.
+        """
+        largest = self._largest(runs)
+        return largest if shape is None or largest.shape in (shape, ()) else np.full(shape, largest.max())
+
+    def _largest(self, runs: int) -> Array:
+        if self.measure is None:
+            return np.zeros(())
+        dtypes = _dtypes(self.reference, self.narrow)
+        while self.runs < runs:
+            entries, values, vjp, forward = _perturbed(self.reference, self.runs, dtypes, self.narrow)
+            self.squares = self.squares + (self.measure(entries, values, vjp) - self.exact) ** 2
+            self.roundings, self.runs = max(self.roundings, 2 * forward), self.runs + 1
+        spread = np.sqrt(self.squares / self.runs) / STEP * np.sqrt(self.roundings)
+        own = dtypes.get(self.edge, self.narrow)
+        factor = 2 * FACTOR if "float64" in (self.narrow, own) else FACTOR  # the reference itself computes in float64
+        return factor * (EPSILON[self.narrow] * spread + EPSILON[own] * np.abs(self.exact)) + TINY[self.narrow]
 
 
-def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Array:
-    """The largest error, element by element, that rounding explains in a value of a program whose narrowest dtype is
-    given.
-    """
-    exact = reference.values[ref]
-    return _bound(reference, ref, lambda entries, values, vjp: values[ref], exact, dtype)
+def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Bound:
+    """How far rounding may take a value of a program whose narrowest dtype is given."""
+    return Bound(reference, ref, reference.values[ref], dtype, lambda entries, values, vjp: values[ref])
 
 
 def gradient_bound(
     reference: Reference, call: BackwardCall, edge: GradientEdge, dtype: str, until: Ref | None = None
-) -> Array:
+) -> Bound:
     """The same for what a call contributes to an edge; or for what the hook `until` on it is called with."""
     contributed = reference.pullback(call).get(edge)
     exact = contributed if until is None else dict(reference.hook_calls(call)).get(until)
     if exact is None:
-        return np.zeros(())
+        return Bound(reference, edge, np.zeros(()), dtype, None)
 
     def measure(
         entries: list[TapeEntry], values: dict[GradientEdge, Array], vjp: Callable[..., tuple[Array, ...]]
@@ -163,7 +200,7 @@ def gradient_bound(
         pulled = pull(entries, values, reference.roots(call), vjp, hooked=reference.hooked(fired))
         return pulled[edge] if until is None else dict(fired)[until]
 
-    return _bound(reference, edge, measure, exact, dtype)
+    return Bound(reference, edge, exact, dtype, measure)
 
 
 def working_dtype(program: Program) -> str:

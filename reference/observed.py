@@ -54,14 +54,14 @@ def adopt(reference: Reference, at: int, step: Instruction, seen: StepObservatio
             elif tensor is not None and ref in values:
                 values[ref] = tensor.value.astype(np.float64)
                 _place(reference, ref, tensor)
-    for ref in reference.unseen.intersection(seen.values):
+    for ref in filter(reference.draws, reference.unseen.intersection(seen.values)):
+        reference.storages.unspecified.discard(ref)  # what a unit drew is known when the unit has given it out
+    for ref in reference.unseen.intersection(seen.values) - reference.storages.unspecified:
         _place(reference, ref, seen.values[ref])
-        if reference.draws(ref):  # what a unit drew is known when the unit has given it out
-            reference.storages.unspecified.discard(ref)
-    reference.unseen.difference_update(seen.values)
     for ref, tensor in seen.values.items():
         if ref in values:
             values[ref] = tensor.value.astype(np.float64)
+    reference.unseen.difference_update(seen.values)
     reference.observe(at, step, seen)
 
 

@@ -275,11 +275,22 @@ def _sample(
 # -- counting ---------------------------------------------------------------------------------------------------------
 
 
-def programs(name: str, dtypes: Sequence[str]) -> Iterator[tuple[Sample, Written, Way, Time]]:
+Pair = tuple[Sample, Written, Way, Time]
+"""A sample, the value that is written to, how, and when."""
+
+
+def programs(name: str, dtypes: Sequence[str]) -> Iterator[Pair]:
     """Every pair of every sample of a row."""
     for sample in samples(name, tuple(dtypes)):
         for pair in sample.pairs:
             yield (sample, *pair)
+
+
+def some(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
+    """So many of some pairs at most, the same whenever they are the same; in their order."""
+    if len(pairs) <= most:
+        return pairs
+    return [pairs[k] for k in sorted(np.random.default_rng(0).permutation(len(pairs))[:most])]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from autograd_conformance.harness.audit import corners
 from autograd_conformance.harness.audit import programs as audit
+from autograd_conformance.harness.audit.together import check_all
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import accumulation, gradients
@@ -23,12 +24,9 @@ WHOLLY = settings().max_examples > 100
 
 @rule("gradients/op")
 def test_op_samples(check, prepared, op):
-    for program in audit.programs(op, prepared.drawable):
-        check(program)
-    for program in corners.programs(op, prepared.drawable) if op not in prepared.broken else ():
-        check(program)
-    for program in audit.forms(op, prepared.drawable[0]) if WHOLLY else ():
-        check(program)
+    check_all(check, audit.programs(op, prepared.drawable))
+    check_all(check, corners.programs(op, prepared.drawable) if op not in prepared.broken else ())
+    check_all(check, audit.forms(op, prepared.drawable[0]) if WHOLLY else ())
 
 
 @rule("gradients/op")

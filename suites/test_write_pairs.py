@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-import numpy as np
 import pytest
 from hypothesis import settings
 
+from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import Broken, Check, violation_of
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import WRITES
-from autograd_conformance.programs.capabilities import needs
+from autograd_conformance.ops.needs import needs
 from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.strategies import write_pairs
 
@@ -37,7 +37,7 @@ def test_write(check: Check, prepared: Session, write: str):
 def every(check: Check, session: Session, name: str) -> None:
     """Check the programs of all pairs of a row; the first that breaks a rule is reported when all have been run."""
     broken = None
-    for program in programs(session, name):
+    for program in programs(session.target, session.drawable, name):
         try:
             check(program)
         except Broken as error:
@@ -65,17 +65,13 @@ def ops_of(program: Program) -> set[str]:
     return {step.op for step in program if isinstance(step, Apply)}
 
 
-def programs(session: Session, name: str) -> Iterator[Program]:
+def programs(target: Target, dtypes: Sequence[str], name: str, most: int = MOST) -> Iterator[Program]:
     """The programs of a row's pairs that ask for nothing unclaimed, of samples that are right without a write."""
-    chosen = list(write_pairs.programs(name, session.drawable))
-    if len(chosen) > MOST:
-        order = np.random.default_rng(0).permutation(len(chosen))[:MOST]
-        chosen = [chosen[k] for k in sorted(order)]
     sound: dict[write_pairs.Sample, bool] = {}
-    for sample, *pair in chosen:
+    for sample, *pair in write_pairs.some(list(write_pairs.programs(name, dtypes)), most):
         program = sample.program(*pair)
-        if needs(program) <= session.target.capabilities and ops_of(program) <= set(session.target.ops):
+        if needs(program) <= target.capabilities and ops_of(program) <= set(target.ops):
             if sample not in sound:
-                sound[sample] = violation_of(sample.untouched(), session.target) is None
+                sound[sample] = violation_of(sample.untouched(), target) is None
             if sound[sample]:
                 yield program

@@ -32,6 +32,11 @@ MESSAGES = (
     ("has changed the size of value", Kind.HOOK_SHAPE),
     ("attempting to assign a gradient", Kind.GRADIENT_FORM),
     ("can't assign Variable as its own grad", Kind.GRADIENT_FORM),
+    ("A different number of tensors was saved during the original forward", Kind.RECOMPUTED),
+    ("trying to save more tensors during recomputation", Kind.RECOMPUTED),
+    ("have different metadata than during the forward pass", Kind.RECOMPUTED),
+    ("none of output has requires_grad=True, this checkpoint() is not necessary", Kind.RECOMPUTED),
     ("is not implemented", Kind.NOT_IMPLEMENTED),
+    ("aot_autograd() does not yet handle", Kind.NOT_IMPLEMENTED),
 )
 """How PyTorch's RuntimeErrors and ValueErrors are told apart: by the most stable part of the message."""

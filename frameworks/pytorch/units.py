@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -17,7 +19,8 @@ from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.capabilities import Capability, Traits
-from autograd_conformance.programs.language import Apply, Detach, InPlace, Program, Ref
+from autograd_conformance.programs.language import Apply, Detach, InPlace, Instruction, Program, Ref
+from autograd_conformance.programs.operands import operands
 
 Function = Callable[..., tuple[torch.Tensor, ...] | None]
 
@@ -66,18 +69,24 @@ class TorchUnits(TorchEager):
 def is_repeatable(program: Program, at: int, run: Sequence[int]) -> bool:
     """Whether an instruction of a function does the same when it is run again: it writes into nothing from outside."""
     step = program[at]
-    return not isinstance(step, InPlace) or _owner(program, step.target).at in run
+    return not isinstance(step, InPlace) or owner(program, step.target).at in run
 
 
-def _owner(program: Program, ref: Ref) -> Ref:
+def owner(program: Program, ref: Ref) -> Ref:
     """The value in whose memory another one may lie."""
-    match program[ref.at]:
-        case Detach(source):
-            return _owner(program, source)
-        case Apply(op, args) if args and row_of(op).aliases is not Certainty.NEVER:
-            return _owner(program, args[0])
+    step = program[ref.at]
+    return owner(program, operands(step)[0]) if may_be_view(step) else ref
+
+
+def may_be_view(step: Instruction) -> bool:
+    """Whether what an instruction makes may lie in the memory of its first operand."""
+    match step:
+        case Detach():
+            return True
+        case Apply(op, args):
+            return bool(args) and row_of(op).aliases is not Certainty.NEVER
         case _:
-            return ref
+            return False
 
 
 def _defined(source: str, prelude: str) -> Function:
@@ -114,6 +123,9 @@ class TorchCheckpoint(TorchUnits):
         return checkpoint(function, *inputs, use_reentrant=False)
 
 
+KEPT_IN = "TORCHINDUCTOR_CACHE_DIR"
+"""The environment variable that names the folder in which PyTorch keeps what it compiled."""
+
 DONATED = """\
 import torch._functorch.config
 torch._functorch.config.donated_buffer = False"""
@@ -124,6 +136,7 @@ class TorchCompile(TorchUnits):
     """Every function is compiled; equal functions are compiled once."""
 
     backend = "inductor"
+    programs_each = 8
     prelude = DONATED
 
     def __init__(self, device: str = "cpu") -> None:
@@ -156,6 +169,7 @@ class TorchCompileAot(TorchCompile):
 
     name = "torch-compile-aot_eager"
     backend = "aot_eager"
+    programs_each = 16
     capabilities = TorchEager.capabilities - {Capability.CREATE_GRAPH}
     traits = Traits(one_node=True)
     trait_sources: ClassVar[Mapping[str, str]] = {
@@ -168,6 +182,13 @@ class TorchCompileInductor(TorchCompileAot):
 
     name = "torch-compile-inductor"
     backend = "inductor"
+    programs_each = 32
+
+    def __init__(self, device: str = "cpu") -> None:
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        kept = caches / "autograd-conformance" / "inductor" / torch.__version__
+        os.environ.setdefault(KEPT_IN, str(kept))  # by itself, it keeps machine code where a reboot takes it
+        super().__init__(device)
 
 
 COMPILED: tuple[type[TorchCompile], ...] = (TorchCompileInductor, TorchCompileAot, TorchCompileEager)

@@ -185,6 +185,11 @@ class Remote:
             return ()
         return tuple(region_of(program, steps) for steps in self.link.units(program))
 
+    @property
+    def programs_each(self) -> int:
+        """How many programs a new unit is to be there for."""
+        return self.greeting.programs_each
+
     def plainer(self) -> Mapping[str, Remote]:
         """The same framework, in processes of their own, with less between it and a program."""
         return {words: replace(self, link=self.link.another(plainer=words)) for words in self.greeting.plainer}

@@ -63,6 +63,8 @@ class Greeting:
     """Whether it counts saved tensors when it is greeted so, in another process."""
     units: bool = False
     """Whether it takes runs of instructions as units, and says which."""
+    programs_each: int = 0
+    """How many programs a new unit is to be there for; 0 where it costs no more than others."""
     plainer: tuple[str, ...] = ()
     """In words, the modes of the same framework that have less between it and a program."""
     prints: bool = False
@@ -200,6 +202,15 @@ def _flag(what: str) -> Any:
     return read
 
 
+def _count(what: str) -> Any:
+    def read(value: Json) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise _Wrong(f"{what} has to be a whole number, not {value!r}")
+        return value
+
+    return read
+
+
 def _read_traits(value: Json) -> Traits:
     known = {field.name: field.default for field in fields(Traits)}
     if not isinstance(value, Mapping) or not value.keys() <= known.keys():
@@ -234,6 +245,7 @@ _READERS: dict[str, Any] = {
     "random": _flag("random"),
     "saved_tensor_counter": _flag("saved_tensor_counter"),
     "units": _flag("units"),
+    "programs_each": _count("programs_each"),
     "plainer": _names("plainer"),
     "prints": _flag("prints"),
     "script": _names("script"),

@@ -19,6 +19,7 @@ from typing import Any
 
 from autograd_conformance.frameworks.base import (
     Adapter,
+    HasCostlyUnits,
     HasModules,
     HasOptimizers,
     HasPlainer,
@@ -133,6 +134,7 @@ def greeting(adapter: Adapter) -> dict[str, Json]:
         "random": isinstance(adapter, HasRandom) and adapter.random is not None,
         "saved_tensor_counter": isinstance(adapter, HasSavedTensorCounter),
         "units": isinstance(adapter, HasUnits),
+        "programs_each": adapter.programs_each if isinstance(adapter, HasCostlyUnits) else 0,
         "plainer": list(adapter.plainer()) if isinstance(adapter, HasPlainer) else [],
         "prints": adapter.dialect is not None,
         "script": [sys.executable],

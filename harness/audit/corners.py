@@ -188,11 +188,32 @@ def again(op: str, dtype: str) -> Program | None:
     return Program(tuple(sampler.reference.steps))
 
 
+def unrecorded(op: str, dtype: str) -> Program | None:
+    """A program of an op, the same under no_grad, and the same again, on the same operands, and a call from the last:
+    what is kept of one must not show in another; None where there are no modes, or no call can begin there.
+    """
+    for draw in range(DRAWS):
+        sampler = Sampler(zlib.crc32(f"{op} unrecorded {draw}".encode()), dtype)
+        step = sampler.reference.steps[sampler.op(op, fresh=True)[0].at]
+        if not sampler.can(Capability.MODES):
+            return None
+        if not applies(sampler, op) or not isinstance(step, Apply):
+            continue
+        with sampler.under("no_grad"):
+            sampler.checked(OPS[op], step.args, step.attrs)
+        try:
+            sampler.backward(*sampler.checked(OPS[op], step.args, step.attrs))
+        except Undrawable:  # no call can begin at these results
+            return None
+        return sampler.program()
+    return None
+
+
 def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
     """All of them, in the first of some dtypes; what takes several dtypes in each."""
     yield from laid(op, dtypes[0])
     yield from long(op, dtypes[0])
-    yield from (program for make in (same, again, beside) if (program := make(op, dtypes[0])) is not None)
+    yield from (program for make in (same, again, beside, unrecorded) if (program := make(op, dtypes[0])) is not None)
     yield from (program for dtype in dtypes if (program := mixed(op, dtype)) is not None)
 
 

@@ -14,6 +14,9 @@ from autograd_conformance.programs.language import Program
 END = "end"
 """Stands for an op after the last one."""
 
+TOGETHER = "together: "
+"""Stands before the ops that were begun together."""
+
 LOST = "the process died, or did not come back in time"
 """What is observed where an op's program ended the process of the audit."""
 
@@ -42,6 +45,11 @@ def faults(found: Mapping[str, Note]) -> dict[str, Fault]:
         if note.outcome == "begun" and note.program:
             found_faults[op] = Fault(json.loads(note.program), "gradients/op", LOST)
     return found_faults
+
+
+def of_ops(found: Mapping[str, Note]) -> dict[str, Note]:
+    """The notes that are about one op."""
+    return {op: note for op, note in found.items() if op != END and not op.startswith(TOGETHER)}
 
 
 class Notes:

@@ -70,6 +70,17 @@ class Audited:
         bad = {op: fault for op, fault in faults.items() if op in wrong | lost}
         return cls(wrong, lost, having("once"), having("twice"), bad)
 
+    def with_mode(self, mode: Audited) -> Audited:
+        """What this audit found of a framework, and another one of a mode of it with the ops that were right here."""
+        return Audited(
+            self.wrong | mode.wrong,
+            self.lost | mode.lost,
+            self.once | mode.once,
+            self.twice | mode.twice,
+            {**self.faults, **mode.faults},
+            self.programs + mode.programs,
+        )
+
     def to_json(self) -> dict[str, list[str]]:
         """The sets as plain data, for another process that draws programs."""
         return {name: sorted(getattr(self, name)) for name in SETS}

@@ -12,16 +12,19 @@ import math
 import os
 import sys
 import traceback
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.ended import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.frameworks.target import opened
 from autograd_conformance.harness.alphabet import alphabet_of
-from autograd_conformance.harness.audit.notes import END, Note, Notes, ran, read
+from autograd_conformance.harness.audit.notes import END, TOGETHER, Note, Notes, ran, read
 from autograd_conformance.harness.audit.programs import outcomes
+from autograd_conformance.harness.audit.together import OPS, right_together
 from autograd_conformance.harness.child import LOADING
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.programs.language import Program
@@ -52,7 +55,9 @@ class Counting:
         self.path.write_text(str(self.programs))
 
 
-def main(name: str, device: str, dtypes: str, timeout: str, depth: str, most: str, part: str, path: str) -> None:
+def main(
+    name: str, device: str, dtypes: str, timeout: str, depth: str, most: str, but: str, part: str, path: str
+) -> None:
     """Hold a part of the audit, one of so many (0/2), from its first op of which there is no note."""
     seen = read(Path(path))
     try:
@@ -69,7 +74,10 @@ def main(name: str, device: str, dtypes: str, timeout: str, depth: str, most: st
         everything = alphabet_of(target, tried)
         alphabet.use(everything)
         number, parts = map(int, part.split("/"))
-        for op in (op for op in everything.ops[number::parts] if op not in seen):
+        ops = [op for op in everything.ops[number::parts] if op not in {*seen, *but.split(",")}]
+        if target.programs_each:
+            ops = together(ops, target, tried, notes, seen, stretched(limit))
+        for op in ops:
             faulthandler.dump_traceback_later(stretched(limit), exit=True)
             notes.take(Note(op, "begun"))
             try:
@@ -85,6 +93,28 @@ def main(name: str, device: str, dtypes: str, timeout: str, depth: str, most: st
         last = traceback.format_exc().splitlines()[-30:]
         text = "\n".join(["the audit of the ops failed:", *last])
         Path(path).with_name(FAILED).write_text(text, encoding="utf-8")
+
+
+def together(
+    ops: Sequence[str], target: Target, dtypes: Sequence[str], notes: Notes, seen: Collection[str], limit: float
+) -> list[str]:
+    """Try ops together, and give those that were not right so; those that ended a process together are tried singly."""
+    left: list[str] = []
+    for at in range(0, len(ops), OPS):
+        group = ops[at : at + OPS]
+        named = f"{TOGETHER}{group[0]}"
+        if named in seen:
+            left += group
+            continue
+        faulthandler.dump_traceback_later(limit, exit=True)
+        notes.take(Note(named, "begun"))
+        right = set(right_together(group, target, dtypes))
+        for op in group:
+            if op in right:
+                notes.take(Note(op, "fine"))
+            else:
+                left.append(op)
+    return left
 
 
 if __name__ == "__main__":

@@ -206,15 +206,15 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -> Iterator[Program]:
     """The fixed programs that differentiate an op so many times: its results as they are and weighted, and a sweep of
-    its values.
+    its values; in each dtype others, so that fewer attributes are left out.
     """
-    for dtype in dtypes:
+    for other, dtype in enumerate(dtypes):
         swept = _swept_again(op, dtype, times)
         if swept is not None:
             yield swept
         for seed, weighted in product(range(seeds), (False, True)):
             alike = swept is not None and not seed and not weighted
-            program = None if alike else curvature(op, seed, dtype, weighted, times)
+            program = None if alike else curvature(op, seed + other * seeds, dtype, weighted, times)
             if program is not None:
                 yield program
 

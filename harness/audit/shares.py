@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from autograd_conformance.harness.audit.notes import END, Note, faults, ran, read
+from autograd_conformance.harness.audit.notes import END, Note, faults, of_ops, ran, read
 from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.audit.process import FAILED, SPENT
 from autograd_conformance.harness.child import LOADING, environment
@@ -54,15 +54,16 @@ def audit(
     limits: Limits = UNLIMITED,
     kept: Mapping[str, Note] = NOTHING_KEPT,
     jobs: int = 1,
+    but: frozenset[str] = frozenset(),
 ) -> Audit:
     """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
 
     `timeout` is how many seconds one op may take, and `limits` what the whole run may; raises `AuditCutShort` where the
     audit alone would take more. The ops of which notes were `kept` are not audited again, the others by so many
-    processes at once; none where nothing is left.
+    processes at once; none where nothing is left. The ops of `but` are not audited at all.
     """
     most = "any" if limits.programs is None else str(limits.programs)
-    asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice", most
+    asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice", most, ",".join(sorted(but))
     with TemporaryDirectory() as folder, ExitStack() as ending:
         limit = stretched(timeout + LOADING)
         shares = [Share((*asked, f"{k}/{jobs}"), Path(folder) / str(k), limit, kept) for k in range(jobs)]
@@ -74,7 +75,7 @@ def audit(
             if limits.seconds_left() == 0:
                 raise AuditCutShort("the budget of seconds ended during the audit of the ops")
             time.sleep(POLL)
-        found = dict(kept) | {op: note for share in shares for op, note in read(share.notes).items() if op != END}
+        found = dict(kept) | {op: note for share in shares for op, note in of_ops(read(share.notes)).items()}
         programs = sum(ran(share.notes) for share in shares)
     outcomes = {op: each.outcome for op, each in found.items()}
     return Audit(replace(Audited.of(outcomes, faults(found)), programs=programs), found)

@@ -30,6 +30,7 @@ from autograd_conformance.programs.language import (
     Ref,
 )
 from autograd_conformance.programs.operands import results
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related
 
@@ -200,6 +201,7 @@ def _again(broken: Broken, program: Program, known: Sequence[Known]) -> Broken |
     try:
         observation = target.observe(program)
         found = judged(program, observation, target, excuses)
+        Reference(program, target.traits)  # what the framework refuses for another reason, the judge does not compute
     except (Exception, BrokenAdapter):  # operands of shapes that an op does not take, or makes more results of
         return None
     if found is None or (found.rule, found.op) != (was.rule, was.op):

@@ -13,7 +13,7 @@ from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import judged, violation_of
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.telling import Variations, telling
-from autograd_conformance.programs.capabilities import needs
+from autograd_conformance.ops.needs import needs
 from autograd_conformance.programs.editing import replaced, sound, under, without
 from autograd_conformance.programs.language import (
     Apply,

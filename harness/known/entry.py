@@ -75,6 +75,12 @@ class Known:
     """The failing call, or one before it, has a root twice, or has one of its inputs among its roots."""
     computed: bool = False
     """A write into what an op computed, or into a part of it, stands before."""
+    switched: bool = False
+    """A leaf that has begun, or ceased, to require grad since something was computed from it stands before."""
+    aliased: bool = False
+    """A write into memory in which several values lie stands before, or at, the failing instruction."""
+    unreached: bool = False
+    """The failing call has a root that was computed from none of its inputs."""
     step: str | None = None
     """The failing instruction is the step of an optimizer with these settings, as the text form writes them."""
     version: SpecifierSet | None = None

@@ -139,6 +139,9 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "again": (_flag, "true or false"),
     "twice": (_flag, "true or false"),
     "computed": (_flag, "true or false"),
+    "switched": (_flag, "true or false"),
+    "aliased": (_flag, "true or false"),
+    "unreached": (_flag, "true or false"),
     "step": (_step, "an optimizer with settings, such as 'sgd fused=True'"),
     "version": (_versions, "versions of the framework, such as '>=2.12,<2.14'"),
     "device": (_text, "a device, such as 'cpu'"),
@@ -202,7 +205,7 @@ def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
             found.append(replace(_entry(each), where=str(path)))
         except _Refused as error:
             raise MalformedExpectations(f"{path}, line {_line(text, number)}: {error}") from None
-    return (*found, *inherited)
+    return (*found, *dict.fromkeys(inherited))  # two files that are included may include a third
 
 
 def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, ...]:

@@ -4,6 +4,8 @@ limits.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from autograd_conformance.harness.known.entry import Known
@@ -19,10 +21,11 @@ from autograd_conformance.programs.language import (
     Leaf,
     Program,
     Ref,
+    SetRequiresGrad,
     Step,
 )
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.programs.operands import grouped
+from autograd_conformance.programs.operands import grouped, operands
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.rules.judge.due import DueReturn
 from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError, ResultDtype
@@ -68,6 +71,12 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.computed and not _writes_computed(program, violation.at):
         return False
+    if entry.switched and not _is_switched(program, violation.at):
+        return False
+    if entry.aliased and not _writes_aliased(program, violation.at):
+        return False
+    if entry.unreached and not _has_root_unreached(program, program[violation.at]):
+        return False
     if entry.views and not _views(program, violation.at):
         return False
     if entry.step is not None and not _is_step(program[violation.at], entry.step):
@@ -107,7 +116,7 @@ def _general(entry: Known, violation: Violation) -> str | None:
     unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
     if unheard or (Allowed(DueReturn(), violation.rule) in violation.allowed and (entry.message or entry.raised)):
         return "errors/legal-returns"
-    says_where = entry.op or entry.again or entry.twice
+    says_where = entry.op or entry.again or entry.twice or entry.switched
     return "gradients/graph" if says_where and isinstance(observed, OtherGradient) else None
 
 
@@ -176,6 +185,42 @@ def _views(program: Program, at: int) -> bool:
 def _writes_computed(program: Program, at: int) -> bool:
     """Whether a write into what an op computed, or into a part of it, stands before instruction `at`."""
     return any(isinstance(step, InPlace) and _is_computed(program, step.target) for step in program.instructions[:at])
+
+
+def _is_switched(program: Program, at: int) -> bool:
+    """Whether a leaf begins, or ceases, to require grad before instruction `at`, behind something made from it."""
+    used: set[Ref] = set()
+    for step in program.instructions[:at]:
+        if isinstance(step, SetRequiresGrad) and step.target in used:
+            return True
+        used.update(operands(step) if isinstance(step, (Apply, InPlace)) else ())
+    return False
+
+
+def _writes_aliased(program: Program, at: int) -> bool:
+    """Whether a write into memory in which several values lie stands before instruction `at`, or is that."""
+    upto = program.instructions[: at + 1]
+    owners = [_owner(program, Ref(k)) for k, step in enumerate(upto) if isinstance(step, (Leaf, Apply, Detach))]
+    return any(isinstance(step, InPlace) and owners.count(_owner(program, step.target)) > 1 for step in upto)
+
+
+def _owner(program: Program, ref: Ref) -> int:
+    """The instruction that made the memory in which a value lies."""
+    match program[ref.at]:
+        case Detach(source):
+            return _owner(program, source)
+        case Apply(op, args) if op in VIEWS and args:
+            return _owner(program, args[0])
+        case _:
+            return ref.at
+
+
+def _has_root_unreached(program: Program, call: Instruction) -> bool:
+    """Whether a call has a root that ops computed from none of its inputs."""
+    if not isinstance(call, CALLS):
+        return False
+    inputs = {*(call.inputs or program.leaves)}
+    return any(inputs.isdisjoint(_behind(program, replace(call, roots=(root,)))) for root in call.roots)
 
 
 def _is_computed(program: Program, ref: Ref) -> bool:

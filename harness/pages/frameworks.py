@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from autograd_conformance.frameworks.registry import FRAMEWORKS, MODES, load
+from autograd_conformance.frameworks.registry import FRAMEWORKS, load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.known import known
 from autograd_conformance.ops.tables import OPS
@@ -30,7 +30,7 @@ def row(name: str) -> str:
     counter = target.saved_tensor_counter
     claimed = target.capabilities | (counter.capabilities if counter else frozenset())
     applicable = sum(rule.needs <= claimed for rule in must)
-    own = [entry for entry in known(name) if name not in MODES or entry not in known(MODES[name])]
+    own = [entry for entry in known(name) if name == "torch" or entry not in known("torch")]
     cells = (
         f"`{name}`", f"`{FRAMEWORKS[name][1]}`", f"{len({*target.ops}.intersection(OPS))}", ", ".join(target.dtypes),
         f"{applicable} of {len(must)}", ", ".join(target.traits.named) or "as PyTorch", f"{len(own)}",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.registry import MODES, BrokenAdapter, UnknownFramework, load
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess
@@ -92,34 +93,45 @@ def open_session(config: pytest.Config, worker: str) -> Session:
 
 
 def audited(config: pytest.Config) -> Audited:
-    """The outcome of the audit, which is held once in a run, in a process of its own."""
+    """The outcome of the audit, which is held once in a run, in a process of its own: for a mode whose units cost much,
+    of the framework without it, and then of the mode, with the ops that are right without it.
+    """
     if AUDITED not in config.stash:
         session = config.stash[SESSION]
-        profile = config.getoption("--hypothesis-profile") or PROFILE
-        thrice = profile != "quick"  # from cold, tracing third derivatives takes long
-        limits = config.stash[LIMITS]
         name = MODES.get(session.name, session.name)
         target = session.target if name == session.name else InProcess(load(name, session.device))
-        store = Store(target, name, session.device, session.drawable, thrice)
-        # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
-        kept = store.notes(session.holds) if limits.programs is None else NOTHING_KEPT
-        left = len(set(alphabet_of(target, session.drawable).ops) - set(kept))
-        jobs = min(getattr(config.option, "numprocesses", None) or 1, os.cpu_count() or 1, left)
-        try:
-            found, notes = audit(
-                name, session.device, session.drawable, session.timeout, thrice, limits, kept,
-                jobs if limits.programs is None else 1,
-            )  # fmt: skip
-        except AuditFailed as error:
-            pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
-        except AuditCutShort as error:
-            pytest.exit(str(error), returncode=int(pytest.ExitCode.INTERRUPTED))
-        if notes != kept:
-            store.keep(notes)
-        if limits.programs is not None:
-            config.stash[LIMITS] = replace(limits, programs=limits.programs - found.programs)
+        found = _held(config, name, target)
+        if session.target.programs_each and name != session.name:
+            found = found.with_mode(_held(config, session.name, session.target, found.wrong | found.lost))
         config.stash[AUDITED] = session.audited = found
     return config.stash[AUDITED]
+
+
+def _held(config: pytest.Config, name: str, target: Target, but: frozenset[str] = frozenset()) -> Audited:
+    """The outcome of the audit of a framework, less some ops; where it cannot be held, the run ends."""
+    session = config.stash[SESSION]
+    profile = config.getoption("--hypothesis-profile") or PROFILE
+    thrice = profile != "quick"  # from cold, tracing third derivatives takes long
+    limits = config.stash[LIMITS]
+    store = Store(target, name, session.device, session.drawable, thrice)
+    # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
+    kept = store.notes(session.holds) if limits.programs is None else NOTHING_KEPT
+    left = len(set(alphabet_of(target, session.drawable).ops) - set(kept) - but)
+    jobs = min(getattr(config.option, "numprocesses", None) or 1, os.cpu_count() or 1, left)
+    try:
+        found, notes = audit(
+            name, session.device, session.drawable, session.timeout, thrice, limits, kept,
+            jobs if limits.programs is None else min(1, left), but,
+        )  # fmt: skip
+    except AuditFailed as error:
+        pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
+    except AuditCutShort as error:
+        pytest.exit(str(error), returncode=int(pytest.ExitCode.INTERRUPTED))
+    if notes != kept:
+        store.keep(notes)
+    if limits.programs is not None:
+        config.stash[LIMITS] = replace(limits, programs=limits.programs - found.programs)
+    return found
 
 
 def about(item: pytest.Item) -> tuple[str, str | None]:

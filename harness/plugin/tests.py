@@ -28,7 +28,7 @@ from autograd_conformance.harness.plugin.state import (
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.reports import records
-from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building import alphabet, pool
 from autograd_conformance.strategies.building.draft import Undrawable
 
 UNDRAWN = 20
@@ -45,8 +45,12 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The corpus comes first: what was found once is looked for before anything is drawn."""
-    items.sort(key=lambda item: item.path != CORPUS)
+    """The corpus comes first: what was found once is looked for before anything is drawn. Where units cost much, the
+    tests of each op come last: there are many, and a run that ends early is to have tried every rule.
+    """
+    session = items[0].config.stash.get(SESSION, None) if items else None
+    ops_last = session is not None and session.target.programs_each > 0
+    items.sort(key=lambda item: (item.path != CORPUS, ops_last and "op" in getattr(item, "fixturenames", ())))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -129,7 +133,8 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
         pytest.skip(f"{prepared.target.name} has no {op}")
     request.node.stash[CHECK] = check = _check(request, prepared, rule)
     journal.begin(request.node.nodeid, rule, op)
-    yield check
+    with pool.using(check.pool):
+        yield check
     journal.end()
     if BUDGET in request.config.stash:
         request.config.stash[BUDGET].used(check.programs)
@@ -140,9 +145,7 @@ def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check
     check = session.check(rule)
     if BUDGET not in request.config.stash:
         return check
-    bounded = BoundedCheck(
-        check.target, check.known, share=request.config.stash[BUDGET].share(request.node.stash[NUMBER])
-    )
+    bounded = BoundedCheck.of(check, request.config.stash[BUDGET].share(request.node.stash[NUMBER]))
     if bounded.share.spent(0):
         bounded.cut = True
         request.node.stash[CHECK] = bounded

@@ -44,12 +44,17 @@ def _trailing(*shapes: Shape) -> Choices:
     return [{"normalized_shape": option, "eps": eps} for option in options for eps in (0.125, 1.0)]
 
 
+def _centred(*shapes: Shape) -> Choices:
+    """The same for what is centred: over one element it is zero whatever that is."""
+    return [attrs for attrs in _trailing(*shapes) if size(attrs["normalized_shape"]) > 1]
+
+
 def _one_trailing(first: Shape) -> list[tuple[Shape, ...]]:
     return [(first[-1:],), *([(first,)] if len(first) > 1 else [])]
 
 
 def _two_trailing(first: Shape) -> list[tuple[Shape, ...]]:
-    return [(s, s) for (s,) in _one_trailing(first)]
+    return [(s, s) for (s,) in _one_trailing(first) if size(s) > 1]
 
 
 def _by_channel(j, values, x):
@@ -105,6 +110,11 @@ def _batched(shape: Shape) -> bool:
     return 2 <= len(shape) <= 4 and nonempty(shape) and count(shape, (0, *range(2, len(shape)))) > 1
 
 
+def _several(shape: Shape) -> bool:
+    """One to four dimensions, and more than one element."""
+    return 1 <= len(shape) <= 4 and size(shape) > 1
+
+
 def _grouped(shape: Shape) -> bool:
     return 2 <= len(shape) <= 4 and nonempty(shape) and size(shape[1:]) > 1
 
@@ -127,13 +137,13 @@ def _op(
 # One backward op serves all operands, so that what one derivative needs is kept for the others, too.
 NORMALISATION = table(
     "normalisation",
-    _op("layer_norm", "F.layer_norm({0}, {normalized_shape}, eps={eps})", _layer, ROWS, _trailing),
+    _op("layer_norm", "F.layer_norm({0}, {normalized_shape}, eps={eps})", _layer, _several, _centred),
     _op(
         "layer_norm_affine",
         "F.layer_norm({0}, {normalized_shape}, {1}, {2}, eps={eps})",
         _layer,
-        ROWS,
-        _trailing,
+        _several,
+        _centred,
         _two_trailing,
         unsaved=(2,),
         also_saves=(0, 1, 2),

@@ -8,7 +8,7 @@ import numpy as np
 
 from autograd_conformance.programs.language import BackwardCall, Ref
 from autograd_conformance.programs.observations import Gradient
-from autograd_conformance.reference.bounds import EPSILON, close, gradient_bound
+from autograd_conformance.reference.bounds import EPSILON, Bound, close, gradient_bound
 from autograd_conformance.rules.judge.state import HUGE, Judging
 from autograd_conformance.rules.tape.exercises import derived_op
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
@@ -59,7 +59,8 @@ def is_complete(judging: Judging, call: BackwardCall, leaf: Ref, got: Gradient |
     want = contribution if old is None else old.value + contribution
     if close(got.value, want, judging.precision(got.dtype)):
         return True
-    return bool((np.abs(got.value - want) <= sum_bound(judging, call, leaf, old, want)).all())
+    bound = contribution_bound(judging, call, leaf)
+    return bound.allows(np.abs(got.value - want), sum_rounding(judging, old, want))
 
 
 def is_right(judging: Judging, got: np.ndarray, want: np.ndarray, dtype: str | None) -> bool:
@@ -71,21 +72,19 @@ def is_negligible(judging: Judging, call: BackwardCall, leaf: Ref, contribution:
     """Whether a contribution is zero but for the rounding of the reference itself."""
     if not contribution.any():
         return True
-    return bool((np.abs(contribution) <= contribution_bound(judging, call, leaf)).all())
+    return contribution_bound(judging, call, leaf).allows(np.abs(contribution))
 
 
-def contribution_bound(judging: Judging, call: BackwardCall, ref: Ref) -> np.ndarray:
+def contribution_bound(judging: Judging, call: BackwardCall, ref: Ref) -> Bound:
     """How far rounding may take what a call contributes to a value's gradient."""
     return gradient_bound(judging.reference, call, judging.reference.edge(ref), judging.dtype)
 
 
-def sum_bound(judging: Judging, call: BackwardCall, leaf: Ref, old: Gradient | None, want: np.ndarray) -> np.ndarray:
-    """How far rounding may take the sum of a leaf's old gradient and a call's contribution."""
-    bound = contribution_bound(judging, call, leaf)
-    if old is not None:
-        eps = EPSILON[judging.precision(old.dtype)]
-        bound = bound + 2 * eps * (np.abs(old.value) + np.abs(want))
-    return bound
+def sum_rounding(judging: Judging, old: Gradient | None, want: np.ndarray) -> np.ndarray | float:
+    """How much further rounding may take the sum of a leaf's old gradient and a call's contribution."""
+    if old is None:
+        return 0.0
+    return 2 * EPSILON[judging.precision(old.dtype)] * (np.abs(old.value) + np.abs(want))
 
 
 # -- which rule a wrong gradient breaks -------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def _result(
             violation = check_flag(judging, at, step, out, tensor)
         elif tensor.requires_grad:
             violation = judging.differs("higher/plain-raises", at, out, Flag(True), Flag(False), step)
-    violation = violation or memory.check_returned(judging, at, step, out, tensor)
+    violation = violation or memory.check_returned(judging, at, step, out, tensor, traversal)
     if violation:
         return violation
     if want is not None and not want.any() and step.materialize_grads and step.create_graph:
@@ -146,7 +146,7 @@ def _gradient(
     if is_right(judging, tensor.value, want, tensor.dtype):
         return None
     bound = contribution_bound(judging, step, ref)
-    if (np.abs(tensor.value - want) <= bound).all():
+    if bound.allows(np.abs(tensor.value - want)):
         return None
     traversal, rule = expectation.traversal, _input_rule(judging, step, place, values)
     if rule == "functional/value" and not judging.tape.imperative:  # there is no other form that shows it
@@ -158,7 +158,7 @@ def _gradient(
     diagnosis = diagnose(judging.reference, step, ref, {}, got)
     plain = Violation(
         rule, at, OtherGradient(Place.RESULT), (Allowed(RightGradient(Place.RESULT), rule),), out,
-        op_of_rule(rule, traversal), got=tensor.value, want=want, bound=bound,
+        op_of_rule(rule, traversal), got=tensor.value, want=want, bound=bound.array(),
     )  # fmt: skip
     if diagnosis is None:
         return plain

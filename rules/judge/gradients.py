@@ -14,13 +14,14 @@ from autograd_conformance.rules.judge.contributions import (
     NAMED,
     blamed,
     blamed_module,
+    contribution_bound,
     is_anothers,
     is_complete,
     is_negligible,
     is_right,
     is_unchanged,
     op_of_rule,
-    sum_bound,
+    sum_rounding,
     value_of,
     values_of,
 )
@@ -126,8 +127,8 @@ def _value(
     want = contribution if old is None else old.value + contribution
     if is_right(judging, got.value, want, got.dtype):
         return None
-    bound = sum_bound(judging, call, leaf, old, want)
-    if (np.abs(got.value - want) <= bound).all():
+    bound, beside = contribution_bound(judging, call, leaf), sum_rounding(judging, old, want)
+    if bound.allows(np.abs(got.value - want), beside):
         return None
     traversal, alone = expectation.traversal, expectation.traversal.alone
     rule = blamed(judging, expectation, "gradients/op" if alone else "gradients/graph")
@@ -139,7 +140,7 @@ def _value(
         allowed += (Allowed(DueError(Kind.MODIFIED), expectation.raises[Kind.MODIFIED]),)
     plain = Violation(
         rule, at, OtherGradient(Place.LEAF), allowed, leaf,
-        op_of_rule(rule, traversal), value_of(old), got.value, want, bound,
+        op_of_rule(rule, traversal), value_of(old), got.value, want, bound.array() + beside,
     )  # fmt: skip
     held = {each: judging.tape.added_to(each) for each in judging.tape.grads}
     gradients = values_of(held), values_of(seen.gradients)

@@ -134,7 +134,7 @@ def _agrees(judging: Judging, call: BackwardCall, fired: HookCall, target: Ref, 
     if is_right(judging, fired.value, want, fired.dtype):
         return True
     bound = gradient_bound(judging.reference, call, judging.reference.edge(target), judging.dtype, fired.hook)
-    return bool((np.abs(fired.value - want) <= bound).all())
+    return bound.allows(np.abs(fired.value - want))
 
 
 def _order(judging: Judging, at: int, call: BackwardCall, seen: StepObservation, must: set[Ref]) -> Violation | None:

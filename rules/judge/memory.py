@@ -24,6 +24,7 @@ from autograd_conformance.rules.judge.due import OwnMemory, SharedMemory
 from autograd_conformance.rules.judge.observed import ValueMemory
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.tape.graph import Traversal
 
 OWN, SHARES = "views/own-memory", "views/shares"
 
@@ -50,8 +51,8 @@ def check_made(
     sources = [judging.memories.get(r) for r in args]
     if owner == ref and None not in sources:
         return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
-    if owner.at == at or (memory in sources and aliases is not Certainty.NEVER):
-        return None
+    if owner.at == at or (aliases is not Certainty.NEVER and not {memory, None}.isdisjoint(sources)):
+        return None  # nobody has seen the memory of a source whose value is unspecified
     observed = SharedMemory() if memory in sources else ValueMemory(names(judging.program)[owner])
     return judging.differs(OWN, at, ref, observed, OwnMemory(), step)
 
@@ -67,11 +68,11 @@ def check_given_out(judging: Judging, at: int, step: Apply | Detach, ref: Ref, t
     judging.memories[ref] = memory
     if not (_is_documented(judging, ref) and _is_documented(judging, owner)):
         return None
-    if storages.storage(owner) != storages.storage(ref):
+    others = {judging.memories.get(r) for r in storages.aliases(ref) if r != ref and _is_documented(judging, r)}
+    if storages.storage(owner) != storages.storage(ref) and memory not in others:  # two gradients may be one tensor
         observed = ValueMemory(names(judging.program)[owner])
         return judging.differs(OWN, at, ref, observed, OwnMemory(), step)
-    others = (judging.memories.get(r) for r in storages.aliases(ref) if _is_documented(judging, r))
-    if any(other not in (None, memory) for other in others):
+    if others - {None, memory}:
         return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
     return None
 
@@ -87,9 +88,11 @@ def _is_documented(judging: Judging, ref: Ref) -> bool:
     return derived is None or _is_documented(judging, derived.source)
 
 
-def check_returned(judging: Judging, at: int, step: Grad, out: Ref, tensor: Tensor) -> Violation | None:
+def check_returned(
+    judging: Judging, at: int, step: Grad, out: Ref, tensor: Tensor, traversal: Traversal
+) -> Violation | None:
     """Whether a gradient that is returned lies in the memory of a value, or of a gradient that was held before; two
-    results of one call may be one tensor.
+    results of one call may be one tensor, and what a value held that retains its gradient is gone with the call.
     """
     memory = tensor.memory
     if memory is None:
@@ -98,8 +101,9 @@ def check_returned(judging: Judging, at: int, step: Grad, out: Ref, tensor: Tens
     judging.memories[out] = memory
     if owner.at != at:
         return judging.differs(OWN, at, out, ValueMemory(names(judging.program)[owner]), OwnMemory(), step)
+    replaced = traversal.must_accumulate | traversal.may_accumulate
     for leaf, held in judging.tape.grads.items():
-        if held is not None and held.memory == memory:
+        if held is not None and held.memory == memory and leaf not in replaced:
             observed = ValueMemory(names(judging.program)[leaf], of_gradient=True)
             return judging.differs(OWN, at, out, observed, OwnMemory(), step)
     return None

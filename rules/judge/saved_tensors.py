@@ -53,7 +53,9 @@ class SavedTensorChecks:
     count: int | None = 0
     """How many were alive after the last instruction; none where that is not known any more."""
     lingering: int = 0
-    """How many may still be alive because a call failed on them."""
+    """How many may still be alive because a call failed on them, until another one returns."""
+    late: bool = False
+    """Whether it was told that they are."""
     done: set[Release] = field(default_factory=set)
     """The releases so far."""
 
@@ -75,13 +77,18 @@ class SavedTensorChecks:
             unreachable = self.tensors.free_unreachable()
             freed = unreachable if isinstance(step, LETTING_GO) else freed
             self.lingering += sum(each.most for each in unreachable if each.failed)
+        if isinstance(step, BackwardCall) and isinstance(seen.outcome, Returned):
+            self.lingering, self.late = 0, False
+            self.tensors.recover()
         low, high = self.tensors.bounds()
+        high += self.lingering if self.late else 0
         recorded = isinstance(step, InPlace) or (isinstance(step, BackwardCall) and step.create_graph)
         if recorded and seen.saved >= low:
             op = step.op if isinstance(step, InPlace) else CREATED
             self.tensors.by[at] = SavedBy(op, max(0, seen.saved - high), seen.saved - low, True)
         elif not low <= seen.saved <= high:
-            self.count = None
+            self.late = high < seen.saved <= high + self.lingering
+            self.count = seen.saved if self.late else None
             return self._violation(judging, at, step, seen, freed, low, high)
         self._exercise(judging, step, expectation, seen, freed)
         return None
@@ -126,7 +133,7 @@ class SavedTensorChecks:
             rule = _release_rule(step, freed)
         else:
             return None
-        if high < count <= high + self.lingering:
+        if self.late:
             rule = "memory/after-error"
         elif count > high and _release(step, freed) in self.done:
             rule = "memory/steady"

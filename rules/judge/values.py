@@ -98,13 +98,11 @@ def value_violation(
     if close(tensor.value, want, judging.precision(tensor.dtype)) or not np.abs(want).max() < HUGE:
         return None
     bound = forward_bound(judging.reference, ref if edge is None else edge, judging.dtype)
-    if bound.shape != want.shape:  # an alias sees only some elements of what was written
-        bound = np.full(want.shape, bound.max())
-    if (np.abs(tensor.value - want) <= bound).all() or not judging.applies(rule):
+    if bound.allows(np.abs(tensor.value - want)) or not judging.applies(rule):
         return None
     return Violation(
         rule, at, OtherValue(), (Allowed(DefinedValue(), rule),), ref, op_of(step),
-        got=tensor.value, want=want, bound=bound,
+        got=tensor.value, want=want, bound=bound.array(want.shape),
     )  # fmt: skip
 
 
@@ -144,7 +142,7 @@ def check_flag(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: T
     if isinstance(step, (ReadGrad, Grad)) and requires and not judging.reference.depends(ref):
         judging.reference.requires_grad[ref] = False  # the gradient is constant: it need not be recorded
         return None
-    rule = _history_rule(judging, at, step, requires)
+    rule = _history_rule(judging, ref.at, step, requires)
     return judging.differs(rule, at, ref, Flag(tensor.requires_grad), Flag(requires), step)
 
 

@@ -66,10 +66,10 @@ def slack(program: Program, observation: Observation, ref: Ref) -> Array:
         step, seen = moment.step, moment.seen
         if isinstance(step, Backward) and isinstance(seen.outcome, Returned) and ref in reference.values:
             held = seen.gradients.get(ref)
-            total = total + gradient_bound(reference, step, reference.edge(ref), dtype)
+            total = total + gradient_bound(reference, step, reference.edge(ref), dtype).array()
             total = total + (0.0 if held is None else 2 * EPSILON[dtype] * np.abs(held.value))
         elif isinstance(step, Grad) and moment.at == ref.at and not moment.skipped:
-            return gradient_bound(reference, step, reference.edge(step.inputs[ref.output]), dtype)
+            return gradient_bound(reference, step, reference.edge(step.inputs[ref.output]), dtype).array()
         elif isinstance(step, ZeroGrad) and ref in step.leaves and not moment.skipped:
             total = np.zeros(())
     return total

@@ -34,7 +34,7 @@ from autograd_conformance.rules.tape.unspecified import goes_through_views_of_to
 RAISED_MIDWAY = frozenset(
     {
         Kind.GRAPH_FREED, Kind.MODIFIED, Kind.HOOK_RAISED, Kind.HOOK_SHAPE, Kind.UNUSED_INPUT, Kind.VIEW_WRITTEN,
-        Kind.NOT_IMPLEMENTED, Kind.OVERLAP,
+        Kind.NOT_IMPLEMENTED, Kind.OVERLAP, Kind.RECOMPUTED,
     }
 )  # fmt: skip
 """The errors that a call may raise while it goes through the graph; all others are raised before it begins."""
@@ -229,6 +229,8 @@ def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Err
         if hook.effect in BROKEN_HOOKS:
             kind, rule = BROKEN_HOOKS[hook.effect]
             found[kind] = rule
+    if any(map(tape.reads_anew, nodes)):
+        found[Kind.RECOMPUTED] = "writes/error-or-recorded"
     return found
 
 

@@ -26,7 +26,7 @@ class SavedBy:
     derived: bool = False
     """Whether a call with create_graph, or a write, saved them: which of them a later call frees is not known."""
     failed: bool = False
-    """Whether a call raised that goes through what was recorded with them."""
+    """Whether a call raised that goes through what was recorded with them, and none returned since."""
 
 
 class SavedTensors:
@@ -62,6 +62,11 @@ class SavedTensors:
         for number in numbers:
             if number in self.by:
                 self.by[number].failed = True
+
+    def recover(self) -> None:
+        """A call returned: nothing is left of one that raised."""
+        for each in self.by.values():
+            each.failed = False
 
     def free(self, numbers: Iterable[int]) -> list[SavedBy]:
         """What instructions saved is freed; returns as much of it as there was."""

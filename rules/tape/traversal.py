@@ -269,6 +269,18 @@ class RecordedGraph:
             kept.update(storages.storage(ref) for ref in reference.made_by_call.get(node.at, ()))
         return any(storages.versions.get(storage, -1) > node.at for storage in kept) or self._hit_itself(node)
 
+    def reads_anew(self, node: Node) -> bool:
+        """Whether a node is computed again from what its unit finds, and something that the unit was given was written
+        to, or switched, since.
+        """
+        reference, unit = self.reference, self.unit(node)
+        if not (unit and reference.traits.captures):
+            return False
+        given = {ref for at in unit for ref in operands(reference.steps[at]) if ref.at not in unit}
+        storages = reference.storages
+        written = any(storages.versions.get(storages.storage(ref), -1) > unit[-1] for ref in given)
+        return written or not reference.toggled.isdisjoint(given)
+
     def cut_off(self, node: Node) -> bool:
         """Whether a node was recorded from a value whose graph a call has ended since."""
         ended = self.reference.ended

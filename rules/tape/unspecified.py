@@ -16,6 +16,7 @@ def is_unspecified(tape: TapeState, call: BackwardCall, traversal: Traversal) ->
         or (call.create_graph and _differentiates_toggled(tape, traversal))
         or _may_replace_zeros(tape, call, traversal)
         or _depends_on_choices(tape, call, traversal)
+        or any(map(tape.reads_anew, traversal.all_nodes))
     )
 
 

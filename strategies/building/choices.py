@@ -71,7 +71,7 @@ class Choices:
 
     def part(self, act: Callable[[], T]) -> T:
         """What a function makes whose draws shrinking may leave out together."""
-        return self._draw(_part(self, act)) if self._direct is None else act()
+        return self._draw(_part(self, act)) if self._direct is None else self._direct.part(act)
 
     def pick(self, options: Sequence[Any]) -> Any:
         """One of several options, the first being the simplest."""

@@ -8,11 +8,16 @@ by is told to Hypothesis, which shrinks it as ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
+from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.internal.conjecture.providers import HypothesisProvider
+
+from autograd_conformance.strategies.building import pool
+
+T = TypeVar("T")
 
 MOST = 1 << 15
 """Below this, numbers take at most `NUMBER` bytes of what Hypothesis lets a program have."""
@@ -33,28 +38,36 @@ class Independent(HypothesisProvider):
         self._room = 0
         """How many bytes more are certain to have room."""
 
+        self._pool = pool.current()
+        self._near = None if self._pool is None or self._random is None else self._pool.draw(self._random)
+        """What draws near an earlier program, where programs are drawn near others."""
+
     # -- what strategies of ours draw ---------------------------------------------------------------------------------
 
     def below(self, n: int) -> int:
         """A number from 0 to n - 1; n is at most `MOST`."""
         assert self._random is not None
-        number = self._random.randrange(n)
+        number = self._random.randrange(n) if self._near is None else self._near.below(n)
         self._keep(number, NUMBER)
         return number
 
     def coin(self) -> bool:
         """True, half of the time."""
         assert self._random is not None
-        side = self._random.random() < 0.5
+        side = self._random.random() < 0.5 if self._near is None else self._near.coin()
         self._keep(side, NUMBER)
         return side
 
     def raw(self, size: int) -> bytes:
         """So many bytes."""
         assert self._random is not None
-        data = self._random.randbytes(size)
+        data = self._random.randbytes(size) if self._near is None else self._near.raw(size)
         self._keep(data, size + FRAME)
         return data
+
+    def part(self, act: Callable[[], T]) -> T:
+        """What a function makes whose draws belong together."""
+        return act() if self._near is None else self._near.part(act)
 
     # -- what Hypothesis has to know ----------------------------------------------------------------------------------
 
@@ -84,10 +97,15 @@ class Independent(HypothesisProvider):
         """Around a program: what it was drawn by is told where it fails."""
         try:
             yield
+        except UnsatisfiedAssumption:  # it never ran
+            raise
         except BaseException:
             if self._cd is not None and not self._cd.frozen:
                 self._tell()
             raise
+        finally:
+            if self._pool is not None:
+                self._pool.forget()
 
     # -- what Hypothesis draws ----------------------------------------------------------------------------------------
 

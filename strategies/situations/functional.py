@@ -51,13 +51,18 @@ def functional_beside_grads(b: ActionBuilder) -> None:
 
 @history
 def functional_frees(b: ActionBuilder) -> None:
-    """A functional call that does not retain, then another call over the same graph, or a larger one."""
+    """A functional call that does not retain, then another call over the same graph, or a larger one; perhaps with an
+    input that is not used, or only some of those that are.
+    """
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     freeing = b.pick(FREEING) if b.can(Capability.RETAIN) else None
     if b.below(2) and b.can(Capability.RETAIN):
         b.grad([root], leaves, True)
-    (b.grad([root], leaves, freeing) if b.below(3) else b.call(root, retain=freeing))
+    if b.can(Capability.UNUSED) and b.below(4) == 3:
+        b.grad([root], [*leaves[b.below(2) :], _unused(b)], freeing, unused=True, materialize=bool(b.below(2)))
+    else:
+        (b.grad([root], leaves[b.below(2) :] or leaves, freeing) if b.below(3) else b.call(root, retain=freeing))
     again = b.beyond(root) if b.below(3) == 2 else root
     b.grad(among(b, again), [b.pick(leaves)], _keeping(b))
 

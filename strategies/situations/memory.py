@@ -131,7 +131,7 @@ def deleted(a: ActionBuilder) -> None:
 @history
 def failed(a: ActionBuilder) -> None:
     """A call that meets a freed part on its way, or a hook that raises, beside parts that it has yet to reach; then all
-    values are deleted.
+    values are deleted; perhaps another call returns before it, or behind it.
     """
     first = a.nonlinear(a.leaf(a.pick(a.shapes(LEAF_SHAPES))))
     parts = [a.nonlinear(a.required()) for _ in range(1 + a.below(2))]
@@ -142,7 +142,13 @@ def failed(a: ActionBuilder) -> None:
         a.call(first, retain=a.pick(FREEING))
     for _ in range(1 + a.below(2)):
         a.call(root, retain=a.pick((None, True)))
+    returns = a.below(12)
+    if returns == 11:
+        _backward(a, a.nonlinear(a.required()), None)
     _delete(a, _values_since(a))
+    if returns in (9, 10):
+        _backward(a, a.nonlinear(a.required()), None)
+        _delete(a, _values_since(a))
 
 
 @history

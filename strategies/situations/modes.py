@@ -62,13 +62,13 @@ def recorded(b: ActionBuilder) -> None:
 
 @history
 def restored(b: ActionBuilder) -> None:
-    """A no_grad block that ends normally, or by an error, and ops after it."""
+    """A no_grad block that ends normally, or by an error, and ops after it; perhaps the same as in it."""
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
-        plain(b, source)
+        made = plain(b, source)
         _fail(b, source)
-    made = plain(b, source)
+    made = b.rebuild(made) if b.below(2) else plain(b, source)
     made = made if b.requires(made) else b.nonlinear(source)
     b.call(made)
 

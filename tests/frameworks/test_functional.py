@@ -17,7 +17,8 @@ from autograd_conformance.harness.check import violation_of
 from autograd_conformance.harness.failures.listing import listed
 from autograd_conformance.harness.known import is_known, read
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.capabilities import Capability, needs
+from autograd_conformance.ops.needs import needs
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.closures import body, reads
 from autograd_conformance.programs.language import Backward, Grad, Program
 from autograd_conformance.programs.observations import Returned

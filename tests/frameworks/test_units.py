@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,9 +11,11 @@ import torch
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.pytorch.units import (
+    KEPT_IN,
     TorchCheckpoint,
     TorchCompileAot,
     TorchCompileEager,
+    TorchCompileInductor,
     TorchUnits,
 )
 from autograd_conformance.frameworks.target import InProcess
@@ -148,6 +151,7 @@ RIGHT = [
     f"{A}; b = exp a; c = slice b start=0 stop=1 step=1; detach_ c; d = sin c",
     f"{A}; b = square a; c = unfold b dimension=0 size=1 step=1; d = leaf [[1], [2]]; write c div_ d",
     "a = leaf [[1, 2, 3]]; b = square a; c = unfold b dimension=1 size=2 step=1; d = leaf 2; write c div_ d",
+    f"{A}; b = leaf [3, 4]; c = add a b; d, e = grad c wrt c, a with [1, 2]; f = permute_dims e dims=(0,)",
 ]
 
 
@@ -190,6 +194,17 @@ def test_equal_functions_are_compiled_once():
         violation(f"{A}; b = square a; c = sin b; backward c with [1, 2]", adapter)
     violation("a = leaf [3, 4]; x = leaf [1, 2]; b = square x; c = sin b", adapter)
     assert adapter.function.cache_info().misses == 1
+
+
+def test_machine_code_is_kept_from_one_run_to_the_next(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv(KEPT_IN, "")
+    monkeypatch.delenv(KEPT_IN)
+    TorchCompileInductor()
+    assert os.environ[KEPT_IN] == str(tmp_path / "autograd-conformance" / "inductor" / torch.__version__)
+    monkeypatch.setenv(KEPT_IN, "elsewhere")
+    TorchCompileInductor()
+    assert os.environ[KEPT_IN] == "elsewhere"
 
 
 def test_a_recomputed_function_writes_into_what_it_made_alone():

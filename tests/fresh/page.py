@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from jinja2 import FileSystemLoader
 
 from autograd_conformance.reports.render.markdown import environment
 from autograd_conformance.rules.catalogue import RULES, Level
+from tests.fresh.fault import Fault
 from tests.fresh.sets import faults_of
 from tests.mutants.probes import QUICK
 
@@ -23,6 +25,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "results" / "fresh.md"
 Find = Mapping[str, Any]
 
 SINCE = {
+    "UnusedSkipsFreeing": "Functional calls whose graph was walked again had no unused input. They may have one now.",
+    "SoftplusSecond": "The fixed second derivatives had one choice of the attributes. Each dtype has its own now.",
+    "CastOfNoGrad": "No op stood under no_grad and again behind it. Each does now, on the same operands.",
     "ZeroByProduct": "No gradient was infinite. Infinite ones are cleared now.",
     "FlagOnly": "What was detached in place was seldom switched to require grad again. It is now.",
     "ZerosByShape": "Unused inputs of one shape had one dtype. They may have several now.",
@@ -34,22 +39,49 @@ SINCE = {
 }
 """What kept a fault that survived from being found, and what was done about it since."""
 
+SHOWN = ("fourth", "third")
+"""The sets whose first hunts are kept, the latest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunted:
+    """What the first hunts of a set came to."""
+
+    name: str
+    """The set's name."""
+    count: int
+    """How many faults it has."""
+    killed: int
+    """How many a quick run tells."""
+    later: int
+    """How many either that or a standard run tells."""
+    survivors: tuple[type[Fault], ...]
+    """Those that a quick run leaves."""
+    longer: Mapping[str, Find]
+    """What longer hunts of these came to."""
+
+
+def hunted(name: str) -> Hunted:
+    """What the first hunts of a set came to, by its name."""
+    found = list(_finds(name))
+    quick = {find["fault"]: find for find in found if find["examples"] == QUICK}
+    longer = {find["fault"]: find for find in found if find["examples"] > QUICK}
+    survivors = tuple(fault for fault in faults_of(name) if not _breaks_a_must(quick[fault.__name__]))
+    late = sum(_breaks_a_must(longer[fault.__name__]) for fault in survivors)
+    killed = len(quick) - len(survivors)
+    return Hunted(name, len(quick), killed, killed + late, survivors, longer)
+
 
 def page() -> str:
     """The page, in GitHub's Markdown, ending in a line end."""
-    found = list(_finds("third"))
-    quick = {find["fault"]: find for find in found if find["examples"] == QUICK}
-    longer = {find["fault"]: find for find in found if find["examples"] > QUICK}
-    survivors = [fault for fault in faults_of("third") if not _breaks_a_must(quick[fault.__name__])]
-    killed = len(quick) - len(survivors)
-    late = [fault for fault in survivors if _breaks_a_must(longer[fault.__name__])]
     templates = environment()
     templates.loader = FileSystemLoader(Path(__file__).with_name("templates"))
     rendered = templates.get_template("fresh.md.j2").render(
-        count=len(quick), killed=killed, later=killed + len(late), survivors=survivors, longer=longer, since=SINCE,
+        sets=[hunted(name) for name in SHOWN],
+        since=SINCE,
         must=_breaks_a_must,
         words=lambda fault: " ".join((fault.__doc__ or "").split()),
-    )  # fmt: skip
+    )
     return rendered.rstrip() + "\n"
 
 

@@ -6,10 +6,10 @@ import inspect
 import pkgutil
 from importlib import import_module
 
-from tests.fresh import first, second, third
+from tests.fresh import first, fourth, second, third
 from tests.fresh.fault import Fault
 
-SETS = {"first": first, "second": second, "third": third}
+SETS = {"first": first, "second": second, "third": third, "fourth": fourth}
 """The sets of faults, by name."""
 
 

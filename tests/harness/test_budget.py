@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.audit.shares import AuditCutShort, audit
 from autograd_conformance.harness.budget import BoundedCheck, Budget, Share, Spent
-from autograd_conformance.harness.check import Broken
+from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.limits import Limits
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reports.records import Report
 from autograd_conformance.reports.summary import cut_short, summarize
+from autograd_conformance.strategies.building.pool import Pool
 from examples.tiny_adapter import Tiny
 from tests.frameworks.adapters.wrong import WrongSine
 from tests.harness.test_cli import run
@@ -58,6 +59,13 @@ def test_a_share_of_seconds_ends_and_without_a_limit_nothing_does():
     assert budget.share(2).until - time.monotonic() > 99
     assert Budget(Limits(deadline=time.monotonic() - 1), 1, [1]).share(0).spent(0)
     assert Budget(Limits(), 1, [1]).share(0) == Share(math.inf, math.inf)
+
+
+def test_a_check_with_a_share_is_the_same_but_for_that():
+    check = Check(InProcess(Tiny()), rule="gradients/op", strict=False, pool=Pool(8))
+    bounded = BoundedCheck.of(check, Share(5, math.inf))
+    assert (bounded.rule, bounded.strict, bounded.pool) == (check.rule, False, check.pool)
+    assert bounded.share.programs == 5 and not bounded.cut
 
 
 def check_of(programs: float, adapter: type[Tiny] = Tiny) -> BoundedCheck:

@@ -292,8 +292,8 @@ def test_replay_says_why_a_file_cannot_run(tmp_path):
         "not JSON: Expecting value at line 2, column 12": '{"version": 1,\n "steps":  ]}',
         "program version 9 is not 1": '{"version": 9}',
         "unknown op 'sine'": json.dumps(codec.to_json(parse(SINE_PROGRAM))).replace('"sin"', '"sine"'),
-        "tiny does not support cos": json.dumps(codec.to_json(parse(SINE_PROGRAM))).replace('"sin"', '"cos"'),
-        "tiny does not claim one backward call over several roots": json.dumps(
+        "tiny lacks the op cos": json.dumps(codec.to_json(parse(SINE_PROGRAM))).replace('"sin"', '"cos"'),
+        "tiny lacks one backward call over several roots": json.dumps(
             codec.to_json(parse("a = leaf [1]\nb = sin a\nbackward b, b with none, none"))
         ),
         "No such file or directory": None,

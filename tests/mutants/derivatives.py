@@ -58,7 +58,7 @@ class SinAtZero(Wrong):
 class MultiplyAtZero(Wrong):
     """A product with a factor of exactly zero sends nothing back to that factor."""
 
-    op, killed_by = "multiply", ("gradients/op",)
+    op, killed_by = "multiply", ("gradients/op", "gradients/graph")
 
     def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return torch.where(operand == 0, torch.zeros_like(contribution), contribution)
@@ -76,7 +76,7 @@ class SingleTanh(Wrong):
 class MatmulTransposed(Wrong):
     """The derivative of matmul comes back transposed where the operand is a square matrix."""
 
-    op, killed_by = "matmul", ("gradients/op",)
+    op, killed_by = "matmul", ("gradients/op", "gradients/graph")
 
     def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         square = operand.dim() >= 2 and operand.shape[-1] == operand.shape[-2]

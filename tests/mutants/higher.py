@@ -44,6 +44,16 @@ class TanhCurvatureOff(Mutant):
         return super().apply(op, off, attrs)
 
 
+class TanhThirdOff(Mutant):
+    """The third derivative of tanh is off by two thousandths of the square of the second."""
+
+    killed_by = ("higher/op-third",)
+
+    def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
+        off = [gated(x, lambda g: g + 0.001 * (g - g.detach()) ** 2) for x in operands] if op == "tanh" else operands
+        return super().apply(op, off, attrs)
+
+
 class CreatesHalf(Mutant):
     """With create_graph, what flows back beyond the first op is taken for a constant."""
 

@@ -10,7 +10,7 @@ import torch
 
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.programs.language import Attrs
-from tests.mutants.mutant import Given, Mutant
+from tests.mutants.mutant import FREED, Given, Mutant
 
 Roots = Sequence[torch.Tensor]
 
@@ -39,6 +39,20 @@ class KeepsWhatItWalked(Counted):
         if not (retain_graph or options.get("create_graph")):
             self.kept += self.boxes
         super().backward(roots, cotangents, retain_graph, **options)
+
+
+class KeepsWhereItFailed(Counted):
+    """What a graph saved stays alive, for ever, when a call on it comes to a part that was freed."""
+
+    killed_by = ("memory/dropped",)
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, *options: Any, **named: Any) -> None:
+        held = list(self.boxes)
+        try:
+            super().backward(roots, cotangents, retain_graph, *options, **named)
+        except RuntimeError as error:
+            self.kept += held if FREED in str(error) else []
+            raise
 
 
 class FreesUnwalked(Counted):

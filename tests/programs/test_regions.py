@@ -79,3 +79,31 @@ def test_it_runs_under_the_modes_that_all_of_it_stands_under(text, modes, inner)
     (region,) = regions(program, everything)
     assert region.modes == modes
     assert [region.inner(program, at) for at in region.steps] == inner
+
+
+OPS = ("sin", "cos", "exp", "tanh", "square", "negative", "sigmoid")
+
+
+def chain(*ops: str, data: str = "[1, 2]") -> str:
+    """A program that applies ops, each to the result of the one before."""
+    return "; ".join([f"v0 = leaf {data}", *(f"v{k} = {op} v{k - 1}" for k, op in enumerate(ops, 1))])
+
+
+def lengths(text: str) -> list[int]:
+    return [len(region.steps) for region in regions(parse(text), everything)]
+
+
+def test_a_few_end_early():
+    found = [lengths(chain("sin", "sin", before, behind)) for before in OPS for behind in OPS]
+    assert {tuple(each) for each in found} == {(4,), (3, 1)}
+    assert 2 <= found.count([3, 1]) <= 12
+    assert all(lengths(chain("sin", before, behind)) == [3] for before in OPS for behind in OPS)
+
+
+def test_where_one_ends_hangs_on_what_stands_there_alone():
+    ends = next((one, two) for one in OPS for two in OPS if lengths(chain("sin", "sin", one, two)) == [3, 1])
+    assert lengths(chain("exp", "tanh", *ends)) == lengths(chain("sin", "cos", *ends, data="5")) == [3, 1]
+    assert lengths(f"a = leaf 2; z = leaf 3; backward a; {chain('cos', 'exp', *ends)}; backward v4 with [1, 1]") == [
+        3,
+        1,
+    ]

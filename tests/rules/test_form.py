@@ -143,3 +143,24 @@ def test_what_is_made_has_memory_of_its_own(program: str, of: str) -> None:
 def test_a_gradient_that_was_assigned_is_where_it_was() -> None:
     program = "a = leaf [1, 2]; b = leaf [3, 4] const; assign a b; backward a with [1, 1]"
     assert verdict(program, lambda seen, ref: seen) is None
+
+
+def test_views_of_what_is_left_open_may_lie_in_the_same_memory() -> None:
+    program = """
+        a = leaf [[1, 2], [3, 4]]; b = roll a shifts=1 dims=0; c = hook b scale 2.0; write b abs_
+        d = grad b wrt a with [[1, 2], [3, 4]]; e = reshape d shape=(4,); f = matrix_transpose d
+    """
+    assert verdict(program, lambda seen, ref: seen) is None
+
+
+@pytest.mark.parametrize(("inputs", "rule"), [("inputs b", None), ("", "views/own-memory")], ids=["replaced", "held"])
+def test_a_gradient_that_the_call_replaces_leaves_its_memory_to_what_is_returned(inputs: str, rule: str | None) -> None:
+    program = (
+        f"a = leaf [1, 2]; b = square a; backward b {inputs} with [1, 1] retain=True; c = grad b wrt a with [1, 1]"
+    )
+    parsed = parse(program, VOCABULARY)
+    observation = list(run(parsed, TORCH))
+    (gradient,) = (g for g in observation[2].gradients.values() if g is not None)
+    observation[-1] = value(memory=gradient.memory)(observation[-1], Ref(3))
+    found = judged(parsed, tuple(observation)).violation
+    assert (None if found is None else found.rule) == rule

@@ -23,8 +23,9 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.known import known
 from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
+from autograd_conformance.ops.needs import needs
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.capabilities import Capability, needs
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import validate

@@ -22,6 +22,7 @@ GREETINGS = {
     "a word that there is not": {"colour": "red"},
     "a trait that there is not": {"traits": {"friendly": True}},
     "no dtype": {"dtypes": []},
+    "half a program": {"programs_each": 0.5},
 }
 
 

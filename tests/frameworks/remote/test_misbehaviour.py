@@ -48,6 +48,7 @@ def test_a_far_end_without_a_line_of_the_suite_is_a_target():
         ("a word that there is not", "'colour' is no part of a greeting; there are name, "),
         ("a trait that there is not", "traits has to be an object of some of scalars, "),
         ("no dtype", "dtypes is empty"),
+        ("half a program", "programs_each has to be a whole number, not 0.5"),
         ("no such device", "far has no device 'cpu'"),
         (
             "ends before it greets",

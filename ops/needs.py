@@ -1,0 +1,40 @@
+"""What a program asks of a framework, what its ops do with several dtypes included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.dtypes import WIDTHS, widest
+from autograd_conformance.programs import capabilities
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Apply, Detach, Grad, InPlace, Leaf, Program, ReadGrad, Ref
+from autograd_conformance.programs.operands import results
+
+
+def needs(program: Program) -> set[Capability]:
+    """What a framework has to claim for a program to be asked of it."""
+    mixed = any(len({*given}) > 1 for given in _operands(program))
+    return capabilities.needs(program) | ({Capability.PROMOTES} if mixed else set())
+
+
+def _operands(program: Program) -> Iterator[list[str]]:
+    """The dtypes of each op's and each write's operands, as far as they follow from the program."""
+    found: dict[Ref, str] = {}
+    for at, step in enumerate(program):
+        match step:
+            case Leaf(value):
+                found[Ref(at)] = value.dtype
+            case Detach(source) | ReadGrad(source):
+                found.update({Ref(at): found[source]} if source in found else {})
+            case Grad(_, inputs):
+                found.update({Ref(at, k): found[ref] for k, ref in enumerate(inputs) if ref in found})
+            case InPlace(_, target, args):
+                yield [found[ref] for ref in (target, *args) if found.get(ref) in WIDTHS]
+            case Apply(op, args):
+                given = [found[ref] for ref in args if found.get(ref) in WIDTHS]
+                yield given
+                made = row_of(op).dtype or (widest(given) if given else None)
+                found.update(dict.fromkeys((Ref(at, k) for k in range(results(step))), made) if made else {})
+            case _:
+                pass

@@ -1,0 +1,106 @@
+"""PyTorch's checkpoints: with captured operands, reentrant, compiled; what they take, and how it is judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from autograd_conformance.frameworks.pytorch.checkpoints import (
+    TorchCheckpointCaptured,
+    TorchCheckpointReentrant,
+    TorchCompileCheckpoint,
+)
+from autograd_conformance.frameworks.pytorch.units import TorchCheckpoint
+from autograd_conformance.frameworks.smoke import smoke
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.check import judged, violation_of
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.observations import Kind, Raised, Returned
+from autograd_conformance.programs.text import parse
+
+A = "a = leaf [1, 2]"
+MADE = {each.name: InProcess(each()) for each in (TorchCheckpointCaptured, TorchCheckpointReentrant)}
+CAPTURED, REENTRANT = MADE.values()
+
+every = pytest.mark.parametrize("target", MADE.values(), ids=MADE)
+
+RIGHT = [
+    f"{A}; b = square a; c = sin b; backward c with [1, 2] retain=True; backward c with [1, 2]",
+    f"{A}; b = square a; c = sin b; d = exp a; backward c with [1, 1]; backward d with [1, 1]",
+    f"{A}; b = square a; write b exp_; c = sin b; backward c with [1, 2]",
+    f"{A}; b = sin a; c = detach b; d = multiply b c; backward d with [1, 2]",
+    f"{A}; no_grad: b = sin a; c = multiply a b; backward c with [1, 2]",
+    f"{A}; b = leaf [3, 4] const; c = square b; d = multiply a c; e = sin c; backward d with [1, 2]",
+    f"{A}; b = reshape a shape=(2,1); c = square b; write c exp_; backward c with [[1], [2]]",
+    f"{A}; b = square a; c = narrow b dim=0 start=0 length=1; write c exp_; d = detach b; backward b with [1, 2]",
+]
+
+
+@pytest.mark.parametrize("text", RIGHT)
+@every
+def test_what_pytorch_does_is_right(text: str, target: InProcess):
+    program = parse(text, VOCABULARY)
+    assert violation_of(program, target) is None
+    assert judged(program, target.observe_printed(program), target) is None
+
+
+@every
+def test_they_are_adapters(target: InProcess):
+    smoke(target.adapter)
+
+
+@pytest.mark.parametrize("changes", ["write a exp_", "no_grad: write a exp_", "requires a True"])
+def test_what_a_function_finds_changed_gives_any_numbers(changes: str):
+    """The documentation warns of just that; of an argument, it does not."""
+    text = f"a = leaf [1, 2] const; b = leaf [3, 4]; c = multiply a b; {changes}; backward c with [1, 1]"
+    program = parse(text, VOCABULARY)
+    assert CAPTURED.observe(program)[-1].gradients[Ref(1)].value.tolist() != [1, 2]
+    assert violation_of(program, CAPTURED) is None
+    assert (violation_of(program, InProcess(TorchCheckpoint())) is None) == ("write" in changes)  # it is refused there
+
+
+def test_what_it_finds_as_it_was_gives_the_right_ones():
+    wrong = f"{A}; b = leaf [3, 4]; c = multiply a b; requires a False; write a exp_; d = sin b; backward d with [1, 1]"
+    program = parse(wrong, VOCABULARY)
+    observation = list(CAPTURED.observe(program))
+    gradient = observation[-1].gradients[Ref(1)]
+    observation[-1] = replace(
+        observation[-1], gradients={Ref(0): None, Ref(1): replace(gradient, value=gradient.value + 1)}
+    )
+    assert judged(program, observation, CAPTURED) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        (f"{A}; b = square a; c = leaf [3, 4] const; d = square c; e = sin b; f = multiply d e", [(1,), (3,), (4, 5)]),
+        (f"{A}; b = square a; c = detach b; d = multiply b c", [(1,), (3,)]),
+        (f"{A}; b = square a; no_grad: c = sin b; d = cos b", [(1,), (2,), (3,)]),
+        (f"{A}; b = leaf [3, 4] const; write b mul_ a; c = sin b; d = leaf [1, 2] const; e = exp d", [(3,), (5,)]),
+        (f"{A}; requires a False; b = square a; detach_ b; requires a True; c = sin b; d = sin a", [(2,), (5,), (6,)]),
+    ],
+)
+def test_a_reentrant_function_gives_out_what_requires_grad_or_nothing_that_does(
+    text: str, units: list[tuple[int, ...]]
+):
+    program = parse(text, VOCABULARY)
+    assert [each.unit for each in REENTRANT.observe(program) if each.unit] == units
+    assert violation_of(program, REENTRANT) is None
+
+
+def test_a_function_of_constants_alone_is_refused_where_its_leaves_were_frozen():
+    program = parse(f"{A}; b = square a; requires a False; backward b with [1, 1]", VOCABULARY)
+    outcome = REENTRANT.observe(program)[-1].outcome
+    assert isinstance(outcome, Raised)
+    assert outcome.kind is Kind.RECOMPUTED
+
+
+def test_a_checkpoint_can_be_compiled():
+    target = InProcess(TorchCompileCheckpoint())
+    program = parse(f"{A}; b = square a; c = sin b; backward c with [1, 2]", VOCABULARY)
+    for seen in (target.observe(program), target.observe_printed(program)):
+        assert judged(program, seen, target) is None
+        assert all(isinstance(each.outcome, Returned) for each in seen)
+    assert [*target.plainer()] == ["without the checkpoint", "without torch.compile", "with neither"]

@@ -1,0 +1,45 @@
+"""`torch.func`: gradients of functions, of every order."""
+
+from __future__ import annotations
+
+import pytest
+
+from autograd_conformance.frameworks.pytorch.functional import TorchFunc
+from autograd_conformance.frameworks.smoke import smoke
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.check import judged, violation_of
+from autograd_conformance.programs.observations import Kind, Raised, Returned
+from tests.frameworks.test_functional import PROGRAMS, THROUGH, program_of
+
+TARGET = InProcess(TorchFunc())
+
+
+def test_it_is_an_adapter():
+    smoke(TorchFunc())
+
+
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_derivatives_of_every_order_are_right(text: str):
+    program = program_of(text)
+    assert violation_of(program, TARGET) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in TARGET.observe(program))
+
+
+def test_printed_code_does_the_same():
+    program = program_of(THROUGH)
+    printed = TARGET.observe_printed(program)
+    assert judged(program, printed, TARGET) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in printed)
+
+
+def test_no_gradient_flows_through_what_is_detached():
+    text = "a = leaf [2, 3]; b = exp a; c = detach b; d = multiply a c; e = grad d wrt a with [1, 1] materialize=True"
+    assert violation_of(program_of(text), TARGET) is None
+
+
+def test_a_cotangent_of_another_shape_is_refused():
+    program = program_of("a = leaf [2, 3]; b = exp a; c = grad b wrt a with [1, 2, 3] materialize=True")
+    outcome = TARGET.observe(program)[2].outcome
+    assert isinstance(outcome, Raised)
+    assert outcome.kind is Kind.COTANGENT_SHAPE
+    assert violation_of(program, TARGET) is None

@@ -1,0 +1,1 @@
+"""The fourth set: forty faults, by one author."""

@@ -1,0 +1,99 @@
+"""Ops tried together where units cost much: one unit for many, and singly only where that goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from autograd_conformance.frameworks.pytorch.units import TorchUnits
+from autograd_conformance.frameworks.remote.worker import greeting
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.audit.programs import programs
+from autograd_conformance.harness.audit.together import can_join, check_all, joined, right_together
+from autograd_conformance.harness.check import Broken, Check, violation_of
+from autograd_conformance.harness.plugin.state import SESSION
+from autograd_conformance.harness.plugin.tests import CORPUS, pytest_collection_modifyitems
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.text import parse
+
+OPS = ("multiply", "sin", "exp", "sum", "tanh")
+
+
+class Costly(TorchUnits):
+    """PyTorch whose functions are said to cost much, and are counted."""
+
+    programs_each = 16
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sources: list[str] = []
+
+    def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        self.sources.append(source)
+        return super().unit(source, inputs)
+
+
+class WrongTanh(Costly):
+    """A function with a tanh in it gives a wrong one."""
+
+    def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        return super().unit(source.replace("tanh(", "sin("), inputs)
+
+
+def test_programs_are_joined():
+    one = parse("a = leaf [1, 2]; b = sin a; backward b with [1, 3]", VOCABULARY)
+    other = parse("a = leaf 2; b = leaf 3; c = multiply a b; backward c", VOCABULARY)
+    whole = joined([one, other])
+    assert [type(step).__name__ for step in whole] == ["Leaf", "Apply", "Leaf", "Leaf", "Apply", "Backward"]
+    assert operands(whole[4]) == (Ref(2), Ref(3)) and operands(whole[5]) == (Ref(1), Ref(4))
+    assert violation_of(whole, InProcess(TorchUnits())) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = leaf [1, 2]; b = sin a; backward b with [1, 1] retain=True",
+        "a = leaf [1, 2]; b = sin a; backward b with [1, 1]; backward b with [1, 1]",
+        "a = leaf [1, 2]; no_grad: b = sin a",
+    ],
+)
+def test_what_says_more_is_not(text):
+    assert not can_join(parse(text, VOCABULARY))
+
+
+def test_a_unit_serves_many_programs():
+    costly = Costly()
+    check_all(Check(InProcess(costly)), programs("sin", ("float64",)))
+    assert len(costly.sources) == 1
+
+
+def test_each_is_run_alone_where_together_they_break_a_rule():
+    wrong = WrongTanh()
+    with pytest.raises(Broken) as found:
+        check_all(Check(InProcess(wrong)), programs("tanh", ("float64",)))
+    assert len(found.value.program) == 3
+
+
+def test_an_op_that_is_wrong_is_found_among_others():
+    target = InProcess(WrongTanh())
+    assert list(right_together(OPS, target, ("float64",))) == list(OPS[:-1])
+
+
+def test_a_far_end_says_what_its_units_cost():
+    assert greeting(Costly())["programs_each"] == 16
+    assert greeting(TorchUnits())["programs_each"] == 0
+
+
+@pytest.mark.parametrize(("programs_each", "order"), [(0, "cab"), (16, "cba")])
+def test_tests_of_each_op_come_last_where_units_cost_much(programs_each: int, order: str):
+    session = SimpleNamespace(target=SimpleNamespace(programs_each=programs_each))
+    config = SimpleNamespace(stash={SESSION: session})
+    tests = {"a": (CORPUS.parent, ("check", "op")), "b": (CORPUS.parent, ("check",)), "c": (CORPUS, ("check", "op"))}
+    items = [SimpleNamespace(name=k, path=path, fixturenames=f, config=config) for k, (path, f) in tests.items()]
+    pytest_collection_modifyitems(items)  # type: ignore[arg-type]
+    assert "".join(item.name for item in items) == order
