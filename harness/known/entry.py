@@ -58,7 +58,7 @@ class Known:
     gives: str | None = None
     """The result has this dtype, where another is due; such an entry excuses no wrong value."""
     elements: int | None = None
-    """The difference is about a leaf of that many elements."""
+    """The difference is about a value of that many elements."""
     zero: int | None = None
     """This operand of the op may hold a zero: it is a leaf that does, or computed."""
     views: bool = False

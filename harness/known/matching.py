@@ -44,11 +44,12 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
     if entry.rule not in (violation.rule, _general(entry, violation)) or entry.op not in (None, *ops):
         return False
-    if entry.elements is not None:
-        leaf = None if violation.subject is None else program[violation.subject.at]
-        if not isinstance(leaf, Leaf) or len(leaf.value.data) != entry.elements:
-            return False
-    if entry.dtype is not None and entry.dtype != working_dtype(program):
+    leaf = None if violation.subject is None else program[violation.subject.at]
+    if entry.elements is not None and entry.elements != _elements(leaf, violation):
+        return False
+    if entry.dtype is not None and entry.dtype not in (
+        working_dtype(program), leaf.value.dtype if isinstance(leaf, Leaf) else None,
+    ):  # fmt: skip
         return False
     if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
         return False
@@ -78,6 +79,13 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.gives is not None:
         return violation.observed == ResultDtype(entry.gives)
     return _is_excused(entry, violation)
+
+
+def _elements(subject: Instruction | None, violation: Violation) -> int | None:
+    """How many elements that has which a violation is about, where that is known."""
+    if isinstance(subject, Leaf):
+        return len(subject.value.data)
+    return None if violation.want is None else violation.want.size
 
 
 def _is_excused(entry: Known, violation: Violation) -> bool:
