@@ -137,10 +137,12 @@ class TorchCompile(TorchUnits):
 
     backend = "inductor"
     programs_each = 8
+    dynamic: bool | None = None
+    """Whether sizes are symbols from the beginning; None: as soon as a function is called with other ones."""
     prelude = DONATED
 
     def __init__(self, device: str = "cpu") -> None:
-        self.head = f"@torch.compile(backend={self.backend!r})"
+        self.head = f"@torch.compile(backend={self.backend!r}{', dynamic=True' if self.dynamic else ''})"
         super().__init__(device)
         torch._logging.set_logs(all=logging.CRITICAL)  # what fails is told by its exception
         torch._dynamo.config.recompile_limit = 1_000_000  # beyond it, functions are silently run as they are
@@ -148,13 +150,13 @@ class TorchCompile(TorchUnits):
 
     def plainer(self) -> Mapping[str, Callable[[], Any]]:
         """The backends that do less, and no compiler."""
-        lesser = COMPILED[COMPILED.index(type(self)) + 1 :]
+        lesser = COMPILED[next(k for k, each in enumerate(COMPILED) if isinstance(self, each)) + 1 :]
         backends = {f"with backend={each.backend!r}": partial(each, str(self.device)) for each in lesser}
         return {**backends, "without torch.compile": partial(TorchEager, str(self.device))}
 
     def made(self, function: Function) -> Function:
         """The function, compiled by `torch.compile`."""
-        return torch.compile(function, backend=self.backend)
+        return torch.compile(function, backend=self.backend, dynamic=self.dynamic)
 
 
 class TorchCompileEager(TorchCompile):

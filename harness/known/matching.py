@@ -39,22 +39,16 @@ MOVING = (
 """The rules that say where a step moves a leaf to."""
 
 
-def _elements(program: Program, violation: Violation) -> int | None:
-    """How many elements the leaf has that a violation is about, or the value that is due; None where neither is."""
-    leaf = None if violation.subject is None else program[violation.subject.at]
-    if isinstance(leaf, Leaf):
-        return len(leaf.value.data)
-    return None if violation.want is None else violation.want.size
-
-
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     """Whether a violation is the difference that an entry lists."""
     ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
     if entry.rule not in (violation.rule, _general(entry, violation)) or entry.op not in (None, *ops):
         return False
-    if entry.elements not in (None, _elements(program, violation)):
+    leaf = None if violation.subject is None else program[violation.subject.at]
+    if entry.elements not in (None, _elements(leaf, violation)):
         return False
-    if entry.dtype is not None and entry.dtype != working_dtype(program):
+    own = leaf.value.dtype if isinstance(leaf, Leaf) else None
+    if entry.dtype not in (None, working_dtype(program), own):
         return False
     if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
         return False
@@ -84,6 +78,13 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.gives is not None:
         return violation.observed == ResultDtype(entry.gives)
     return _is_excused(entry, violation)
+
+
+def _elements(subject: Instruction | None, violation: Violation) -> int | None:
+    """How many elements that has which a violation is about, where that is known."""
+    if isinstance(subject, Leaf):
+        return len(subject.value.data)
+    return None if violation.want is None else violation.want.size
 
 
 def _is_excused(entry: Known, violation: Violation) -> bool:
