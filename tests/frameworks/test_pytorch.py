@@ -74,7 +74,7 @@ def test_an_error_is_told_by_its_kind(text: str):
 
 
 def test_every_kind_is_provoked():
-    assert set(REFUSED.values()) == set(Kind)
+    assert set(REFUSED.values()) == set(Kind) - {Kind.RECOMPUTED}  # which checkpoints alone come to
 
 
 def test_an_optimizer_over_no_leaf():
