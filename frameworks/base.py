@@ -79,6 +79,10 @@ class Target(Protocol):
     def programs_each(self) -> int:
         """How many programs a new unit is to be there for; 0 where it costs no more than others."""
 
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment variables that are set and may change what it does, as far as it says which do."""
+
     def plainer(self) -> Mapping[str, Target]:
         """The same framework with less between it and a program, the nearest first, each with words that end the
         sentence "it passes ..."; none in most frameworks.
@@ -256,6 +260,14 @@ class HasCostlyUnits(Protocol):
 
     programs_each: int
     """How many programs, about, a new unit is to be there for: others are drawn near those that it was drawn for."""
+
+
+@runtime_checkable
+class HasVariables(Protocol):
+    """An adapter whose framework does other things where environment variables say so."""
+
+    variables: Sequence[str]
+    """How their names begin; a report tells those that are set."""
 
 
 @runtime_checkable

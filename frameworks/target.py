@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
+from autograd_conformance.frameworks import variables
 from autograd_conformance.frameworks.base import (
     USUAL_OPTIMIZERS,
     Adapter,
@@ -21,6 +22,7 @@ from autograd_conformance.frameworks.base import (
     HasTraits,
     HasTraitSources,
     HasUnits,
+    HasVariables,
     Target,
 )
 from autograd_conformance.frameworks.interrupts import watch
@@ -115,6 +117,11 @@ class InProcess:
     def programs_each(self) -> int:
         """How many programs a new unit is to be there for."""
         return self.adapter.programs_each if isinstance(self.adapter, HasCostlyUnits) else 0
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment variables that are set and may change what the framework does."""
+        return variables.of(self.adapter.variables) if isinstance(self.adapter, HasVariables) else {}
 
     def plainer(self) -> Mapping[str, InProcess]:
         """The same framework with less between it and a program, where its adapter names such modes."""

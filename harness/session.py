@@ -271,6 +271,7 @@ class Session:
             packages=_versions(),
             workers=max(1, workers),
             strict=self.strict,
+            variables=target.variables,
         )
 
 

@@ -74,6 +74,7 @@ class Header:
 
     `suite` is the suite's version, `started` an ISO 8601 time in UTC, `packages` maps a distribution to its version.
     In a `strict` run a broken SHOULD rule, and a known difference that is seen no longer, count as failures.
+    `variables` are the environment variables that were set and may change what the framework does.
     """
 
     version: int = VERSION
@@ -89,6 +90,7 @@ class Header:
     packages: Mapping[str, str]
     workers: int
     strict: bool = field(default=False, metadata=LATER)
+    variables: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

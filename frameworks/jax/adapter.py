@@ -32,6 +32,7 @@ class Jax(Functional):
 
     name = "jax"
     version = jax.__version__
+    variables = ("JAX_", "XLA_")
     capabilities = frozenset(
         {
             Capability.FUNCTIONAL, Capability.COTANGENTS, Capability.COTANGENT_CHECK, Capability.MULTIPLE_ROOTS,

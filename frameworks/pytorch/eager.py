@@ -81,6 +81,7 @@ class TorchEager:
     dtypes = ("float64", "float32")
     optimizers = {name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()}
     modules = (*MODULES, *RANDOM_OPS)
+    variables = ("ATEN_", "MKL_", "OMP_", "PYTORCH_", "TORCH")
 
     def __init__(self, device: str = "cpu") -> None:
         torch.set_num_threads(1)  # six elements need no pool, and workers share the cores

@@ -186,6 +186,11 @@ class Remote:
         return tuple(region_of(program, steps) for steps in self.link.units(program))
 
     @property
+    def variables(self) -> Mapping[str, str]:
+        """None: the far end has an environment of its own, of which it tells nothing."""
+        return {}
+
+    @property
     def programs_each(self) -> int:
         """How many programs a new unit is to be there for."""
         return self.greeting.programs_each

@@ -33,12 +33,13 @@ DIFFERS = replace(PASSES[0], verdict="known difference")
 EVERYWHERE = replace(KNOWN, op=None, link=None, seen=0)
 SOURCE = Source("scalars", "https://docs.example/values")
 SCALARS = replace(HEADER, framework=replace(HEADER.framework, traits=("scalars",), trait_sources=(SOURCE,)))
+SET = replace(HEADER, variables={"TORCHINDUCTOR_FREEZING": "1"})
 INFINITE = replace(FAILURE, error=Error(float("inf"), 1e-9, float("inf")))
 
 
 @pytest.mark.parametrize(
     "record",
-    [*EVERY, INFINITE, replace(HEADER, seed=None), SCALARS, DIFFERS, EVERYWHERE],
+    [*EVERY, INFINITE, replace(HEADER, seed=None), SCALARS, SET, DIFFERS, EVERYWHERE],
     ids=lambda record: type(record).__name__,
 )
 def test_a_record_comes_back_as_it_was(record: Record) -> None:

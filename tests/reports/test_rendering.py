@@ -223,6 +223,12 @@ report  report/index.html
 """
 
 
+def test_the_variables_that_were_set_stand_beside_the_packages() -> None:
+    page = markdown.render(replace(SOUND, header=replace(SOUND.header, variables={"TORCH_X": "a|b"})))
+    assert r"| TORCH\_X | a\|b |" in page
+    assert "TORCH" not in markdown.render(SOUND)
+
+
 def test_the_summary_fits_one_screen() -> None:
     page = shown(BROKEN)
     assert max(map(len, page.splitlines())) <= 100
