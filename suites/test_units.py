@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.situations import units
+from autograd_conformance.strategies.situations import repeated_units, units
 
 rule = pytest.mark.rule
 
@@ -45,7 +45,7 @@ def test_weights_stepped(check, drawn: Drawn):
 
 
 @rule("sequences/history")
-@given(drawn=units.inputs_toggled())
+@given(drawn=repeated_units.inputs_toggled())
 def test_inputs_toggled(check, drawn: Drawn):
     check(drawn)
 
@@ -69,30 +69,30 @@ def test_numbers_and_empties(check, drawn: Drawn):
 
 
 @rule("gradients/requires-grad")
-@given(drawn=units.called_again())
+@given(drawn=repeated_units.called_again())
 def test_called_again(check, drawn: Drawn):
     check(drawn)
 
 
 @rule("errors/recovers")
-@given(drawn=units.called_after_an_error())
+@given(drawn=repeated_units.called_after_an_error())
 def test_called_after_an_error(check, drawn: Drawn):
     check(drawn)
 
 
 @rule("modes/recorded")
-@given(drawn=units.modes_inside())
+@given(drawn=repeated_units.modes_inside())
 def test_modes_inside(check, drawn: Drawn):
     check(drawn)
 
 
 @rule("writes/recorded")
-@given(drawn=units.computed_again())
+@given(drawn=repeated_units.computed_again())
 def test_computed_again(check, drawn: Drawn):
     check(drawn)
 
 
 @rule("networks/random")
-@given(drawn=units.masks_inside())
+@given(drawn=repeated_units.masks_inside())
 def test_masks_inside(check, drawn: Drawn):
     check(drawn)

@@ -32,7 +32,7 @@ from autograd_conformance.programs.regions import Region, seen_units
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.situations import units
+from autograd_conformance.strategies.situations import repeated_units, units
 from autograd_conformance.suites import test_units as suite
 
 EACH = 24
@@ -40,7 +40,9 @@ FRAMEWORK = TorchUnits()
 TARGET = InProcess(FRAMEWORK)
 TESTS = {name: test for name, test in vars(suite).items() if name.startswith("test_")}
 SITUATIONS = {
-    name: make for name, make in vars(units).items() if getattr(make, "is_hypothesis_strategy_function", False)
+    name: make
+    for name, make in {**vars(units), **vars(repeated_units)}.items()
+    if getattr(make, "is_hypothesis_strategy_function", False)
 }
 
 FLOORS: dict[str, dict[str, float]] = {
