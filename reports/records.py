@@ -411,7 +411,7 @@ def decode(form: Mapping[str, Any]) -> Record:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        shown = (each for each in fields(value) if not (each.metadata and getattr(value, each.name) == each.default))
+        shown = (each for each in fields(value) if not each.metadata or getattr(value, each.name))
         return {each.name: _plain(getattr(value, each.name)) for each in shown}
     match value:
         case tuple():
