@@ -1,17 +1,19 @@
 """What was staged once is kept on disk: a cold start traces nothing that any earlier run traced.
 
 One SQLite file, shared by all workers and runs: under `.cache` in a checkout, in the user's cache folder where the
-package is installed. Its rows are keyed by a digest of everything that the staged code depends on, so that an edited op
-or another version of JAX never meets old code. Losing the file costs time, nothing else.
+package is installed. Its rows are compiled code, keyed by a digest of all that this depends on, so that an edited op or
+another version of JAX or Python never meets old code. Losing the file costs time, nothing else.
 """
 
 from __future__ import annotations
 
 import atexit
 import hashlib
+import marshal
 import os
 import pickle
 import sqlite3
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from importlib.metadata import version
@@ -38,8 +40,8 @@ def sources() -> tuple[Path, ...]:
 
 @lru_cache(maxsize=1)
 def _digest() -> str:
-    """A digest of what staged code depends on: `sources`, and the versions of what traces and runs it."""
-    hasher = hashlib.sha256(f"{version('jax')} {np.__version__}".encode())
+    """A digest of what staged code depends on: `sources`, and the versions of what traces, compiles and runs it."""
+    hasher = hashlib.sha256(f"{version('jax')} {np.__version__} {sys.version}".encode())
     for path in sources():
         hasher.update(path.read_bytes())
     return hasher.hexdigest()[:16]
@@ -50,17 +52,10 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.known: dict[str, bytes] = {}
         self.fresh: dict[str, bytes] = {}
         self.process = os.getpid()
-        try:
-            with self._open() as database:
-                rows = database.execute("SELECT key, source FROM staged WHERE digest = ?", (_digest(),))
-                self.known = dict(rows.fetchall())
-        except sqlite3.DatabaseError:  # a damaged file would keep every later run cold
-            path.unlink(missing_ok=True)
-        except (sqlite3.Error, OSError):
-            pass
+        self._reader: tuple[int, sqlite3.Connection | None] | None = None
+        """The process that reads, and what it reads from: no connection survives a fork."""
         atexit.register(self.flush)
 
     def _open(self) -> sqlite3.Connection:
@@ -71,6 +66,36 @@ class Store:
         )
         return database
 
+    def _reading(self) -> sqlite3.Connection | None:
+        """What this process reads from; none where nothing can be read."""
+        if self._reader is None or self._reader[0] != os.getpid():
+            try:
+                self._reader = os.getpid(), self._open()
+            except sqlite3.DatabaseError as error:
+                self._reader = os.getpid(), None
+                self._damaged(error)
+            except OSError:
+                self._reader = os.getpid(), None
+        return self._reader[1]
+
+    def _damaged(self, error: sqlite3.DatabaseError) -> None:
+        """Remove a file that is no database, which would keep every later run cold."""
+        if not isinstance(error, sqlite3.OperationalError):  # busy, or out of reach
+            self.path.unlink(missing_ok=True)
+
+    def _known(self, name: str) -> bytes | None:
+        """What was stored under a name before this process began, or meanwhile."""
+        database = self._reading()
+        if database is None:
+            return None
+        try:
+            row = database.execute("SELECT source FROM staged WHERE digest = ? AND key = ?", (_digest(), name))
+            return next((found for (found,) in row), None)
+        except sqlite3.DatabaseError as error:
+            self._reader = os.getpid(), None
+            self._damaged(error)
+            return None
+
     def staged(self, key: object, make: Callable[[], Source]) -> Staged:
         """The function of the source that is stored under `key`, or that `make` makes."""
         return self.source(key, make).function()
@@ -78,17 +103,16 @@ class Store:
     def source(self, key: object, make: Callable[[], Source]) -> Source:
         """The source stored under `key`, or the one that `make` makes, stored for next time."""
         name = repr(key)
-        if name in self.known:
+        known = self._known(name)
+        if known is not None:
             try:
-                code, constants, reads = pickle.loads(self.known[name])
-                source = Source(code, constants, reads)
-                source.function()  # damaged code shows here
-                return source
-            except (pickle.UnpicklingError, EOFError, TypeError, ValueError, SyntaxError):
-                del self.known[name]
+                code, constants, reads = pickle.loads(known)
+                return Source(marshal.loads(code), constants, reads)
+            except (pickle.UnpicklingError, EOFError, TypeError, ValueError):
+                pass  # damaged: it is made again
         source = make()
         if source.portable:
-            self.fresh[name] = pickle.dumps((source.code, source.constants, source.reads))
+            self.fresh[name] = pickle.dumps((marshal.dumps(source.code), source.constants, source.reads))
             if len(self.fresh) >= BATCH:
                 self.flush()
         return source
@@ -102,7 +126,7 @@ class Store:
         try:
             with self._open() as database:
                 database.execute("DELETE FROM staged WHERE digest != ?", (_digest(),))
-                database.executemany("INSERT OR IGNORE INTO staged VALUES (?, ?, ?)", rows)
+                database.executemany("INSERT OR REPLACE INTO staged VALUES (?, ?, ?)", rows)
         except (sqlite3.Error, OSError):
             pass
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,12 +39,12 @@ Staged = Callable[..., tuple[np.ndarray, ...]]
 
 @dataclass(frozen=True)
 class Source:
-    """Straight-line NumPy code and the constants in it; `portable` unless it calls back into JAX.
+    """Straight-line NumPy code, compiled, and the constants in it; `portable` unless it calls back into JAX.
 
     `reads` says for each result which of the function's arguments its value depends on.
     """
 
-    code: str
+    code: CodeType
     constants: dict[str, Any]
     reads: tuple[frozenset[int], ...]
     portable: bool = True
@@ -98,7 +99,7 @@ class _Writer:
 
     def write(self, closed: jax_core.ClosedJaxpr) -> Source:
         reads = self._function("staged", closed)
-        return Source("".join(self.functions), self.constants, reads, self.portable)
+        return Source(compile("".join(self.functions), "<staged>", "exec"), self.constants, reads, self.portable)
 
     def _function(self, name: str, closed: jax_core.ClosedJaxpr) -> Reads:
         """Write one function, behind those that it calls; which arguments each of its results depends on."""

@@ -247,7 +247,9 @@ def test_a_full_batch_is_written_without_being_asked(tmp_path: Path):
     for n in range(store_module.BATCH):
         first.staged((n,), double)
     assert first.fresh == {}
-    assert len(Store(first.path).known) == store_module.BATCH
+    second = Store(first.path)
+    for n in range(store_module.BATCH):
+        second.staged((n,), never)
 
 
 def test_an_edited_catalogue_never_meets_old_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -264,7 +266,6 @@ def test_a_damaged_file_is_an_empty_store(tmp_path: Path, damage: bytes):
     path = tmp_path / "staged.sqlite"
     path.write_bytes(damage)
     store = Store(path)
-    assert store.known == {}
     assert works(store)
     store.flush()
     assert works(Store(path))
