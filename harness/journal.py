@@ -1,7 +1,8 @@
 """The journal: which program a worker is running, on disk before it runs, so that a crash or a hang loses nothing.
 
-One small file per worker, rewritten in place. A hang is ended by a watchdog of the interpreter's own, which needs no
-Python to run: it writes its mark beside the journal and ends the process; whoever finds the mark calls it a timeout.
+One small file per worker, whose first two lines are rewritten in place: what a longer program left behind them stays,
+as cutting it off costs more than writing. A hang is ended by a watchdog of the interpreter's own, which needs no Python
+to run: it writes its mark beside the journal and ends the process; whoever finds the mark calls it a timeout.
 """
 
 from __future__ import annotations
@@ -63,9 +64,7 @@ class Journal:
         if now - self.renewed > self.renew:
             faulthandler.dump_traceback_later(stretched(self.timeout), exit=True, file=self.watchdog)
             self.renewed = now
-        data = f"{self.test}\n{codec.dumps(program)}\n".encode()
-        os.pwrite(self.file, data, 0)
-        os.ftruncate(self.file, len(data))
+        os.pwrite(self.file, f"{self.test}\n{codec.dumps(program)}\n".encode(), 0)
 
     def end(self) -> None:
         """A test is over: nothing is running."""
@@ -94,7 +93,7 @@ def read(folder: Path, worker: str) -> Entry | None:
     """What a worker was running when it died, or None."""
     path, mark = _paths(folder, worker)
     try:
-        head, _, text = path.read_text().partition("\n")
+        head, text, _ = path.read_text(errors="replace").split("\n", 2)
         test, rule, op = head.split("\t")
         program = codec.loads(text)
     except (OSError, ValueError, json.JSONDecodeError):
