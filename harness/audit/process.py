@@ -24,7 +24,7 @@ from autograd_conformance.frameworks.target import opened
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.notes import END, TOGETHER, Note, Notes, ran, read
 from autograd_conformance.harness.audit.programs import outcomes
-from autograd_conformance.harness.audit.together import OPS, right_together
+from autograd_conformance.harness.audit.together import GROUP, right_together
 from autograd_conformance.harness.child import LOADING
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.programs.language import Program
@@ -100,8 +100,8 @@ def together(
 ) -> list[str]:
     """Try ops together, and give those that were not right so; those that ended a process together are tried singly."""
     left: list[str] = []
-    for at in range(0, len(ops), OPS):
-        group = ops[at : at + OPS]
+    for at in range(0, len(ops), GROUP):
+        group = ops[at : at + GROUP]
         named = f"{TOGETHER}{group[0]}"
         if named in seen:
             left += group

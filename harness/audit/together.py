@@ -16,7 +16,7 @@ from autograd_conformance.programs.operands import refer, results
 MOST = 24
 """How many programs are one."""
 
-OPS = 16
+GROUP = 16
 """How many ops are tried together."""
 
 

@@ -56,7 +56,7 @@ class Store:
         self.process = os.getpid()
         self._reader: tuple[int, sqlite3.Connection | None] | None = None
         """The process that reads, and what it reads from: no connection survives a fork."""
-        atexit.register(self.flush)
+        atexit.register(self.close)
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,6 +129,13 @@ class Store:
                 database.executemany("INSERT OR REPLACE INTO staged VALUES (?, ?, ?)", rows)
         except (sqlite3.Error, OSError):
             pass
+
+    def close(self) -> None:
+        """Write what is new, and read no more."""
+        self.flush()
+        if self._reader is not None and self._reader[0] == os.getpid() and self._reader[1] is not None:
+            self._reader[1].close()
+        self._reader = None
 
 
 def folder() -> Path:
