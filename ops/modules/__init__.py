@@ -2,16 +2,9 @@
 
 A call of a module is one instruction. Its operands are the input, the further inputs that its settings ask for (the
 states that a recurrent module begins with, what attention attends to) and then its parameters, in the order that
-`parameters` gives. The settings are the instruction's attributes, and none is left out:
-
-    nn_rnn, nn_gru, nn_lstm   layers, directions, batch_first, bias, state, lengths
-    nn_linear                 bias
-    nn_conv1d, nn_conv2d      stride, padding, bias
-    nn_batch_norm             dimensions (1 or 2), affine: normalises by the batch's own statistics
-    nn_batch_norm_eval        the same, by running statistics, which are operands (never such as require grad)
-    nn_layer_norm             normalized_shape, affine
-    nn_attention              heads, bias, batch_first, memory, mask, padding, need_weights
-    nn_transformer            heads, batch_first, norm_first, mask, padding
+`parameters` gives. The settings are the instruction's attributes, and none is left out: a module's `whole` names them.
+`nn_batch_norm` normalises by the batch's own statistics, `nn_batch_norm_eval` by running ones, which are operands and
+never require grad.
 
 `lengths` is None or a tuple of the lengths of a batch's sequences, the longest of them as long as the input; `mask` is
 None, "causal" or rows of booleans, and `padding` None or a row of booleans for each sample: True hides a key. No

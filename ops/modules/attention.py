@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from autograd_conformance.ops.modules.module import Call, Given, Named, Settings, Size, Sizes, made, module, unless
-from autograd_conformance.programs.language import Shape
+from autograd_conformance.programs.language import Attrs, Shape
 
 
 def _heads(j, x, heads):
@@ -154,6 +154,8 @@ def _encoder_call(given: Given, settings: Settings) -> Call:
     return Call(layer, (x,), _masks(given, settings, "src_mask", "src_key_padding_mask", x))
 
 
+UNMASKED: Attrs = (("mask", None), ("padding", None))
+
 ATTENTION = (
     module(
         "nn_attention",
@@ -161,6 +163,7 @@ ATTENTION = (
         _attention,
         _attention_parameters,
         ("width", "keys"),
+        (("heads", 1), ("bias", True), ("batch_first", True), ("memory", True), *UNMASKED, ("need_weights", True)),
         _memory,
         lambda settings: 2 if settings["need_weights"] else 1,
         unsaved=(4, 5),  # the bias that is added last: where it stands depends on `memory`
@@ -171,6 +174,7 @@ ATTENTION = (
         _encoder,
         _encoder_parameters,
         ("width", "feedforward"),
+        (("heads", 1), ("batch_first", True), ("norm_first", False), *UNMASKED),
         unsaved=(8, 12),  # the last bias that is added, which of the two the order of normalising decides
         also_saves=(11, 12),  # a normalisation keeps all its operands together
     ),

@@ -77,7 +77,8 @@ def _convolution(rank: int) -> Module:
 
     # One backward op serves input and kernel: both are kept, whichever requires grad.
     sizes = ("inputs", "outputs", "kernel")
-    return module(f"nn_conv{rank}d", call, _convolve, parameters, sizes, unsaved=(2,), also_saves=(0, 1))
+    whole = (("stride", 1), ("padding", 0), ("bias", True))
+    return module(f"nn_conv{rank}d", call, _convolve, parameters, sizes, whole, unsaved=(2,), also_saves=(0, 1))
 
 
 # -- normalisation
@@ -124,7 +125,8 @@ def _batch_norm(name: str, running: bool, reference: Callable[..., Any], **field
         )  # fmt: skip
         return Call(replace(layer, evaluates=running), (given["x"],))
 
-    return module(name, call, reference, parameters, ("features",), **fields)
+    whole = (("dimensions", 1), ("affine", True))
+    return module(name, call, reference, parameters, ("features",), whole, **fields)
 
 
 def _layer(j, x, *scales, normalized_shape, affine):
@@ -147,7 +149,15 @@ def _layer_call(given: Given, settings: Settings) -> Call:
 
 
 LAYERS = (
-    module("nn_linear", _linear_call, _linear, _linear_parameters, ("inputs", "outputs"), unsaved=(2,)),
+    module(
+        "nn_linear",
+        _linear_call,
+        _linear,
+        _linear_parameters,
+        ("inputs", "outputs"),
+        (("bias", True),),
+        unsaved=(2,),
+    ),
     _convolution(1),
     _convolution(2),
     _batch_norm("nn_batch_norm", False, _batch, apart=_spreads, unsaved=(2,), also_saves=(0, 1)),
@@ -165,6 +175,7 @@ LAYERS = (
         _layer,
         _layer_parameters,
         (),
+        (("normalized_shape", (2,)), ("affine", True)),
         apart=_rows_spread,
         unsaved=(2,),
         also_saves=(0, 1, 2),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autograd_conformance.ops.row import Certainty, Op
-from autograd_conformance.programs.language import Literal, Shape
+from autograd_conformance.programs.language import Attrs, Literal, Shape
 
 Settings = Mapping[str, Any]
 Sizes = Mapping[str, int]
@@ -131,6 +131,8 @@ class Module:
     """The names of the sizes that `parameters` and `further` read."""
     call: Callable[[Given, Settings], Call]
     """The call, for operands that have these names in code."""
+    whole: Attrs
+    """All settings of a call that has every operand that one can have."""
 
     @property
     def name(self) -> str:
@@ -158,6 +160,7 @@ def module(
     reference: Callable[..., Any],
     parameters: Callable[[Settings, Sizes], Named],
     sizes: tuple[str, ...],
+    whole: Attrs,
     further: Callable[[Settings, Sizes, Shape], Named] = lambda settings, sizes, first: (),
     results: Callable[[Settings], int] = lambda settings: 1,
     **fields: Any,
@@ -172,4 +175,4 @@ def module(
     row = Op(
         name, "", reference, Certainty.ALWAYS, accepts=lambda shape: False, fresh=(), family="modules", code=functional
     )
-    return Module(replace(row, **fields), parameters, further, results, sizes, call)
+    return Module(replace(row, **fields), parameters, further, results, sizes, call, whole)
