@@ -199,7 +199,7 @@ class OpBuilder(Draft):
 
     def _products(self) -> tuple[str, ...]:
         named = tuple(n for n in ("multiply", "sin", "square", "sigmoid", "tanh") if n in self.alphabet.ops)
-        return named or self.available("cos", "atan", "softplus", "silu", "gelu")
+        return named or self.available("cos", "atan", "silu", "gelu")
 
     def root(self, most: int = 5) -> Ref:
         """A value on which a call certainly needs saved tensors, at the end of up to `most` drawn ops."""

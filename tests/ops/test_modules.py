@@ -121,8 +121,8 @@ def test_second_derivatives(case: Case):
 @pytest.mark.parametrize("op", ["nn_rnn", "nn_gru", "nn_lstm"])
 def test_code_does_not_grow_with_the_sequence(op: str):
     short, long = (recurrent(op, (t, 2, 3), directions=2) for t in (3, 12))
-    lines = [len(vjp_source(c.op, c.attrs, c.shapes).code.splitlines()) for c in (short, long)]
-    assert lines[0] == lines[1]
+    sizes = [len(vjp_of(c.op, c.attrs, c.shapes).__code__.co_code) for c in (short, long)]
+    assert sizes[0] == sizes[1]
 
 
 def test_what_the_results_of_a_loop_depend_on():
