@@ -81,6 +81,12 @@ class Known:
     """A write into memory in which several values lie stands before, or at, the failing instruction."""
     unreached: bool = False
     """The failing call has a root that was computed from none of its inputs."""
+    inside: bool = False
+    """The failing call goes through a unit in which something is written to."""
+    through_unit: bool = False
+    """The gradient that is read, or one that the failing call goes through, was left by a call with create_graph that
+    went through a unit.
+    """
     step: str | None = None
     """The failing instruction is the step of an optimizer with these settings, as the text form writes them."""
     version: SpecifierSet | None = None

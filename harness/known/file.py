@@ -142,6 +142,8 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "switched": (_flag, "true or false"),
     "aliased": (_flag, "true or false"),
     "unreached": (_flag, "true or false"),
+    "inside": (_flag, "true or false"),
+    "through_unit": (_flag, "true or false"),
     "step": (_step, "an optimizer with settings, such as 'sgd fused=True'"),
     "version": (_versions, "versions of the framework, such as '>=2.12,<2.14'"),
     "device": (_text, "a device, such as 'cpu'"),

@@ -4,6 +4,7 @@ limits.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from autograd_conformance.programs.language import (
     Instruction,
     Leaf,
     Program,
+    ReadGrad,
     Ref,
     SetRequiresGrad,
     Step,
@@ -70,6 +72,10 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.aliased and not _writes_aliased(program, violation.at):
         return False
     if entry.unreached and not _has_root_unreached(program, program[violation.at]):
+        return False
+    if entry.inside and not _writes_inside(program, violation):
+        return False
+    if entry.through_unit and not _derives_through_unit(program, violation):
         return False
     if entry.views and not _views(program, violation.at):
         return False
@@ -154,15 +160,17 @@ def _has_root_twice(step: Instruction) -> bool:
     return of_inputs or len({*step.roots}) < len(step.roots)
 
 
-def _behind(program: Program, call: BackwardCall) -> set[Ref]:
-    """The roots of a call and all that ops made them from."""
+def _behind(program: Program, call: BackwardCall, writes: Sequence[InPlace] = ()) -> set[Ref]:
+    """The roots of a call and all that ops, or some writes, made them from."""
     found: set[Ref] = set()
     waiting = list(call.roots)
     while waiting:
         ref = waiting.pop()
-        step = program[ref.at]
-        waiting += step.args if isinstance(step, Apply) and ref not in found else ()
-        found.add(ref)
+        if ref not in found:
+            step = program[ref.at]
+            waiting += step.args if isinstance(step, Apply) else ()
+            waiting += [arg for write in writes if write.target == ref for arg in write.args]
+            found.add(ref)
     return found
 
 
@@ -214,6 +222,38 @@ def _owner(program: Program, ref: Ref) -> int:
             return _owner(program, args[0])
         case _:
             return ref.at
+
+
+def _writes_inside(program: Program, violation: Violation) -> bool:
+    """Whether the failing call goes through a unit in which something is written to."""
+    units = violation.units
+    behind = {ref.at for ref in _before(program, violation.at)}
+    return any(isinstance(program[at], InPlace) for each in behind & units.keys() for at in units[each])
+
+
+def _derives_through_unit(program: Program, violation: Violation) -> bool:
+    """Whether the gradient that is read, or one that the failing call goes through, was left by a call with
+    create_graph that went through a unit.
+    """
+    read = {ref.at for ref in (*_before(program, violation.at), Ref(violation.at))}
+    return any(_is_left_through_unit(program, at, violation.units) for at in read)
+
+
+def _is_left_through_unit(program: Program, at: int, units: Collection[int]) -> bool:
+    """Whether instruction `at` reads a gradient that a call with create_graph left which went through a unit."""
+    read = program[at]
+    if not isinstance(read, ReadGrad):
+        return False
+    calls = [k for k, step in enumerate(program.instructions[:at]) if isinstance(step, Backward) and step.create_graph]
+    behind = (_before(program, call) for call in calls)
+    return any(read.leaf in refs and any(ref.at in units for ref in refs) for refs in behind)
+
+
+def _before(program: Program, at: int) -> set[Ref]:
+    """What instruction `at`, if it is a call, goes through: ops, and writes that stand before it."""
+    call = program[at]
+    writes = [step for step in program.instructions[:at] if isinstance(step, InPlace)]
+    return _behind(program, call, writes) if isinstance(call, CALLS) else set()
 
 
 def _has_root_unreached(program: Program, call: Instruction) -> bool:

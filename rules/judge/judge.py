@@ -80,7 +80,8 @@ def judge(
     A violation that `excuses` knows does not end the judging where what follows does not depend on it, or the model can
     take over what was seen; where it does end it, the judgement says so.
     """
-    judging = Judging.of(program, reference, capabilities, excuses, units_of(observation))
+    ran = units_of(observation)
+    judging = Judging.of(program, reference, capabilities, lambda found: excuses(found.within(ran)), ran)
     ended, taken_over = None, 0
     violation, saved_tensors = None, SavedTensorChecks()
     for moment in trace(program, observation, judging.reference, judging.tape, follows=False):
@@ -115,6 +116,7 @@ def judge(
             violation = saved_tensors.check(judging, moment.at, moment.step, expectation, moment.seen)
             violation = None if violation and judging.goes_on(violation) else violation
         if violation:
+            violation = violation.within(ran)
             if excuses(violation):
                 violation, ended = None, violation
             break

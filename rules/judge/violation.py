@@ -49,9 +49,15 @@ class Violation:
     """A sentence on the fault that would give exactly `got`."""
     partner: Ref | None = None
     """The leaf that shares the subject's gradient object."""
+    units: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """For each instruction that ran in a unit, the numbers of all that ran in it."""
     plain: Violation | None = None
     """The same without the diagnosis, and without the rule that it names: what is left where the diagnosis turns out to
     be an accident."""
+
+    def within(self, units: Mapping[int, tuple[int, ...]]) -> Violation:
+        """The same in a program that ran in some units."""
+        return replace(self, units=units, plain=self.plain and self.plain.within(units))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from autograd_conformance.harness.known import Known, MalformedExpectations, is_
 from autograd_conformance.harness.known.entry import Run
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.language import Apply, Ref
 from autograd_conformance.programs.text import parse
-from autograd_conformance.rules.judge.observed import OtherGradient, Place
+from autograd_conformance.rules.judge.observed import Flag, OtherGradient, Place
 from autograd_conformance.rules.judge.violation import Violation
 from examples.tiny_adapter import Tiny
 
@@ -42,11 +42,42 @@ def test_a_mode_shows_what_is_listed_of_it_and_inherits_the_rest(mode: str, tmp_
 
 
 def test_an_entry_may_ask_for_a_write_into_what_is_computed(tmp_path: Path) -> None:
-    entry = next(entry for entry in known("torch-checkpoint") if entry.computed)
-    program = "a = leaf [0]; b = sigmoid a; write {} exp_; c = multiply b b; backward c with [1]"
-    violation = Violation(entry.rule, 4, OtherGradient(Place.LEAF), ())
+    entry = next(entry for entry in known("torch-compile-aot_eager") if entry.computed)
+    program = (
+        "a = leaf [0]; b = sigmoid a; c = expand_dims b dim=0; write {} exp_; d = multiply b b; backward d with [1]"
+    )
+    violation = Violation(entry.rule, 5, OtherGradient(Place.LEAF), ())
     assert is_known(entry, parse(program.format("b")), violation)
     assert not is_known(entry, parse(program.format("a")), violation)
+
+
+@pytest.mark.parametrize(
+    ("root", "units", "known_"),
+    [("c", (1, 2, 3), True), ("c", (3,), False), ("d", (1, 2, 3), False)],
+)
+def test_an_entry_may_ask_for_a_write_inside_of_a_unit(root: str, units: tuple[int, ...], known_: bool) -> None:
+    entry = next(entry for entry in known("torch-checkpoint") if entry.inside)
+    program = parse(f"a = leaf [0]; b = sigmoid a; write b exp_; c = multiply b b; d = sin a; backward {root} with [1]")
+    violation = Violation(entry.rule, 5, OtherGradient(Place.LEAF), ()).within(dict.fromkeys(units, units))
+    assert is_known(entry, program, violation) is known_
+
+
+@pytest.mark.parametrize(
+    ("text", "known_"),
+    [
+        ("b = square a; backward b with [1] create=True; c = held a", True),
+        ("b = square a; backward b with [1]; c = held a", False),
+        ("b = negative a; backward b with [1] create=True; c = held a", False),
+        ("b = square a; d = leaf [1]; e = sin d; backward e with [1] create=True; c = held d", False),
+    ],
+)
+def test_an_entry_may_ask_for_a_derivative_through_a_unit(text: str, known_: bool) -> None:
+    entry = next(entry for entry in known("torch-checkpoint-reentrant") if entry.through_unit)
+    program = parse(f"a = leaf [2]; {text}", VOCABULARY)
+    last = len(program) - 1
+    units = {at: (at,) for at, step in enumerate(program) if isinstance(step, Apply) and step.op == "square"}
+    violation = Violation(entry.rule, last, Flag(False), (), Ref(last)).within(units)
+    assert is_known(entry, program, violation) is known_
 
 
 def test_an_entry_may_ask_for_a_leaf_that_was_switched_since_it_was_used(tmp_path: Path) -> None:
