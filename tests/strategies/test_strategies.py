@@ -35,6 +35,7 @@ from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import gradients
 from tests.strategies.census import features, programs_of, situations, size
@@ -352,3 +353,16 @@ def test_nothing_is_asked_that_is_not_claimed(rule: str, test: Callable[..., Non
             all_of(test, check)
         except Undrawable:
             pytest.skip("not applicable")
+
+
+@pytest.mark.parametrize("op", ["cos", "atan", "silu", "gelu"])
+def test_a_nonlinear_value_is_made_where_the_usual_ops_are_left_out(op: str):
+    @settings(settings.get_profile("counting"), max_examples=10)
+    @given(st.data())
+    def drawn(data: st.DataObject) -> None:
+        draft = OpBuilder(data.draw)
+        made = draft.nonlinear(draft.required())
+        assert isinstance(step := draft.reference.steps[made.at], Apply) and step.op == op
+
+    with alphabet.using(alphabet.Alphabet((op,))):
+        drawn()
