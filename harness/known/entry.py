@@ -59,6 +59,8 @@ class Known:
     """The result has this dtype, where another is due; such an entry excuses no wrong value."""
     elements: int | None = None
     """The difference is about a leaf, or a wrong value, of that many elements."""
+    dimensions: int | None = None
+    """The difference is about a leaf, or a wrong value, of that many dimensions."""
     zero: int | None = None
     """This operand of the op may hold a zero: it is a leaf that does, or computed."""
     views: bool = False
@@ -78,7 +80,11 @@ class Known:
     switched: bool = False
     """A leaf that has begun, or ceased, to require grad since something was computed from it stands before."""
     aliased: bool = False
-    """A write into memory in which several values lie stands before, or at, the failing instruction."""
+    """A function, or a write by itself, that begins before the failing instruction, or with it, writes into memory in
+    which several values lie that it did not make."""
+    written: bool = False
+    """Behind the op, a write into memory in which one of its operands lies, or a step that moves one, stands before the
+    failing instruction."""
     unreached: bool = False
     """The failing call has a root that was computed from none of its inputs."""
     inside: bool = False
@@ -94,7 +100,7 @@ class Known:
     device: str | None = None
     """The device that differs: cuda is any cuda device, cuda:1 that one."""
     dtype: str | None = None
-    """The dtype that programs differ in."""
+    """The dtype that programs, or the values that the difference is about, differ in."""
     platform: str | None = None
     """The operating system or the processor that differs, such as Linux or x86_64."""
     left_out: bool = True

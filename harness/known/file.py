@@ -131,6 +131,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "gives": (_dtype, " or ".join(DTYPES)),
     "nan": (_flag, "true or false"),
     "elements": (_count, "a whole number, 0 or more"),
+    "dimensions": (_count, "a whole number, 0 or more"),
     "zero": (_count, "the number of an operand, from 0"),
     "views": (_flag, "true or false"),
     "raised": (_kind, f"a kind of error: {', '.join(kind.value for kind in Kind)}"),
@@ -141,6 +142,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "computed": (_flag, "true or false"),
     "switched": (_flag, "true or false"),
     "aliased": (_flag, "true or false"),
+    "written": (_flag, "true or false"),
     "unreached": (_flag, "true or false"),
     "inside": (_flag, "true or false"),
     "through_unit": (_flag, "true or false"),
@@ -254,6 +256,8 @@ def _problem(entry: Known) -> str | None:
         return f"witness: it does not apply {entry.op!r}, which the entry is about"
     if entry.zero is not None and entry.op is None:
         return "zero: it counts the operands of an op, and the entry names none"
+    if entry.written and entry.op is None:
+        return "written: it is about the operands of an op, and the entry names none"
     if entry.any_value and (entry.limited or entry.nan):
         return "any_value: it leaves no room for relative, absolute and nan"
     excused = entry.limited or entry.nan or entry.any_value or entry.raised or entry.message or entry.gives

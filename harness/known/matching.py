@@ -10,6 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from autograd_conformance.harness.known.entry import Known
+from autograd_conformance.harness.known.writes import writes_aliased, writes_computed, writes_operand
+from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import (
     Apply,
@@ -49,8 +51,9 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     leaf = None if violation.subject is None else program[violation.subject.at]
     if entry.elements not in (None, _elements(leaf, violation)):
         return False
-    own = leaf.value.dtype if isinstance(leaf, Leaf) else None
-    if entry.dtype not in (None, working_dtype(program), own):
+    if entry.dimensions not in (None, _dimensions(leaf, violation)):
+        return False
+    if entry.dtype is not None and entry.dtype not in _dtypes(program, violation.subject):
         return False
     if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
         return False
@@ -65,11 +68,13 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.twice and not any(map(_has_root_twice, program.instructions[: violation.at + 1])):
         return False
-    if entry.computed and not _writes_computed(program, violation.at):
+    if entry.computed and not writes_computed(program, violation.at):
         return False
     if entry.switched and not _is_switched(program, violation.at):
         return False
-    if entry.aliased and not _writes_aliased(program, violation.at):
+    if entry.aliased and not writes_aliased(program, violation.at):
+        return False
+    if entry.written and not (entry.op and writes_operand(program, violation.at, entry.op)):
         return False
     if entry.unreached and not _has_root_unreached(program, program[violation.at]):
         return False
@@ -91,6 +96,35 @@ def _elements(subject: Instruction | None, violation: Violation) -> int | None:
     if isinstance(subject, Leaf):
         return len(subject.value.data)
     return None if violation.want is None else violation.want.size
+
+
+def _dimensions(subject: Instruction | None, violation: Violation) -> int | None:
+    """How many dimensions that has which a violation is about, where that is known."""
+    if isinstance(subject, Leaf):
+        return len(subject.value.shape)
+    return None if violation.want is None else violation.want.ndim
+
+
+def _dtypes(program: Program, subject: Ref | None) -> set[str | None]:
+    """The dtype that a program computes in, and that of the value that a violation is about."""
+    return {working_dtype(program), None if subject is None else _dtype(program, subject)}
+
+
+def _dtype(program: Program, ref: Ref) -> str | None:
+    """The dtype of a value; none where the program alone does not say it, as for an op on operands of several."""
+    found: list[str | None] = []
+    for step in program.instructions[: ref.at + 1]:
+        match step:
+            case Leaf(value):
+                found.append(value.dtype)
+            case Detach(source):
+                found.append(found[source.at])
+            case Apply(op, args):
+                given = {found[arg.at] for arg in args}
+                found.append(row_of(op).dtype or (given.pop() if len(given) == 1 else None))
+            case _:
+                found.append(None)
+    return found[-1]
 
 
 def _is_excused(entry: Known, violation: Violation) -> bool:
@@ -191,11 +225,6 @@ def _views(program: Program, at: int) -> bool:
     return any(isinstance(step, Apply) and step.op in VIEWS for step in steps)
 
 
-def _writes_computed(program: Program, at: int) -> bool:
-    """Whether a write into what an op computed, or into a part of it, stands before instruction `at`."""
-    return any(isinstance(step, InPlace) and _is_computed(program, step.target) for step in program.instructions[:at])
-
-
 def _is_switched(program: Program, at: int) -> bool:
     """Whether a leaf begins, or ceases, to require grad before instruction `at`, behind something made from it."""
     used: set[Ref] = set()
@@ -204,24 +233,6 @@ def _is_switched(program: Program, at: int) -> bool:
             return True
         used.update(operands(step) if isinstance(step, (Apply, InPlace)) else ())
     return False
-
-
-def _writes_aliased(program: Program, at: int) -> bool:
-    """Whether a write into memory in which several values lie stands before instruction `at`, or is that."""
-    upto = program.instructions[: at + 1]
-    owners = [_owner(program, Ref(k)) for k, step in enumerate(upto) if isinstance(step, (Leaf, Apply, Detach))]
-    return any(isinstance(step, InPlace) and owners.count(_owner(program, step.target)) > 1 for step in upto)
-
-
-def _owner(program: Program, ref: Ref) -> int:
-    """The instruction that made the memory in which a value lies."""
-    match program[ref.at]:
-        case Detach(source):
-            return _owner(program, source)
-        case Apply(op, args) if op in VIEWS and args:
-            return _owner(program, args[0])
-        case _:
-            return ref.at
 
 
 def _writes_inside(program: Program, violation: Violation) -> bool:
@@ -262,14 +273,3 @@ def _has_root_unreached(program: Program, call: Instruction) -> bool:
         return False
     inputs = {*(call.inputs or program.leaves)}
     return any(inputs.isdisjoint(_behind(program, replace(call, roots=(root,)))) for root in call.roots)
-
-
-def _is_computed(program: Program, ref: Ref) -> bool:
-    """Whether a value lies in memory that an op made: views and what is detached lie in that of others."""
-    match program[ref.at]:
-        case Detach(source):
-            return _is_computed(program, source)
-        case Apply(op, args) if op in VIEWS and args:
-            return _is_computed(program, args[0])
-        case step:
-            return isinstance(step, Apply)

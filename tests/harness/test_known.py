@@ -16,9 +16,9 @@ from autograd_conformance.harness.known import Known, MalformedExpectations, is_
 from autograd_conformance.harness.known.entry import Run
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.language import Apply, Ref
+from autograd_conformance.programs.language import Apply, InPlace, Ref
 from autograd_conformance.programs.text import parse
-from autograd_conformance.rules.judge.observed import Flag, OtherGradient, Place
+from autograd_conformance.rules.judge.observed import Flag, OtherGradient, OtherValue, Place, ReturnedUnexpectedly
 from autograd_conformance.rules.judge.violation import Violation
 from examples.tiny_adapter import Tiny
 
@@ -87,6 +87,75 @@ def test_an_entry_may_ask_for_a_leaf_that_was_switched_since_it_was_used(tmp_pat
     program = "a = leaf [1] const; b = leaf [2]; {}; c = multiply a b; {}; backward c with [1]"
     assert is_known(entry, parse(program.format(nothing, on)), violation)
     assert not is_known(entry, parse(program.format(on, nothing)), violation)
+
+
+VIEWED = "a = leaf [1, 2] const; b = expand_dims a dim=0; c = leaf [[3, 4]]"
+DETACHED = "a = leaf [1, 2] const; b = leaf [3, 4]; c = detach a"
+
+
+@pytest.mark.parametrize(
+    ("program", "holds"),
+    [
+        (f"{VIEWED}; hook c observe; write b mul_ c; d = sin a", True),
+        (f"{DETACHED}; hook b observe; d = sin b; write c mul_ b", True),
+        (f"{VIEWED}; hook c observe; d = multiply b c; e = sin a", False),
+        (f"{DETACHED}; hook b observe; d = sin c; write b mul_ b", False),
+        (f"{VIEWED}; write b mul_ c; hook c observe; d = sin a", False),
+    ],
+    ids=["a view", "what is detached", "no write", "other memory", "a view made inside"],
+)
+def test_an_entry_may_ask_for_a_function_that_writes_into_memory_of_several_values(program: str, holds: bool) -> None:
+    entry = next(entry for entry in known("torch-compile-aot_eager") if entry.aliased and not entry.message)
+    violation = Violation(entry.rule, 5, Flag(False), ())
+    assert is_known(entry, parse(program), violation) is holds
+
+
+@pytest.mark.parametrize(("inputs", "holds"), [("a", True), ("b", True), ("a, b", False)])
+def test_an_entry_may_ask_for_a_root_that_none_of_the_inputs_lead_to(inputs: str, holds: bool) -> None:
+    (entry,) = (entry for entry in known("torch-func") if entry.unreached)
+    program = f"a = leaf [1, 2]; b = leaf [3, 4]; c = sin a; d = sin b; e = grad c, d wrt {inputs} with [1, 1], [1, 1]"
+    assert is_known(entry, parse(program), Violation(entry.rule, 4, ReturnedUnexpectedly(), ())) is holds
+
+
+@pytest.mark.parametrize(
+    ("changes", "holds"),
+    [
+        ("write a sin_", True),
+        ("d = expand_dims a dim=0; write d sin_", True),
+        ("step a sgd lr=0.5", True),
+        ("hook b observe", False),
+        ("write c sin_", False),
+    ],
+)
+def test_an_entry_may_ask_for_a_write_into_an_operand(changes: str, holds: bool) -> None:
+    (entry,) = (entry for entry in known("torch-compile-inductor") if entry.written)
+    leaves = "a = leaf [[1, 2], [3, 4]] const; b = leaf [[1, 2], [3, 4]]; c = leaf [[1, 2], [3, 4]]"
+    violation = Violation(entry.rule, 7, OtherGradient(Place.LEAF), ())
+    assert is_known(entry, parse(f"{leaves}; p = matmul a b; {changes}; q = sum p; backward q"), violation) is holds
+    assert not is_known(entry, parse(f"{leaves}; {changes}; p = matmul a b; q = sum p; backward q"), violation)
+
+
+WIDE = "a = leaf f32 [1]; b = leaf {} const; hook a observe; write b mul_scalar_ scalar=2"
+
+
+@pytest.mark.parametrize(
+    ("program", "holds"),
+    [
+        (WIDE.format("3"), True),
+        (WIDE.format("f32 3"), False),
+        (WIDE.format("[3]"), False),
+        ("a = leaf f32 [1]; z = leaf 3; b = square z; hook a observe; write b mul_scalar_ scalar=2", True),
+        ("a = leaf f32 [1]; z = leaf f32 3; b = square z; hook a observe; write b mul_scalar_ scalar=2", False),
+    ],
+)
+def test_an_entry_may_ask_for_values_of_a_dtype_without_dimensions(program: str, holds: bool) -> None:
+    entry = next(entry for entry in known("torch-compile-aot_eager") if entry.rule == "writes/value")
+    parsed = parse(program)
+    at = len(parsed) - 1
+    subject = next(step.target for step in parsed if isinstance(step, InPlace))
+    want = np.full((1,) if "[3]" in program else (), 6.0)
+    violation = Violation(entry.rule, at, OtherValue(), (), subject, "mul_scalar_", got=want / 2, want=want)
+    assert is_known(entry, parsed, violation) is holds
 
 
 def test_what_two_included_files_include_is_there_once() -> None:

@@ -1,0 +1,55 @@
+"""What programs write into, as entries ask for it: what was computed, memory of several values, an op's operands."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from autograd_conformance.ops.tables import VIEWS
+from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf, Program, Ref, Step
+from autograd_conformance.programs.regions import regions
+
+
+def writes_computed(program: Program, at: int) -> bool:
+    """Whether a write into what an op computed, or into a part of it, stands before instruction `at`."""
+    targets = (step.target for step in program.instructions[:at] if isinstance(step, InPlace))
+    return any(isinstance(program[_owner(program, target)], Apply) for target in targets)
+
+
+def writes_aliased(program: Program, at: int) -> bool:
+    """Whether a function that begins before instruction `at`, or with it, writes into memory in which several values
+    lie that it did not make; a write that stands in no function is one by itself.
+    """
+    for region in regions(program, lambda *_: True):
+        if region.first > at:
+            break
+        outside = [k for k in range(region.last) if isinstance(program[k], (Leaf, Apply, Detach))]
+        owners = Counter(_owner(program, Ref(k)) for k in outside if k not in region.steps)
+        written = (step.target for k in region.steps if isinstance(step := program[k], InPlace))
+        if any(owners[_owner(program, target)] > 1 for target in written):
+            return True
+    return False
+
+
+def writes_operand(program: Program, at: int, op: str) -> bool:
+    """Whether a write into memory in which an operand of an op lies, or a step that moves one, stands behind the op and
+    before instruction `at`.
+    """
+    read: set[int] = set()
+    for step in program.instructions[:at]:
+        if isinstance(step, Apply) and step.op == op:
+            read.update(_owner(program, ref) for ref in step.args)
+        targets = step.leaves if isinstance(step, Step) else (step.target,) if isinstance(step, InPlace) else ()
+        if not read.isdisjoint(_owner(program, target) for target in targets):
+            return True
+    return False
+
+
+def _owner(program: Program, ref: Ref) -> int:
+    """The instruction that made the memory in which a value lies."""
+    match program[ref.at]:
+        case Detach(source):
+            return _owner(program, source)
+        case Apply(op, args) if op in VIEWS and args:
+            return _owner(program, args[0])
+        case _:
+            return ref.at
