@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from functools import lru_cache
 
-from autograd_conformance.frameworks.pytorch.units import owner
+from autograd_conformance.frameworks.pytorch.units import may_be_view
 from autograd_conformance.programs.language import (
     Apply,
     DetachInPlace,
@@ -34,6 +34,7 @@ def _before(program: Program) -> tuple[frozenset[Ref], ...]:
     about they cannot be differentiated.
     """
     on: set[Ref] = set()
+    recorded: set[Ref] = set()
     found = []
     for at, step in enumerate(program):
         found.append(frozenset(on))
@@ -42,12 +43,22 @@ def _before(program: Program) -> tuple[frozenset[Ref], ...]:
                 on.add(Ref(at))
             case SetRequiresGrad(target, True):
                 on.add(target)
-            case SetRequiresGrad(target) | DetachInPlace(target):
+            case SetRequiresGrad(target) if target not in recorded:  # of others it is refused
                 on.discard(target)
+            case DetachInPlace(target):
+                on.discard(target)
+                recorded.discard(target)
             case Apply() if _records(program, at, on):
-                on.update(Ref(at, k) for k in range(step.results))
+                recorded.update(Ref(at, k) for k in range(step.results))
             case InPlace() if _records(program, at, on):
-                base = owner(program, step.target)
+                base = _base(program, step.target)
                 values = (Ref(before, k) for before in range(at) for k in range(results(program[before])))
-                on.update(ref for ref in values if owner(program, ref) == base)
+                recorded.update(ref for ref in values if _base(program, ref) == base)
+        on |= recorded
     return tuple(found)
+
+
+def _base(program: Program, ref: Ref) -> Ref:
+    """The value that another one may be a view of; what is detached from it does not change with its history."""
+    step = program[ref.at]
+    return _base(program, step.args[0]) if isinstance(step, Apply) and may_be_view(step) else ref

@@ -79,6 +79,11 @@ def test_what_it_finds_as_it_was_gives_the_right_ones():
         (f"{A}; b = square a; c = detach b; d = multiply b c", [(1,), (3,)]),
         (f"{A}; b = square a; no_grad: c = sin b; d = cos b", [(1,), (2,), (3,)]),
         (f"{A}; b = leaf [3, 4] const; write b mul_ a; c = sin b; d = leaf [1, 2] const; e = exp d", [(3,), (5,)]),
+        (f"{A}; b = square a; requires b False; c = leaf [3, 4] const; d = tanh c; e = tanh b", [(1,), (4,), (5,)]),
+        (
+            f"{A}; b = square a; c = detach b; hook a observe; write b neg_; d = tanh b; e = square c",
+            [(1,), (5,), (6,)],
+        ),
         (f"{A}; requires a False; b = square a; detach_ b; requires a True; c = sin b; d = sin a", [(2,), (5,), (6,)]),
     ],
 )
