@@ -85,6 +85,9 @@ class Known:
     written: bool = False
     """Behind the op, a write into memory in which one of its operands lies, or a step that moves one, stands before the
     failing instruction."""
+    overlapped: bool = False
+    """Behind a view of a leaf that overlaps itself in memory, a write into that memory stands before the failing
+    instruction."""
     unreached: bool = False
     """The failing call has a root that was computed from none of its inputs."""
     inside: bool = False

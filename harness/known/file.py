@@ -143,6 +143,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "switched": (_flag, "true or false"),
     "aliased": (_flag, "true or false"),
     "written": (_flag, "true or false"),
+    "overlapped": (_flag, "true or false"),
     "unreached": (_flag, "true or false"),
     "inside": (_flag, "true or false"),
     "through_unit": (_flag, "true or false"),

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from autograd_conformance.harness.known.entry import Known
-from autograd_conformance.harness.known.writes import writes_aliased, writes_computed, writes_operand
+from autograd_conformance.harness.known.writes import writes_aliased, writes_computed, writes_operand, writes_overlapped
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import (
@@ -75,6 +75,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.aliased and not writes_aliased(program, violation.at):
         return False
     if entry.written and not (entry.op and writes_operand(program, violation.at, entry.op)):
+        return False
+    if entry.overlapped and not writes_overlapped(program, violation.at):
         return False
     if entry.unreached and not _has_root_unreached(program, program[violation.at]):
         return False
@@ -148,8 +150,8 @@ def _is_excused(entry: Known, violation: Violation) -> bool:
 
 def _general(entry: Known, violation: Violation) -> str | None:
     """The general rule of which the broken one is a special case: that a legal call returns, where the entry says which
-    error it raises instead; that gradients are right, where it says which op's, or in which calls, they are not; where
-    a step moves leaves to, where it says which step's.
+    error it raises instead; that gradients are right, where it says which op's, in which calls, or behind which writes
+    they are not; where a step moves leaves to, where it says which step's.
     """
     if entry.step and violation.rule in MOVING:
         return entry.rule if entry.rule in MOVING else None
@@ -157,7 +159,7 @@ def _general(entry: Known, violation: Violation) -> str | None:
     unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
     if unheard or (Allowed(DueReturn(), violation.rule) in violation.allowed and (entry.message or entry.raised)):
         return "errors/legal-returns"
-    says_where = entry.op or entry.again or entry.twice or entry.switched
+    says_where = entry.op or entry.again or entry.twice or entry.switched or entry.overlapped
     return "gradients/graph" if says_where and isinstance(observed, OtherGradient) else None
 
 

@@ -1,9 +1,12 @@
-"""What programs write into, as entries ask for it: what was computed, memory of several values, an op's operands."""
+"""What programs write into, as entries ask for it: what was computed, memory of several values, an op's operands,
+memory in which a leaf overlaps itself.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 
+from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf, Program, Ref, Step
 from autograd_conformance.programs.regions import regions
@@ -42,6 +45,33 @@ def writes_operand(program: Program, at: int, op: str) -> bool:
         if not read.isdisjoint(_owner(program, target) for target in targets):
             return True
     return False
+
+
+def writes_overlapped(program: Program, at: int) -> bool:
+    """Whether a write into memory in which a leaf overlaps itself stands before instruction `at`, behind a view of that
+    leaf: one that was detached from what was broadcast or taken as windows.
+    """
+    viewed: set[int] = set()
+    for step in program.instructions[:at]:
+        match step:
+            case Apply(op, args) if op in VIEWS and args and _overlaps(program, args[0]):
+                viewed.add(_owner(program, args[0]))
+            case InPlace() if _owner(program, step.target) in viewed:
+                return True
+            case _:
+                pass
+    return False
+
+
+def _overlaps(program: Program, ref: Ref, detached: bool = False) -> bool:
+    """Whether a value is, or is a view of, one that was detached from a result in which elements may overlap."""
+    match program[ref.at]:
+        case Detach(source):
+            return _overlaps(program, source, True)
+        case Apply(op, args) if op in VIEWS and args:
+            return (detached and row_of(op).overlaps) or _overlaps(program, args[0], detached)
+        case _:
+            return False
 
 
 def _owner(program: Program, ref: Ref) -> int:

@@ -110,6 +110,27 @@ def test_an_entry_may_ask_for_a_function_that_writes_into_memory_of_several_valu
     assert is_known(entry, parse(program), violation) is holds
 
 
+@pytest.mark.parametrize(
+    ("program", "holds"),
+    [
+        ("d = expand_dims c dim=0; write a sin_", True),
+        ("d = expand_dims c dim=0; e = flip a dims=(0,); write e sin_", False),
+        ("write a sin_; d = expand_dims c dim=0", False),
+        ("d = expand_dims b dim=0; write a sin_", False),
+        ("d = sin c; write a sin_", False),
+    ],
+    ids=["behind the view", "other memory", "before the view", "not detached", "no view"],
+)
+def test_an_entry_may_ask_for_a_write_under_a_view_of_a_leaf_that_overlaps_itself(program: str, holds: bool) -> None:
+    (entry,) = (entry for entry in known("torch") if entry.overlapped)
+    leaves = "a = leaf [1, 2] const; b = broadcast_to a shape=(2, 2); c = detach b; requires c True"
+    judged = parse(f"{leaves}; {program}; backward d with [[[1, 2], [5, 7]]]")
+    want = np.array([[1.0, 2.0], [5.0, 7.0]])
+    violation = Violation(entry.rule, len(judged.instructions) - 1, OtherGradient(Place.LEAF), ())
+    assert is_known(entry, judged, replace(violation, got=want / 2, want=want)) is holds
+    assert not is_known(entry, judged, replace(violation, got=want * 4, want=want))
+
+
 @pytest.mark.parametrize(("inputs", "holds"), [("a", True), ("b", True), ("a, b", False)])
 def test_an_entry_may_ask_for_a_root_that_none_of_the_inputs_lead_to(inputs: str, holds: bool) -> None:
     (entry,) = (entry for entry in known("torch-func") if entry.unreached)
