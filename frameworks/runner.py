@@ -258,14 +258,18 @@ class Run:
         return [self.values[leaf] for leaf in step.leaves], step.optimizer, step.settings
 
     def _hook(self, at: int, step: Hook) -> HookFunction:
-        """The function that a hook calls; it notes each call."""
-        adapter, fired = self.adapter, self.fired
+        """The function that a hook calls; it notes each call.
+
+        It holds none of the program's values: a framework that cannot look through its graph for cycles would keep them
+        for ever.
+        """
+        adapter, reader, fired = self.adapter, self.reader, self.fired
 
         def called(gradient: Value) -> Value | None:
             if gradient is None:
                 fired.append(HookCall(Ref(at), None))
             else:
-                fired.append(HookCall(Ref(at), self.reader.read(gradient), self.reader.dtype(gradient)))
+                fired.append(HookCall(Ref(at), reader.read(gradient), reader.dtype(gradient)))
             if step.effect == "raise":
                 raise HookRaised(HookRaised.MESSAGE)
             if gradient is None or step.effect == "observe":

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.row import RESULTS, Certainty
 from autograd_conformance.programs.language import Attrs, Shape
-from autograd_conformance.reference.staging.derivatives import vjp_source
+from autograd_conformance.reference.staging.derivatives import KEPT, vjp_source
 from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp, base_op
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=KEPT)
 def needs(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: tuple[bool, ...]) -> frozenset[int]:
     """The operands whose values the vector-Jacobian product with respect to those that require grad depends on.
 
@@ -31,7 +31,7 @@ class Saved(NamedTuple):
     results: bool
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=KEPT)
 def may_save(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: tuple[bool, ...]) -> Saved:
     """What a framework may have saved: what is needed, and what the op's row says besides.
 

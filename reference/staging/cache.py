@@ -103,7 +103,7 @@ class Store:
     def source(self, key: object, make: Callable[[], Source]) -> Source:
         """The source stored under `key`, or the one that `make` makes, stored for next time."""
         name = repr(key)
-        known = self._known(name)
+        known = self.fresh.get(name) or self._known(name)
         if known is not None:
             try:
                 code, constants, reads = pickle.loads(known)
@@ -113,20 +113,20 @@ class Store:
         source = make()
         if source.portable:
             self.fresh[name] = pickle.dumps((marshal.dumps(source.code), source.constants, source.reads))
-            if len(self.fresh) >= BATCH:
+            if len(self.fresh) % BATCH == 0:
                 self.flush()
         return source
 
     def flush(self) -> None:
-        """Write what is new."""
+        """Write what is new; what cannot be written is kept in memory."""
         if not self.fresh or os.getpid() != self.process:
             return
         rows = [(_digest(), key, source) for key, source in self.fresh.items()]
-        self.fresh.clear()
         try:
             with self._open() as database:
                 database.execute("DELETE FROM staged WHERE digest != ?", (_digest(),))
                 database.executemany("INSERT OR REPLACE INTO staged VALUES (?, ?, ?)", rows)
+            self.fresh.clear()
         except (sqlite3.Error, OSError):
             pass
 

@@ -22,6 +22,9 @@ else:
 
 Array = np.ndarray
 
+KEPT = 2048
+"""How many sources of each kind are kept in memory; the others are loaded from disk again, in tens of microseconds."""
+
 np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infinities, NumPy need not warn of them
 
 
@@ -43,7 +46,6 @@ def _differentiated(op: Vjp, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...
     return lambda *inputs: jax.vjp(function, *inputs[:count])[1](tuple(inputs[count:]))
 
 
-@lru_cache(maxsize=None)
 def forward_of(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
     """The results of an op as a NumPy function of its operands."""
     return _forward_source(op, attrs, shapes).function()
@@ -54,18 +56,17 @@ def reaching(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> tuple[f
     return _forward_source(op, attrs, shapes).reads
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=KEPT)
 def _forward_source(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
     return store().source(("forward", op, attrs, shapes), lambda: stage(definition(op, attrs), *shapes))
 
 
-@lru_cache(maxsize=None)
 def vjp_of(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
     """The vector-Jacobian product of an op as a NumPy function of its operands and its results' cotangents."""
     return vjp_source(op, attrs, shapes).function()
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=KEPT)
 def vjp_source(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
     """The source of an op's vector-Jacobian product: what it computes, and which arguments that depends on."""
     function = definition(op, attrs)
