@@ -20,8 +20,8 @@ from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs.language import Attr, Attrs, Clip, Ref, Shape
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.reference.staging.intervals import Interval, enclosures
-from autograd_conformance.reference.staging.numpy_source import Staged, stage
+from autograd_conformance.reference.staging.intervals import Interval, enclosures, stage_enclosures
+from autograd_conformance.reference.staging.numpy_source import Source, Staged, stage
 
 if TYPE_CHECKING:
     import jax
@@ -67,10 +67,10 @@ def slack(optimizer: str, settings: Mapping[str, Attr], state: LeafState, dtype:
         raise ValueError("no step was made")
     given, shape = tuple(settings.items()), state.moved.shape
     start, _ = _staged(optimizer, given, shape)
-    closed = _traced(optimizer, _formula(optimizer, given), shape)
+    enclosing = _enclosing(optimizer, _formula(optimizer, given), shape)
     memory = [Interval.exact(m) for m in start()]
     for value, gradient in state.history:
-        bounds, *memory = enclosures(closed, [Interval.exact(value), Interval.exact(gradient), *memory], dtype)
+        bounds, *memory = enclosures(enclosing, [Interval.exact(value), Interval.exact(gradient), *memory], dtype)
     with np.errstate(invalid="ignore"):
         off = np.maximum(bounds.high - state.moved, state.moved - bounds.low)
     return np.where(np.isnan(off), np.inf, off)
@@ -195,10 +195,10 @@ def _formula(optimizer: str, settings: Attrs) -> Attrs:
 def _staged(optimizer: str, settings: Attrs, shape: Shape) -> tuple[Staged, Staged]:
     """What a leaf's memory is at first, and one step from a value, a gradient and a memory to a value and a memory."""
     attrs = _formula(optimizer, settings)
-    key = (version("optax"), optimizer, attrs, shape)
+    key = (_optax(), optimizer, attrs, shape)
 
-    def make(which: int) -> Callable[[], Any]:
-        def made() -> Any:
+    def make(which: int) -> Callable[[], Source]:
+        def made() -> Source:
             functions, shapes = _functions(optimizer, attrs, shape)
             return stage(functions[which], *(shapes if which else ()))
 
@@ -208,10 +208,20 @@ def _staged(optimizer: str, settings: Attrs, shape: Shape) -> tuple[Staged, Stag
 
 
 @lru_cache(maxsize=None)
-def _traced(optimizer: str, attrs: Attrs, shape: Shape) -> Any:
-    """One step as a jaxpr."""
-    (_, step), shapes = _functions(optimizer, attrs, shape)
-    return jax.make_jaxpr(step)(*(jax.ShapeDtypeStruct(s, np.float64) for s in shapes))
+def _enclosing(optimizer: str, attrs: Attrs, shape: Shape) -> Staged:
+    """One step on intervals."""
+
+    def made() -> Source:
+        (_, step), shapes = _functions(optimizer, attrs, shape)
+        return stage_enclosures(jax.make_jaxpr(step)(*(jax.ShapeDtypeStruct(s, np.float64) for s in shapes)))
+
+    return store().staged(("optimizer's enclosure", _optax(), optimizer, attrs, shape), made)
+
+
+@lru_cache(maxsize=1)
+def _optax() -> str:
+    """The version of optax, which what is staged depends on."""
+    return version("optax")
 
 
 def _functions(optimizer: str, attrs: Attrs, shape: Shape) -> tuple[tuple[Callable, Callable], list[Shape]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from dataclasses import asdict
 from itertools import pairwise
@@ -54,6 +55,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[AUDITED] = session.audited = Audited.from_json(worker["audited"])
         config.stash[LIMITS] = Limits(**worker["limits"])
         config.add_cleanup(Termination(controls=False).restore)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """What is alive ends with the process: pytest, which looks for garbage five times now, need not look at it."""
+    if SESSION in config.stash:
+        gc.freeze()
 
 
 def _as_controller(config: pytest.Config) -> None:

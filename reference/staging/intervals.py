@@ -1,4 +1,5 @@
-"""Interval arithmetic over a jaxpr: between which two numbers each result lies, whatever rounding did.
+"""Interval arithmetic over a jaxpr, staged as all sources are: between which two numbers each result lies, whatever
+rounding did.
 
 Every operation of a framework is taken to round its result, and the terms of it, by a few units in the last place; the
 few leave room for another order of the same terms. Rounding keeps a sign, and zero times anything is exact. What is too
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from autograd_conformance.reference.staging.numpy_source import Source
 from autograd_conformance.reference.staging.primitives import PRIMITIVES
 
 if TYPE_CHECKING:
@@ -49,14 +51,23 @@ class Interval(NamedTuple):
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
 
-def enclosures(closed: jax_core.ClosedJaxpr, arguments: Sequence[Interval], dtype: str) -> list[Interval]:
-    """The intervals that the results lie in if a framework computes them in `dtype` from anything in `arguments`.
+def enclosures(staged: Callable[..., Any], arguments: Sequence[Interval], dtype: str) -> list[Interval]:
+    """The intervals that the results lie in if a framework computes them in `dtype` from anything in `arguments`;
+    `staged` is of a source that `stage_enclosures` made.
+    """
+    finfo = np.finfo(dtype)
+    rounding = _Rounding(UNITS * float(finfo.eps), float(finfo.tiny), float(finfo.max))
+    with np.errstate(all="ignore"):
+        return list(staged(_RULES, rounding, Interval, *arguments))
+
+
+def stage_enclosures(closed: jax_core.ClosedJaxpr) -> Source:
+    """The source of a function of the rules, a rounding, the class of intervals and the arguments: a jaxpr, run on
+    intervals.
 
     NotImplementedError names a primitive that has no rule here.
     """
-    finfo = np.finfo(dtype)
-    with np.errstate(all="ignore"):
-        return _run(closed, arguments, _Rounding(UNITS * float(finfo.eps), float(finfo.tiny), float(finfo.max)))
+    return _Writer().write(closed)
 
 
 class _Rounding(NamedTuple):
@@ -74,39 +85,59 @@ class _Rounding(NamedTuple):
         return Interval(np.where(unknown, -np.inf, below), np.where(unknown, np.inf, above))
 
 
-def _run(closed: jax_core.ClosedJaxpr, arguments: Sequence[Interval], rounding: _Rounding) -> list[Interval]:
-    jaxpr = closed.jaxpr
-    known: dict[Any, Interval] = dict(zip(jaxpr.invars, arguments, strict=True))
-    known.update({v: Interval.exact(c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)})
+class _Writer:
+    """Writes one function; names are handed out as values and constants come up."""
 
-    def read(atom: Any) -> Interval:
-        return Interval.exact(atom.val) if isinstance(atom, jax_core.Literal) else known[atom]
+    def __init__(self) -> None:
+        self.constants: dict[str, Array] = {}
+        self.lines: list[str] = []
 
-    for eqn in jaxpr.eqns:
-        operands = [read(a) for a in eqn.invars]
-        if eqn.primitive.name in _INLINED:
-            known.update(zip(eqn.outvars, _run(eqn.params["jaxpr"], operands, rounding), strict=True))
-        else:
-            known[eqn.outvars[0]] = _equation(eqn, operands, rounding)
-    return [read(v) for v in jaxpr.outvars]
+    def write(self, closed: jax_core.ClosedJaxpr) -> Source:
+        arguments = [f"x{k}" for k in range(len(closed.jaxpr.invars))]
+        results = self._inline(closed, arguments)
+        body = "".join(f"    {line}\n" for line in self.lines)
+        head = f"def staged(rules, rounding, interval, {', '.join(arguments)}):\n"
+        code = f"{head}{body}    return ({''.join(f'{result}, ' for result in results)})\n"
+        every = frozenset(range(len(arguments)))
+        return Source(compile(code, "<enclosures>", "exec"), self.constants, (every,) * len(results))
+
+    def _made(self, code: str) -> str:
+        name = f"v{len(self.lines)}"
+        self.lines.append(f"{name} = {code}")
+        return name
+
+    def _constant(self, value: Any) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants[name] = np.asarray(value)
+        return self._made(f"interval.exact({name})")
+
+    def _inline(self, closed: jax_core.ClosedJaxpr, arguments: Sequence[str]) -> list[str]:
+        jaxpr = closed.jaxpr
+        known: dict[Any, str] = dict(zip(jaxpr.invars, arguments, strict=True))
+        known.update({v: self._constant(c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)})
+
+        def read(atom: Any) -> str:
+            return self._constant(atom.val) if isinstance(atom, jax_core.Literal) else known[atom]
+
+        for eqn in jaxpr.eqns:
+            operands = [read(a) for a in eqn.invars]
+            if eqn.primitive.name in _INLINED:
+                known.update(zip(eqn.outvars, self._inline(eqn.params["jaxpr"], operands), strict=True))
+            else:
+                known[eqn.outvars[0]] = self._made(_equation(eqn, operands))
+        return [read(v) for v in jaxpr.outvars]
 
 
-def _equation(eqn: Any, operands: list[Interval], rounding: _Rounding) -> Interval:
+def _equation(eqn: Any, operands: Sequence[str]) -> str:
     name = eqn.primitive.name
     if name in _EXACT or eqn.outvars[0].aval.dtype.kind != "f":  # counts and choices are never rounded
-        return Interval(_evaluate(eqn, [o.low for o in operands]), _evaluate(eqn, [o.high for o in operands]))
+        low, high = (PRIMITIVES[name]([f"{x}.{end}" for x in operands], eqn.params, eqn) for end in Interval._fields)
+        return f"interval(np.asarray({low}), np.asarray({high}))"
     if name == "integer_pow":
         name = {1: "copy", 2: "square"}.get(eqn.params["y"], name)
     if name not in _RULES:
         raise NotImplementedError(f"no rule for how {eqn.primitive.name} rounds")
-    return _RULES[name](rounding, *operands)
-
-
-def _evaluate(eqn: Any, operands: list[Array]) -> Array:
-    """The primitive, run by NumPy as staged code runs it."""
-    names = [f"x{i}" for i in range(len(operands))]
-    code = PRIMITIVES[eqn.primitive.name](names, eqn.params, eqn)
-    return np.asarray(eval(code, {"np": np}, dict(zip(names, operands, strict=True))))
+    return f"rules[{name!r}](rounding, {', '.join(operands)})"
 
 
 def _corners(function: Callable[[Array, Array], Array], x: Interval, y: Interval) -> tuple[Array, Array]:

@@ -224,10 +224,12 @@ def test_nothing_is_traced_again(monkeypatch: pytest.MonkeyPatch) -> None:
     settings: dict[str, Attr] = {"lr": 0.125, "betas": (0.5, 0.75)}
     state = LeafState()
     value = stepped("adam", settings, state, START, FED[0])
+    assert np.isfinite(slack("adam", settings, state, "float32")).all()
     monkeypatch.setattr(reference, "_functions", None)
     monkeypatch.setattr(reference, "stage", None)
     for gradient in FED[1:]:
         value = stepped("adam", settings, state, value, gradient)
+        assert np.isfinite(slack("adam", settings, state, "float32")).all()
     np.testing.assert_allclose(value, run_by_jax(transformation("adam", settings), START, FED)[-1], rtol=1e-13)
 
 
