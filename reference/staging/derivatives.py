@@ -22,7 +22,7 @@ else:
 
 Array = np.ndarray
 
-KEPT = 2048
+KEPT = 8192
 """How many sources of each kind are kept in memory; the others are loaded from disk again, in tens of microseconds."""
 
 np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infinities, NumPy need not warn of them
