@@ -29,6 +29,12 @@ class Section:
     heading: Markup
     tokens: tuple[Token, ...]
 
+    @property
+    def code(self) -> frozenset[str]:
+        """All that stands below the heading as code within a line, such as the names of rules."""
+        children = (child for token in self.tokens for child in token.children or ())
+        return frozenset(child.content for child in children if child.type == "code_inline")
+
     def html(self, root: str, rules: Mapping[str, str]) -> Markup:
         """What stands below the heading, on a page from which `root` leads to the site's; `rules` are pages by rule."""
         return Markup(_MARKDOWN.renderer.render(self.tokens, _MARKDOWN.options, {"root": root, "rules": rules}))

@@ -23,7 +23,7 @@ from autograd_conformance.reports.render.parts import by_name
 from autograd_conformance.reports.render.text import ballot, script_title, standing
 from autograd_conformance.reports.severity import NAMES, severity
 from autograd_conformance.reports.site.code import coloured
-from autograd_conformance.reports.site.documents import FINDINGS, Document, findings
+from autograd_conformance.reports.site.documents import FINDINGS, Document, Finding, findings
 from autograd_conformance.reports.site.matrix import ABSENT, SIGNS, Family, Row, bounded, latest, matrix
 from autograd_conformance.reports.site.runs import FailurePage, Run, unique
 from autograd_conformance.reports.site.trend import chart
@@ -67,6 +67,12 @@ class Site:
     def families(self) -> tuple[Family, ...]:
         """The matrix."""
         return matrix(self.runs, self.slugs)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the document about findings tells, in its order."""
+        told = (each for document in self.documents if document.path == FINDINGS for each in findings(document))
+        return tuple(finding for _, found in told for finding in found)
 
     @cached_property
     def suites(self) -> list[str]:
@@ -169,6 +175,7 @@ def _rule(row: Row, family: Family, site: Site, templates: Environment) -> str:
         decided=list(zip(site.runs, row.cells, strict=True)),
         programs=list(programs.values())[:SHOWN],
         more=max(0, len(programs) - SHOWN),
+        findings=[each for each in site.findings if row.rule.rule in each.section.code],
     )
 
 

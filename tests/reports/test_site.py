@@ -280,6 +280,7 @@ def test_documents_become_pages_with_links_to_rules_and_to_each_other(tmp_path: 
     finding = pages["finding/sin-2.html"]
     assert "print(1 < 2)" in finding.text and "Of floats." in finding.text
     assert ("a", f"../rule/{RAISES.replace('/', '-')}.html") in finding.addresses
+    assert ("a", "../finding/sin-2.html") in pages[f"rule/{RAISES.replace('/', '-')}.html"].addresses
     build([SOUND], folder, tmp_path / "nowhere")
     assert not list(folder.glob("finding/*.html")) and "pages" not in (folder / "index.html").read_text(
         encoding="utf-8"
