@@ -33,6 +33,7 @@ FRAMEWORKS = {
     "mlx": ("autograd_conformance.frameworks.mlx.adapter:Mlx", "mlx[cpu]"),
     "jax": ("autograd_conformance.frameworks.jax.adapter:Jax", "jax"),
     "jax-jit": ("autograd_conformance.frameworks.jax.adapter:JaxJit", "jax"),
+    "tensorflow": ("autograd_conformance.frameworks.tensorflow.adapter:TensorFlow", "tensorflow-cpu==2.21.0"),
 }
 """Name, factory, and what to install."""
 
