@@ -196,8 +196,8 @@ OPS: Mapping[str, Template] = {
     "matrix_norm": "tf.norm({0}, axis=(-2, -1))",
 }
 """The catalogue's name of each op, and its code: a function of TensorFlow's, or of its NumPy API, with all attributes
-and shapes. Not so: convolutions, whose derivative refuses dilations on the CPU; `tf.boolean_mask` of a number; `tnp.var`
-over several dimensions; `tf.nn.softmax_cross_entropy_with_logits`, whose labels have to add up to one."""
+and shapes. Not so: convolutions, whose derivative refuses dilations on the CPU; `tf.boolean_mask` of a number;
+`tnp.var` over several dimensions; `tf.nn.softmax_cross_entropy_with_logits`, whose labels have to add up to one."""
 
 PRELUDE = """\
 import numpy as np
