@@ -190,8 +190,8 @@ OPS: Mapping[str, Template] = {
     "slogdet": "tf.linalg.slogdet({0})",
     "inv": "tf.linalg.inv({0})",
     "solve_triangular": "tf.linalg.triangular_solve({0}, {1}, lower=not {upper})",
-    "cholesky": "tf.linalg.cholesky(({0} + tf.transpose({0})) / 2)",
-    "eigvalsh": "tf.linalg.eigvalsh(({0} + tf.transpose({0})) / 2)",
+    "cholesky": "tf.linalg.cholesky(({0} + tf.linalg.matrix_transpose({0})) / 2)",
+    "eigvalsh": "tf.linalg.eigvalsh(({0} + tf.linalg.matrix_transpose({0})) / 2)",
     "matrix_exp": "tf.linalg.expm({0} / 4)",
     "matrix_norm": "tf.norm({0}, axis=(-2, -1))",
 }
