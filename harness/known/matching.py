@@ -42,11 +42,14 @@ MOVING = (
 )  # fmt: skip
 """The rules that say where a step moves a leaf to."""
 
+HIGHER = ("higher/op", "higher/op-third")
+"""The rules about the gradient of a gradient through one op."""
+
 
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     """Whether a violation is the difference that an entry lists."""
     ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
-    if entry.rule not in (violation.rule, _general(entry, violation)) or entry.op not in (None, *ops):
+    if entry.rule not in (violation.rule, *_general(entry, violation)) or entry.op not in (None, *ops):
         return False
     leaf = None if violation.subject is None else program[violation.subject.at]
     if entry.elements not in (None, _elements(leaf, violation)):
@@ -148,19 +151,21 @@ def _is_excused(entry: Known, violation: Violation) -> bool:
     return bool((nan | (np.abs(got - want) <= allowed)).all())
 
 
-def _general(entry: Known, violation: Violation) -> str | None:
-    """The general rule of which the broken one is a special case: that a legal call returns, where the entry says which
-    error it raises instead; that gradients are right, where it says which op's, in which calls, or behind which writes
-    they are not; where a step moves leaves to, where it says which step's.
+def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
+    """The general rules of which the broken one is a special case: that a legal call returns, where the entry says
+    which error it raises instead; that gradients are right, and those of gradients, where it says which op's, in which
+    calls, or behind which writes they are not; where a step moves leaves to, where it says which step's.
     """
     if entry.step and violation.rule in MOVING:
-        return entry.rule if entry.rule in MOVING else None
+        return MOVING
     observed = violation.observed
     unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
     if unheard or (Allowed(DueReturn(), violation.rule) in violation.allowed and (entry.message or entry.raised)):
-        return "errors/legal-returns"
+        return ("errors/legal-returns",)
     says_where = entry.op or entry.again or entry.twice or entry.switched or entry.overlapped
-    return "gradients/graph" if says_where and isinstance(observed, OtherGradient) else None
+    if not (says_where and isinstance(observed, OtherGradient)):
+        return ()
+    return ("gradients/graph", "higher/differentiable") if violation.rule in HIGHER else ("gradients/graph",)
 
 
 def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:

@@ -329,6 +329,28 @@ def test_limits(got: list[float], limits: dict[str, Any], excused: bool) -> None
     assert is_excused(got, [1.0, 2.0], **limits) is excused
 
 
+SQUARES = (
+    "a = leaf [1, 2]; b = square a; backward b with [1, 1] create=True; c = held a; zero a; backward c with [1, 1]"
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "told", "excused"),
+    [
+        ("higher/differentiable", "higher/op", True),
+        ("higher/differentiable", "higher/op-third", True),
+        ("higher/differentiable", "gradients/op", False),  # the first derivative is not what it is about
+        ("higher/op", "higher/differentiable", False),
+        ("gradients/graph", "higher/op", True),
+    ],
+)
+def test_an_entry_about_gradients_of_gradients_holds_for_each_order(rule: str, told: str, excused: bool) -> None:
+    program = parse(SQUARES, VOCABULARY)
+    values = {"got": np.array([2.1, 2.0]), "want": np.array([2.0, 2.0])}
+    violation = Violation(told, 5, OtherGradient(Place.LEAF), (), Ref(0), "square", **values)
+    assert is_known(Known(rule, "square", "r", program, relative=0.1), program, violation) is excused
+
+
 # -- conditions --------------------------------------------------------------------------------------------------------
 
 HERE = Run("2.13.0+cpu", "cuda:1", "Linux", "x86_64")
