@@ -1,12 +1,27 @@
-"""The functions that a functional framework differentiates, as code: definitions in front of the calls."""
+"""A functional framework as code: its dialect, and the functions that it differentiates, in front of the calls."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from autograd_conformance.printing.dialect import Dialect, closure_name, line
 from autograd_conformance.programs.closures import body
 from autograd_conformance.programs.language import Grad, Program, Ref
+
+functional = partial(
+    Dialect,
+    differentiable="",
+    detach="",
+    backward="",
+    backward_many="",
+    retain="",
+    clear_to_none="",
+    clear_to_zeros="",
+    gradient="",
+    drop="# {values}: functions that come later may need them",
+)
+"""The dialect of a functional framework: what is differentiated is said by each call, and no leaf holds a gradient."""
 
 
 def definition(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autograd_conformance.frameworks.templates import indices, narrow, over, select, split
-from autograd_conformance.printing.dialect import Dialect, Template
+from autograd_conformance.printing.closures import functional
+from autograd_conformance.printing.dialect import Template
 
 
 def _take(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
@@ -142,26 +143,17 @@ OPS: Mapping[str, Template] = {
 all attributes and shapes. Not so: `diagonal` with an offset; SciPy's `logsumexp`, which gives a number the shape `(1,)`
 where it is to keep dimensions."""
 
-DIALECT = Dialect(
+DIALECT = functional(
     prelude="import autograd.numpy as np\n"
     "import autograd.scipy.special as special\n"
     "from autograd import make_vjp\n"
     "from autograd.builtins import tuple as traced_tuple",
     tensor="np.array({data}, np.{dtype})",
     empty="np.zeros({shape}, np.{dtype})",
-    differentiable="",  # what is differentiated is said by each call
     ops=OPS,
     sequences=frozenset({"split", "tensor_split"}),
-    detach="",
-    backward="",
-    backward_many="",
-    retain="",
-    clear_to_none="",
-    clear_to_zeros="",
-    gradient="",
     vjp="make_vjp({function}, [{places}])({inputs})[0]({cotangent})",
     ones="np.ones_like({root})",
-    drop="# {values}: functions that come later may need them",
     together="traced_tuple(({values}))",
 )
 """The dialect; `traced_tuple` makes tuples that autograd differentiates through."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autograd_conformance.frameworks.templates import indices, over, select, split
+from autograd_conformance.printing.closures import functional
 from autograd_conformance.printing.dialect import Dialect, Template
 
 Names = Sequence[str]
@@ -229,23 +230,15 @@ OPS: Mapping[str, Template] = {
 
 def dialect(vjp: str) -> Dialect:
     """JAX's dialect, for one way to call `jax.vjp`."""
-    return Dialect(
+    return functional(
         prelude="import jax\nimport jax.numpy as jnp\nimport jax.scipy as jsp\nimport numpy as np\n\n"
         'jax.config.update("jax_enable_x64", True)',
         tensor="jnp.array({data}, jnp.{dtype})",
         empty="jnp.zeros({shape}, jnp.{dtype})",
-        differentiable="",  # what is differentiated is said by each call
         ops=OPS,
         sequences=frozenset({"split", "tensor_split", "unstack"}),
         detach="jax.lax.stop_gradient({source})",
-        backward="",
-        backward_many="",
-        retain="",
-        clear_to_none="",
-        clear_to_zeros="",
-        gradient="",
         vjp=vjp,
         ones="jnp.ones_like({root})",
-        drop="# {values}: functions that come later may need them",
         error="(TypeError, ValueError)",
     )

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autograd_conformance.frameworks.templates import indices, narrow, over, select, split
-from autograd_conformance.printing.dialect import Dialect, Template
+from autograd_conformance.printing.closures import functional
+from autograd_conformance.printing.dialect import Template
 
 Names = Sequence[str]
 Attributes = Mapping[str, Any]
@@ -182,23 +183,15 @@ OPS: Mapping[str, Template] = {
 shapes. Not so: `mx.kron` of empty arrays; `mx.take` from one, whose derivative ends the process; `nn.log_softmax` and
 `nn.softmin`, which end it where they are taken over a dimension of one."""
 
-DIALECT = Dialect(
+DIALECT = functional(
     prelude="import mlx.core as mx\nimport mlx.nn as nn",
     tensor="mx.array({data}, mx.{dtype})",
     empty="mx.zeros({shape}, mx.{dtype})",
-    differentiable="",  # what is differentiated is said by each call
     ops=OPS,
     sequences=frozenset({"split", "unstack"}),
     detach="mx.stop_gradient({source})",
-    backward="",
-    backward_many="",
-    retain="",
-    clear_to_none="",
-    clear_to_zeros="",
-    gradient="",
     vjp="mx.vjp({function}, [{inputs}], [{cotangents}])[1]",
     ones="mx.ones_like({root})",
     together="[{values}]",
-    drop="# {values}: functions that come later may need them",
     error="(RuntimeError, ValueError)",
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autograd_conformance.frameworks.templates import narrow, over, select
+from autograd_conformance.printing.closures import functional
 from autograd_conformance.printing.dialect import Dialect, Template
 
 Names = Sequence[str]
@@ -217,23 +218,15 @@ def gradients(function, values, cotangents):
 
 def dialect(vjp: str, prelude: str = PRELUDE) -> Dialect:
     """TensorFlow's dialect, for one way to call `gradients`."""
-    return Dialect(
+    return functional(
         prelude=prelude,
         tensor="tf.constant({data}, tf.{dtype})",
         empty="tf.zeros({shape}, tf.{dtype})",
-        differentiable="",  # what is differentiated is said by each call
         ops=OPS,
         sequences=frozenset({"split", "unstack"}),
         detach="tf.stop_gradient({source})",
-        backward="",
-        backward_many="",
-        retain="",
-        clear_to_none="",
-        clear_to_zeros="",
-        gradient="",
         vjp=vjp,
         ones="tf.ones_like({root})",
         together="[{values}]",
-        drop="# {values}: functions that come later may need them",
         error="(tf.errors.OpError, LookupError, TypeError, ValueError)",
     )
