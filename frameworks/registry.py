@@ -12,6 +12,7 @@ from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
 
 _TORCH, _PYTORCH = "torch==2.13.0", "autograd_conformance.frameworks.pytorch"
+_TENSORFLOW = "autograd_conformance.frameworks.tensorflow.adapter"
 _UNITS, _CHECKPOINTS = f"{_PYTORCH}.units", f"{_PYTORCH}.checkpoints"
 
 FRAMEWORKS = {
@@ -33,7 +34,8 @@ FRAMEWORKS = {
     "mlx": ("autograd_conformance.frameworks.mlx.adapter:Mlx", "mlx[cpu]"),
     "jax": ("autograd_conformance.frameworks.jax.adapter:Jax", "jax"),
     "jax-jit": ("autograd_conformance.frameworks.jax.adapter:JaxJit", "jax"),
-    "tensorflow": ("autograd_conformance.frameworks.tensorflow.adapter:TensorFlow", "tensorflow-cpu==2.21.0"),
+    "tensorflow": (f"{_TENSORFLOW}:TensorFlow", "tensorflow-cpu==2.21.0"),
+    "tensorflow-function": (f"{_TENSORFLOW}:TensorFlowFunction", "tensorflow-cpu==2.21.0"),
 }
 """Name, factory, and what to install."""
 

@@ -1,4 +1,4 @@
-"""TensorFlow: https://www.tensorflow.org/api_docs/python/tf/GradientTape."""
+"""TensorFlow: https://www.tensorflow.org/api_docs/python/tf/GradientTape, and tf/function beside it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from autograd_conformance.programs.observations import Kind
 
 Tensor = Any
 """A tensor that holds its elements, or one that stands for them while a function is staged."""
+
+LACKING = ("gradient registry has no entry for", "No gradient defined for operation")
+"""Parts of the messages of errors about derivatives that are lacking, on a tape and in a graph."""
 
 
 class TensorFlow(Functional):
@@ -77,5 +80,29 @@ class TensorFlow(Functional):
 
     def classify(self, error: BaseException) -> Kind:
         """The kind of an error by its type: the derivative of an op that has none is looked up in vain."""
-        lacking = isinstance(error, LookupError) and "gradient registry has no entry for" in str(error)
+        lacking = isinstance(error, LookupError) and any(part in str(error) for part in LACKING)
         return Kind.NOT_IMPLEMENTED if lacking or isinstance(error, tf.errors.UnimplementedError) else Kind.UNKNOWN
+
+
+class TensorFlowFunction(TensorFlow):
+    """TensorFlow, staged: each call for gradients is traced as a graph, its function and its tape included."""
+
+    name = "tensorflow-function"
+    dialect = dialect(
+        "tf.function(lambda values, cotangents: gradients({function}, values, cotangents), autograph=False)"
+        "([{inputs}], [{cotangents}])"
+    )
+
+    def vjp(
+        self,
+        function: Callable[..., tuple[Tensor, ...]],
+        values: Sequence[Tensor],
+        cotangents: Sequence[np.ndarray],
+    ) -> Sequence[Tensor]:
+        """`tf.function` of values and cotangents; without AutoGraph, for programs have no statements to rewrite."""
+
+        def pulled(values: list[Tensor], cotangents: list[Tensor]) -> list[Tensor]:
+            return self.gradients(function, values, cotangents)
+
+        staged = tf.function(pulled, autograph=False)
+        return staged(list(values), [tf.constant(each) for each in cotangents])

@@ -1,4 +1,4 @@
-"""TensorFlow as a framework under test, where it is installed."""
+"""TensorFlow, eager and staged, as frameworks under test, where it is installed."""
 
 from __future__ import annotations
 
@@ -8,53 +8,61 @@ pytest.importorskip("tensorflow")
 
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.frameworks.tensorflow.adapter import TensorFlow
+from autograd_conformance.frameworks.tensorflow.adapter import TensorFlow, TensorFlowFunction
 from autograd_conformance.harness.check import judged, violation_of
 from autograd_conformance.harness.known import is_known, read
 from autograd_conformance.programs.observations import Kind, Raised, Returned
 from tests.frameworks.test_functional import PROGRAMS, SECOND, SEVERAL, ZEROS, program_of
 from tests.harness.test_cli import ROOT
 
-TARGET = InProcess(TensorFlow())
+TARGETS = {"tensorflow": InProcess(TensorFlow()), "tensorflow-function": InProcess(TensorFlowFunction())}
 ENTRIES = read(ROOT / "frameworks" / "known" / "tensorflow.toml")
 
-
-def test_it_is_an_adapter():
-    smoke(TensorFlow())
+each = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 
 
+@pytest.mark.parametrize("make", [TensorFlow, TensorFlowFunction])
+def test_they_are_adapters(make: type[TensorFlow]):
+    smoke(make())
+
+
+@each
 @pytest.mark.parametrize("text", PROGRAMS)
-def test_derivatives_of_every_order_are_right(text: str):
+def test_derivatives_of_every_order_are_right(text: str, target: InProcess):
     program = program_of(text)
-    assert violation_of(program, TARGET) is None
-    assert all(isinstance(seen.outcome, Returned) for seen in TARGET.observe(program))
+    assert violation_of(program, target) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in target.observe(program))
 
 
+@each
 @pytest.mark.parametrize("text", [SECOND, SEVERAL])
-def test_printed_code_does_the_same(text: str):
+def test_printed_code_does_the_same(text: str, target: InProcess):
     program = program_of(text)
-    printed = TARGET.observe_printed(program)
-    assert judged(program, printed, TARGET) is None
+    printed = target.observe_printed(program)
+    assert judged(program, printed, target) is None
     assert all(isinstance(seen.outcome, Returned) for seen in printed)
 
 
+@each
 @pytest.mark.parametrize("op", ["cholesky", "eigvalsh"])
-def test_matrices_are_made_symmetric_one_by_one(op: str):
+def test_matrices_are_made_symmetric_one_by_one(op: str, target: InProcess):
     text = f"a = leaf [[[4, 1], [2, 3]], [[5, 0], [1, 2]]]; b = {op} a"
     program = program_of(f"{text}; c = sum b dim=() keepdim=False; d = grad c wrt a with 1 {ZEROS}")
-    assert violation_of(program, TARGET) is None
-    assert all(isinstance(seen.outcome, Returned) for seen in TARGET.observe(program))
+    assert violation_of(program, target) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in target.observe(program))
 
 
+@each
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.op)
-def test_each_difference_shows_in_its_witness(entry):
-    violation = violation_of(entry.witness, TARGET)
+def test_each_difference_shows_in_its_witness(entry, target: InProcess):
+    violation = violation_of(entry.witness, target)
     assert violation is not None
     assert is_known(entry, entry.witness, violation)
 
 
-def test_a_fault_is_seen():
-    class Doubled(TensorFlow):
+@each
+def test_a_fault_is_seen(target: InProcess):
+    class Doubled(type(target.adapter)):  # type: ignore[misc]
         def vjp(self, function, values, cotangents):
             return [2 * made for made in super().vjp(function, values, cotangents)]
 
@@ -63,8 +71,9 @@ def test_a_fault_is_seen():
     assert violation.rule.startswith("gradients/")
 
 
-def test_an_op_without_a_second_derivative_says_so():
+@each
+def test_an_op_without_a_second_derivative_says_so(target: InProcess):
     program = program_of(SECOND.replace("sin", "softsign"))
-    assert violation_of(program, TARGET) is None
-    refused = [seen.outcome for seen in TARGET.observe(program) if isinstance(seen.outcome, Raised)]
+    assert violation_of(program, target) is None
+    refused = [seen.outcome for seen in target.observe(program) if isinstance(seen.outcome, Raised)]
     assert [each.kind for each in refused] == [Kind.NOT_IMPLEMENTED]
