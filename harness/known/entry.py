@@ -74,7 +74,8 @@ class Known:
     again: bool = False
     """The failing call goes through a value, its root included, through which an earlier call of the program went."""
     twice: bool = False
-    """The failing call, or one before it, has a root twice, or has one of its inputs among its roots."""
+    """The failing call, or one before it, has a root twice, a root and what may be a view of it, or one of its inputs
+    among its roots."""
     computed: bool = False
     """A write into what an op computed, or into a part of it, stands before."""
     switched: bool = False

@@ -69,7 +69,7 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.again and not _goes_again(program, violation.at):
         return False
-    if entry.twice and not any(map(_has_root_twice, program.instructions[: violation.at + 1])):
+    if entry.twice and not any(_has_root_twice(program, step) for step in program.instructions[: violation.at + 1]):
         return False
     if entry.computed and not writes_computed(program, violation.at):
         return False
@@ -193,12 +193,22 @@ def _goes_again(program: Program, at: int) -> bool:
     )
 
 
-def _has_root_twice(step: Instruction) -> bool:
-    """Whether an instruction is a call that has a root twice, or one of its inputs among its roots."""
+def _has_root_twice(program: Program, step: Instruction) -> bool:
+    """Whether an instruction is a call that has a root twice, a root and what may be a view of it, or one of its inputs
+    among its roots.
+    """
     if not isinstance(step, CALLS):
         return False
     of_inputs = len(step.roots) > 1 and any(root in (step.inputs or ()) for root in step.roots)
-    return of_inputs or len({*step.roots}) < len(step.roots)
+    return of_inputs or len({_viewed(program, root) for root in step.roots}) < len(step.roots)
+
+
+def _viewed(program: Program, ref: Ref) -> Ref:
+    """What a value may be a view of, or the very same as."""
+    step = program[ref.at]
+    if isinstance(step, Apply) and step.op in VIEWS:
+        return _viewed(program, step.args[0])
+    return ref
 
 
 def _behind(program: Program, call: BackwardCall, writes: Sequence[InPlace] = ()) -> set[Ref]:

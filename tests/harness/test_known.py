@@ -131,6 +131,19 @@ def test_an_entry_may_ask_for_a_write_under_a_view_of_a_leaf_that_overlaps_itsel
     assert not is_known(entry, judged, replace(violation, got=want * 4, want=want))
 
 
+@pytest.mark.parametrize(
+    ("roots", "holds"),
+    [("b, b", True), ("b, c", True), ("c, d", True), ("a, b", True), ("b, e", False), ("b", False)],
+    ids=["twice", "a view", "two views of one", "an input", "computed from it", "one"],
+)
+def test_an_entry_may_ask_for_a_root_that_is_there_twice(roots: str, holds: bool) -> None:
+    (entry,) = (entry for entry in known("mlx") if entry.twice)
+    made = "a = leaf f32 [1, 2]; b = square a; c = broadcast_to b shape=(2,); d = reshape b shape=(2,); e = sin b"
+    given = ", ".join(["f32 [1, 10]"] * (1 + roots.count(",")))
+    program = parse(f"{made}; f = grad {roots} wrt a with {given}")
+    assert is_known(entry, program, Violation(entry.rule, 5, OtherGradient(Place.LEAF), ())) is holds
+
+
 @pytest.mark.parametrize(("inputs", "holds"), [("a", True), ("b", True), ("a, b", False)])
 def test_an_entry_may_ask_for_a_root_that_none_of_the_inputs_lead_to(inputs: str, holds: bool) -> None:
     (entry,) = (entry for entry in known("torch-func") if entry.unreached)
