@@ -1,0 +1,90 @@
+"""Ops that treat each element by itself, of several operands, which broadcast; comparisons among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from examples.device.registry import kernel
+
+BINARY = {
+    "atan2.out": np.arctan2, "copysign.out": np.copysign, "fmax.out": np.fmax, "fmin.out": np.fmin,
+    "hypot.out": np.hypot, "logaddexp.out": np.logaddexp, "logaddexp2.out": np.logaddexp2, "maximum.out": np.maximum,
+    "minimum.out": np.minimum, "mul.out": np.multiply, "remainder.Tensor_out": np.remainder,
+    "special_xlog1py.out": special.xlog1py, "xlogy.OutTensor": special.xlogy,
+}  # fmt: skip
+"""Functions of two numbers, by PyTorch's names."""
+
+COMPARED = {
+    "eq": np.equal, "ge": np.greater_equal, "gt": np.greater, "le": np.less_equal, "lt": np.less, "ne": np.not_equal,
+}  # fmt: skip
+LOGICAL = {
+    "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
+}  # fmt: skip
+
+for name, function in BINARY.items():
+    kernel(name)(function)
+for name, function in COMPARED.items():
+    kernel(f"{name}.Tensor_out", f"{name}.Scalar_out")(function)
+for name, function in LOGICAL.items():
+    kernel(f"{name}.Tensor_out")(function)
+kernel("logical_and.out")(np.logical_and)
+kernel("logical_or.out")(np.logical_or)
+kernel("where.self")(np.where)
+
+
+@kernel("add.out")
+def add(x: Any, y: Any, *, alpha: float = 1) -> Any:
+    """The sum of one operand and a multiple of the other."""
+    return np.add(x, y if alpha == 1 else np.multiply(y, alpha))
+
+
+@kernel("sub.out")
+def sub(x: Any, y: Any, *, alpha: float = 1) -> Any:
+    """The difference of one operand and a multiple of the other."""
+    return np.subtract(x, y if alpha == 1 else np.multiply(y, alpha))
+
+
+@kernel("div.out")
+def div(x: Any, y: Any) -> Any:
+    """The quotient."""
+    return np.divide(x, y)
+
+
+@kernel("div.out_mode")
+def div_rounded(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
+    """The quotient, rounded."""
+    match rounding_mode:
+        case "floor":
+            return np.floor_divide(x, y)
+        case "trunc":
+            return np.trunc(np.divide(x, y))
+        case _:
+            return np.divide(x, y)
+
+
+@kernel("lerp.Scalar_out", "lerp.Tensor_out")
+def lerp(x: np.ndarray, y: np.ndarray, weight: Any) -> np.ndarray:
+    """A place between two numbers, reckoned from the nearer one."""
+    weight = np.asarray(weight, x.dtype)
+    return np.where(np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight))
+
+
+@kernel("addcmul.out")
+def addcmul(x: np.ndarray, y: np.ndarray, z: np.ndarray, *, value: float = 1) -> np.ndarray:
+    """A sum with a product."""
+    return x + np.asarray(value, x.dtype) * y * z
+
+
+@kernel("addcdiv.out")
+def addcdiv(x: np.ndarray, y: np.ndarray, z: np.ndarray, *, value: float = 1) -> np.ndarray:
+    """A sum with a quotient."""
+    return x + np.asarray(value, x.dtype) * y / z
+
+
+@kernel("masked_fill_.Scalar", "masked_fill_.Tensor")
+def masked_fill(x: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:
+    """One number where the mask says so."""
+    return np.where(mask, np.asarray(value, x.dtype), x)
