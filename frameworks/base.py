@@ -72,6 +72,9 @@ class Target(Protocol):
     def has_units(self) -> bool:
         """Whether it takes runs of instructions as units."""
 
+    def without(self, ops: Collection[str]) -> Target:
+        """The same framework on a device that has no kernels of some ops: they are not among its ops."""
+
     def regions(self, program: Program) -> Sequence[Region]:
         """The runs of a program's instructions that it takes as units; none in most frameworks."""
 

@@ -7,6 +7,7 @@ that can make a tensor and apply an op at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,28 @@ def smoke(adapter: Adapter) -> None:
         if adapter.dtype(leaf) != dtype:
             answers.refuse(adapter, f"dtype() of a {dtype} leaf", adapter.dtype(leaf), repr(dtype))
         _fresh(adapter, leaf, shape, traits)
-        for name, operands, attrs in simplest(adapter.ops, shape):
-            out = _try(adapter, f"apply({name!r})", adapter.apply, name, [leaf] * operands, attrs)
-            answers.results(adapter, Apply(name, (Ref(0),) * operands, attrs), out, 1)
+        _apply(adapter, leaf, shape)
     kind = _try(adapter, "classify()", adapter.classify, RuntimeError("no such thing"))
     if kind is not Kind.UNKNOWN:
         answers.refuse(adapter, "classify() of an exception that it cannot know", kind, "Kind.UNKNOWN")
+
+
+def _apply(adapter: Adapter, leaf: Any, shape: Shape) -> None:
+    """Hold the simplest op to give values; where the device has no kernel of it, the next one."""
+    absent: BrokenAdapter | None = None
+    for name, operands, attrs in simplest(adapter.ops, shape):
+        try:
+            out = _try(adapter, f"apply({name!r})", adapter.apply, name, [leaf] * operands, attrs)
+        except BrokenAdapter as error:
+            cause = error.__cause__
+            if cause is None or adapter.classify(cause) is not Kind.NO_KERNEL:
+                raise
+            absent = absent or error
+            continue
+        answers.results(adapter, Apply(name, (Ref(0),) * operands, attrs), out, 1)
+        return
+    if absent is not None:
+        raise absent
 
 
 def _leaf(adapter: Adapter, data: np.ndarray) -> Any:
@@ -105,14 +122,13 @@ def _declarations(adapter: Adapter) -> None:
 
 
 def simplest(ops: Collection[str], shape: Shape) -> Iterator[tuple[str, int, Attrs]]:
-    """The first of some ops that takes operands of a shape, with the number of its operands; none maybe."""
-    for name in ("sin", *OPS):
+    """Those of some ops that take operands of a shape, each with the number of its operands, the simplest first."""
+    for name in dict.fromkeys(("sin", *OPS)):
         if name in ops and OPS[name].accepts(shape):
-            for others in rest_of(OPS[name], shape):
-                if set(others) <= {shape}:
-                    shapes = (shape, *others)
-                    yield name, len(shapes), choices_of(OPS[name], shapes)[0]
-                    return
+            fitting = (others for others in rest_of(OPS[name], shape) if set(others) <= {shape})
+            for others in islice(fitting, 1):
+                shapes = (shape, *others)
+                yield name, len(shapes), choices_of(OPS[name], shapes)[0]
 
 
 def _try(adapter: Adapter, what: str, call: Callable[..., Any], *arguments: object) -> Any:

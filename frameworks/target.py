@@ -82,6 +82,8 @@ class InProcess:
     """The calls through which programs are run."""
     note: Note = _nothing
     """Told each program before it runs; a session writes it to its journal."""
+    missing: frozenset[str] = frozenset()
+    """The adapter's ops that its device has no kernels of."""
 
     script: ClassVar[Sequence[str]] = (sys.executable,)
     """Scripts run where this process does."""
@@ -103,6 +105,10 @@ class InProcess:
     def surviving(self) -> InProcess:
         """The same: the end of this process is nobody's to tell."""
         return self
+
+    def without(self, ops: Collection[str]) -> InProcess:
+        """The same, but for some ops that its device has no kernels of."""
+        return replace(self, missing=self.missing | frozenset(ops))
 
     @property
     def has_units(self) -> bool:
@@ -156,7 +162,7 @@ class InProcess:
     @cached_property
     def ops(self) -> Collection[str]:
         """The ops of the catalogue that it has."""
-        return self.adapter.ops
+        return frozenset(self.adapter.ops) - self.missing if self.missing else self.adapter.ops
 
     @cached_property
     def dtypes(self) -> Sequence[str]:
@@ -189,5 +195,5 @@ class InProcess:
         if Capability.COUNTS_SAVED in self.capabilities:
             return self
         if isinstance(self.adapter, HasSavedTensorCounter):
-            return InProcess(self.adapter.saved_tensor_counter(), self.note)
+            return InProcess(self.adapter.saved_tensor_counter(), self.note, self.missing)
         return None

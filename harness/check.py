@@ -20,7 +20,7 @@ from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.harness.known.update import About, Finding
 from autograd_conformance.harness.tally import Tally
 from autograd_conformance.programs.language import Leaf, Program
-from autograd_conformance.programs.observations import Observation, units
+from autograd_conformance.programs.observations import Observation, Raised, lacks_kernel, units
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.explanation.words import observed_text
@@ -108,6 +108,8 @@ class Check:
     """In how many programs each op came before each action."""
     choices: Counter[Choice] = field(default_factory=Counter)
     """How often each outcome was chosen where the rules allow several."""
+    absent: Counter[str] = field(default_factory=Counter)
+    """What was said, in how many programs, of kernels that the device does not have."""
 
     def __call__(self, case: Program | Drawn | Related) -> None:
         """Run and judge a program, drawn or not, or two that are related; raise `Broken` at the first rule that is
@@ -129,6 +131,7 @@ class Check:
         """Judge one program by the reference that it was drawn with, or by one of its own."""
         self._count(program)
         observation = self.target.observe(program)
+        self._note_absent(observation)
         shown: set[Known | About] = set()
         excuses = partial(self._excuses, program, observation, shown)
         reference = _reference(program, self.target, reference)
@@ -156,6 +159,7 @@ class Check:
     def _relate(self, related: Related) -> None:
         self._count(related.first)
         observation, other = self.target.observe(related.first), self.target.observe(related.second)
+        self._note_absent((*observation, *other))
         relation = related_as(related, observation, other, self.target)
         self.exercised.update([related.rule] if relation.decided else [])
         if self.pool is not None:
@@ -173,6 +177,11 @@ class Check:
             raise Misfit("the framework has no tensors of several elements")
         self.programs += 1
         self.pairs.update(pairs(program))
+
+    def _note_absent(self, observation: Observation) -> None:
+        """Count what is said of the kernel that a program could not go on without, in its first sentence."""
+        said = (seen.outcome.message for seen in observation if lacks_kernel(seen) and isinstance(seen.outcome, Raised))
+        self.absent.update([message.partition(". ")[0] for message in said][:1])
 
     def _complain(
         self, program: Program, observation: Observation, violation: Violation, related: Related | None = None
@@ -228,6 +237,8 @@ def related_as(related: Related, one: Observation, other: Observation, target: T
     """What two observations say of two related programs; bits are not compared where the framework itself computes
     other ones each time.
     """
+    if lacks_kernel(*one, *other):
+        return Relation(None, False)
     relation = relate(related, one, other)
     if relation.violation and any(units(each) for each in (one, other)):
         programs = ((related.first, one), (related.second, other))

@@ -16,6 +16,7 @@ from typing import Any, assert_never
 import hypothesis
 
 from autograd_conformance.frameworks.base import Target
+from autograd_conformance.frameworks.devices import Device
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.frameworks.target import opened
 from autograd_conformance.harness.alphabet import alphabet_of
@@ -114,7 +115,7 @@ class Session:
         """Seconds after which this process is ended: where the framework is in another one, that is ended before."""
         return self.timeout if parse(self.name) is None else self.timeout * 1.5 + LOADING
 
-    @cached_property
+    @property
     def saved_tensor_counter(self) -> Target:
         """The target that counts saved tensors, or, where there is none, the one that does not."""
         return self.target.saved_tensor_counter or self.target
@@ -133,7 +134,8 @@ class Session:
         listed = (
             [each for file in (*self.known_files, *there) for each in read(file)] if own else known(self.target.name)
         )
-        here = Run(self.target.version, self.device, platform.system(), platform.machine())
+        device = Device.named(self.device).name
+        here = Run(self.target.version, device, platform.system(), platform.machine())
         found = []
         for entry in listed:
             try:
@@ -148,6 +150,12 @@ class Session:
         """The dtypes that programs are drawn in: those of `dtypes` that the framework has."""
         return tuple(d for d in self.target.dtypes if d in self.dtypes)
 
+    def take_over(self, found: Audited) -> None:
+        """Take over what an audit found; what is missing is asked for no more."""
+        self.audited = found
+        if found.missing:
+            self.target = self.target.without(found.missing)
+
     def holds(self, note: Note) -> bool:
         """Whether what an earlier audit noted of an op needs no second look: it was right, or what it got wrong is
         known, and left out for that.
@@ -161,7 +169,7 @@ class Session:
                 return note.op in self._listed(TWICE)
             case "wrong":
                 return note.op in self._listed_once
-            case "begun":
+            case "begun" | "missing":
                 return False
             case _:
                 assert_never(note.outcome)

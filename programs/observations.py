@@ -39,6 +39,7 @@ class Kind(Enum):
     GRADIENT_FORM = "assigned gradient of another form"
     RECOMPUTED = "computed again otherwise"
     NOT_IMPLEMENTED = "not implemented"
+    NO_KERNEL = "no kernel for the device"
     UNKNOWN = "unknown"
 
 
@@ -143,3 +144,9 @@ Observation = tuple[StepObservation, ...]
 def units(observation: Observation) -> dict[int, tuple[int, ...]]:
     """For each instruction that ran in a unit, the numbers of all that ran in it."""
     return {at: seen.unit for seen in observation for at in seen.unit}
+
+
+def lacks_kernel(*observation: StepObservation) -> bool:
+    """Whether some instruction asked for what the device has no kernel of."""
+    outcomes = (seen.outcome for seen in observation)
+    return any(isinstance(outcome, Raised) and outcome.kind is Kind.NO_KERNEL for outcome in outcomes)

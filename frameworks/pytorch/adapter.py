@@ -11,4 +11,4 @@ class Torch(TorchEager):
 
     def saved_tensor_counter(self) -> TorchSaved:
         """The same framework with its saved tensors counted."""
-        return TorchSaved(str(self.device))
+        return TorchSaved(self.asked)

@@ -37,7 +37,7 @@ class TorchCheckpointCaptured(TorchCheckpoint):
 
     def plainer(self) -> Mapping[str, Callable[[], Any]]:
         """Checkpoints whose functions have arguments, and none."""
-        return {"with the operands as arguments": partial(TorchCheckpoint, str(self.device)), **super().plainer()}
+        return {"with the operands as arguments": partial(TorchCheckpoint, self.asked), **super().plainer()}
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
         """`torch.utils.checkpoint.checkpoint` of a function of nothing."""
@@ -61,7 +61,7 @@ class TorchCheckpointReentrant(TorchUnits):
 
     def plainer(self) -> Mapping[str, Callable[[], Any]]:
         """The other implementation, and PyTorch that keeps what it computed."""
-        device = str(self.device)
+        device = self.asked
         return {
             "with use_reentrant=False": partial(TorchCheckpoint, device),
             "without the checkpoint": partial(TorchEager, device),
@@ -100,7 +100,7 @@ class TorchCompileCheckpoint(TorchCompileAot):
 
     def plainer(self) -> Mapping[str, Callable[[], Any]]:
         """Without the one, without the other, and without both."""
-        device = str(self.device)
+        device = self.asked
         return {
             "without the checkpoint": partial(TorchCompileAot, device),
             "without torch.compile": partial(TorchCheckpoint, device),

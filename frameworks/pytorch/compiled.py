@@ -19,8 +19,8 @@ class TorchCompileAotDynamic(TorchCompileAot):
 
     def plainer(self) -> Mapping[str, Callable[[], Any]]:
         """The same with sizes that are numbers, and what is less than that."""
-        static = TorchCompileAot(str(self.device))
-        return {"without dynamic=True": partial(TorchCompileAot, str(self.device)), **static.plainer()}
+        static = TorchCompileAot(self.asked)
+        return {"without dynamic=True": partial(TorchCompileAot, self.asked), **static.plainer()}
 
 
 class TorchCompileInductorDynamic(TorchCompileInductor):
@@ -31,8 +31,8 @@ class TorchCompileInductorDynamic(TorchCompileInductor):
 
     def plainer(self) -> Mapping[str, Callable[[], Any]]:
         """The same with sizes that are numbers, and what is less than that."""
-        static = TorchCompileInductor(str(self.device))
-        return {"without dynamic=True": partial(TorchCompileInductor, str(self.device)), **static.plainer()}
+        static = TorchCompileInductor(self.asked)
+        return {"without dynamic=True": partial(TorchCompileInductor, self.asked), **static.plainer()}
 
 
 class TorchCompileAotFresh(TorchCompileAot):

@@ -10,11 +10,11 @@ from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.printing.dialect import Dialect
 
 
-def dialect(device: torch.device) -> Dialect:
-    """PyTorch's dialect for tensors on one device."""
+def dialect(device: torch.device, module: str | None = None) -> Dialect:
+    """PyTorch's dialect for tensors on one device, which a module may have to bring."""
     where = "" if device.type == "cpu" else f", device={str(device)!r}"
     return Dialect(
-        prelude="import torch\nimport torch.nn.functional as F",
+        prelude="import torch\nimport torch.nn.functional as F" + (f"\nimport {module}" if module else ""),
         tensor=f"torch.tensor({{data}}, dtype=torch.{{dtype}}{where}{{flags}})",
         empty=f"torch.zeros({{shape}}, dtype=torch.{{dtype}}{where}{{flags}})",
         differentiable=", requires_grad=True",

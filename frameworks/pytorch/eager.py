@@ -13,6 +13,8 @@ import numpy as np
 import torch
 
 from autograd_conformance.frameworks.base import HookFunction
+from autograd_conformance.frameworks.devices import Device
+from autograd_conformance.frameworks.pytorch.devices import dtypes_of, opened, storage_of
 from autograd_conformance.frameworks.pytorch.dialect import dialect
 from autograd_conformance.frameworks.pytorch.errors import MESSAGES
 from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
@@ -72,24 +74,25 @@ ON_CPU, ON_ANY = _Generator(torch.default_generator.manual_seed), _Generator(tor
 
 
 class TorchEager:
-    """PyTorch 2 in eager mode on one device."""
+    """PyTorch 2 in eager mode on one device: one that it knows, or one that a module of somebody else's brings."""
 
     name = "torch"
     version = torch.__version__
     capabilities = frozenset(Capability) - {Capability.COUNTS_SAVED}
     ops = APPLIED
-    dtypes = ("float64", "float32")
+    dtypes: tuple[str, ...] = ("float64", "float32")
     optimizers = {name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()}
     modules = (*MODULES, *RANDOM_OPS)
     variables = ("ATEN_", "MKL_", "OMP_", "PYTORCH_", "TORCH")
 
     def __init__(self, device: str = "cpu") -> None:
         torch.set_num_threads(1)  # six elements need no pool, and workers share the cores
-        self.device = torch.device(device)
+        named = Device.named(device)
+        self.asked, self.device = device, opened(named)
+        self.dtypes = dtypes_of(self.device, TorchEager.dtypes)
         self.random = ON_CPU if self.device.type == "cpu" else ON_ANY
-        self.dialect = dialect(self.device)
+        self.dialect = dialect(self.device, named.module)
         self._holding: list[ref[torch.Tensor]] = []
-        torch.zeros(1, device=self.device)
 
     def reset(self) -> None:
         """Optimizers belong to one program; PyTorch itself keeps no state between programs.
@@ -266,7 +269,7 @@ class TorchEager:
 
         Some derivatives are tensors of zeros that have no memory at all.
         """
-        return id(gradient) if gradient._is_zerotensor() else gradient.data_ptr()
+        return id(gradient) if gradient._is_zerotensor() else gradient.data_ptr() or storage_of(gradient)
 
     def read(self, value: torch.Tensor) -> np.ndarray:
         """A copy of the values."""
@@ -284,18 +287,21 @@ class TorchEager:
 
     def memory(self, value: torch.Tensor) -> int | None:
         """Where the storage begins."""
-        return value.untyped_storage().data_ptr() if value.numel() and not value._is_zerotensor() else None
+        return storage_of(value) if value.numel() and not value._is_zerotensor() else None
 
     def strides(self, value: torch.Tensor) -> tuple[int, ...]:
         """The strides in elements."""
         return value.stride()
 
     def classify(self, error: BaseException) -> Kind:
-        """The kind of an error by its message."""
-        if isinstance(error, (RuntimeError, ValueError)):
-            text = str(error)
-            return next((kind for part, kind in MESSAGES if part in text), Kind.UNKNOWN)
-        return Kind.UNKNOWN
+        """The kind of an error by its message; of another device than the CPU, the dispatcher may say that it has no
+        kernel of an op.
+        """
+        if not isinstance(error, (RuntimeError, ValueError)):
+            return Kind.UNKNOWN
+        text = str(error)
+        absent = isinstance(error, NotImplementedError) and self.device.type != "cpu"
+        return next((kind for part, kind in MESSAGES if part in text), Kind.NO_KERNEL if absent else Kind.UNKNOWN)
 
 
 _MODES = {"no_grad": torch.no_grad, "enable_grad": torch.enable_grad}

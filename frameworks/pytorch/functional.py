@@ -30,10 +30,10 @@ class TorchFunc(Functional):
     """The documentation of `torch.func.vjp`: cotangents are of the same size as the output, and it can be nested; of
     `torch.func`: transforms are of PyTorch's own functions, which have views and promote."""
     ops = TorchEager.ops
-    dtypes = TorchEager.dtypes
 
     def __init__(self, device: str = "cpu") -> None:
         self.eager = TorchEager(device)
+        self.dtypes = self.eager.dtypes
         self.dialect = replace(
             self.eager.dialect,
             differentiable="",  # what is differentiated is said by each call

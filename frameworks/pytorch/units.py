@@ -44,7 +44,7 @@ class TorchUnits(TorchEager):
 
     def plainer(self) -> Mapping[str, Callable[[], Any]]:
         """PyTorch without functions."""
-        return {"without a function around it": partial(TorchEager, str(self.device))}
+        return {"without a function around it": partial(TorchEager, self.asked)}
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
         """Everything."""
@@ -112,7 +112,7 @@ class TorchCheckpoint(TorchUnits):
 
     def plainer(self) -> Mapping[str, Callable[[], Any]]:
         """PyTorch that keeps what it computed."""
-        return {"without the checkpoint": partial(TorchEager, str(self.device))}
+        return {"without the checkpoint": partial(TorchEager, self.asked)}
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
         """All that can be done again: writes only into what the function made itself."""
@@ -151,8 +151,8 @@ class TorchCompile(TorchUnits):
     def plainer(self) -> Mapping[str, Callable[[], Any]]:
         """The backends that do less, and no compiler."""
         lesser = COMPILED[next(k for k, each in enumerate(COMPILED) if isinstance(self, each)) + 1 :]
-        backends = {f"with backend={each.backend!r}": partial(each, str(self.device)) for each in lesser}
-        return {**backends, "without torch.compile": partial(TorchEager, str(self.device))}
+        backends = {f"with backend={each.backend!r}": partial(each, self.asked) for each in lesser}
+        return {**backends, "without torch.compile": partial(TorchEager, self.asked)}
 
     def made(self, function: Function) -> Function:
         """The function, compiled by `torch.compile`."""

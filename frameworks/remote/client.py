@@ -54,6 +54,8 @@ class Remote:
     """Told each program before it runs; a session writes it to its journal."""
     survives: bool = field(default=False, compare=False)
     """Whether the end of its process is an observation like others, and not raised."""
+    missing: frozenset[str] = frozenset()
+    """The ops that it named and that its device has no kernels of."""
 
     def observe(self, program: Program) -> Observation:
         """What the framework does with a program; raises what `frameworks.ended` names where it ends its process."""
@@ -128,7 +130,7 @@ class Remote:
     @property
     def ops(self) -> Collection[str]:
         """The ops of the catalogue that it has."""
-        return self.greeting.ops
+        return self.greeting.ops - self.missing
 
     @property
     def dtypes(self) -> Sequence[str]:
@@ -173,6 +175,10 @@ class Remote:
         if not self.greeting.saved_tensor_counter:
             return None
         return replace(self, link=self.link.another(counts_saved=True))
+
+    def without(self, ops: Collection[str]) -> Remote:
+        """The same, but for some ops that its device has no kernels of."""
+        return replace(self, missing=self.missing | frozenset(ops))
 
     @property
     def has_units(self) -> bool:

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from autograd_conformance.reports.records import Deviation
 
-SETS = ("wrong", "lost", "once", "twice")
+SETS = ("wrong", "lost", "missing", "once", "twice")
 """The outcomes for which ops are left out of programs."""
 
-Outcome = Literal["begun", "wrong", "once", "twice", "fine"]
-"""What came of an op, from bad to good; `begun` where its audit never ended."""
+Outcome = Literal["begun", "wrong", "missing", "once", "twice", "fine"]
+"""What came of an op, from bad to good; `begun` where its audit never ended, `missing` where it is not there."""
 
 MANY = 0.2
 """The part of all ops beyond which being wrong is no op's own fault."""
@@ -50,6 +50,8 @@ class Audited:
     """Ops whose values, or first derivatives, are wrong."""
     lost: frozenset[str] = frozenset()
     """Ops that ended the process that ran them, or never came back."""
+    missing: frozenset[str] = frozenset()
+    """Ops, or some of their forms, that the device has no kernel of."""
     once: frozenset[str] = frozenset()
     """Ops that can be differentiated once: their second derivatives are wrong or not implemented."""
     twice: frozenset[str] = frozenset()
@@ -68,13 +70,14 @@ class Audited:
 
         wrong, lost = having("wrong"), having("begun")
         bad = {op: fault for op, fault in faults.items() if op in wrong | lost}
-        return cls(wrong, lost, having("once"), having("twice"), bad)
+        return cls(wrong, lost, having("missing"), having("once"), having("twice"), bad)
 
     def with_mode(self, mode: Audited) -> Audited:
         """What this audit found of a framework, and another one of a mode of it with the ops that were right here."""
         return Audited(
             self.wrong | mode.wrong,
             self.lost | mode.lost,
+            self.missing | mode.missing,
             self.once | mode.once,
             self.twice | mode.twice,
             {**self.faults, **mode.faults},
@@ -88,8 +91,8 @@ class Audited:
     @classmethod
     def from_json(cls, form: Mapping[str, Collection[str]]) -> Audited:
         """The sets from plain data."""
-        wrong, lost, once, twice = (frozenset(form[name]) for name in SETS)
-        return cls(wrong, lost, once, twice)
+        wrong, lost, missing, once, twice = (frozenset(form[name]) for name in SETS)
+        return cls(wrong, lost, missing, once, twice)
 
 
 NOTHING_FOUND = Audited()

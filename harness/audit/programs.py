@@ -1,8 +1,9 @@
 """The audit: which ops are wrong by themselves, found before any random program is drawn.
 
 Each op is run on a few fixed programs of its own. One that fails is left out of the programs of all other suites, so
-that one bad op does not turn the whole board red; its own rule reports it. One whose second or third derivative fails,
-or is not implemented, is left out of programs that differentiate so many times.
+that one bad op does not turn the whole board red; its own rule reports it. One that the device has no kernel of is
+missing, and asked for no more. One whose second or third derivative fails, or is not implemented, is left out of
+programs that differentiate so many times.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.codec import to_json
 from autograd_conformance.programs.language import Attrs, Literal, Program, Ref, Shape
-from autograd_conformance.programs.observations import Kind, Observation, Raised
+from autograd_conformance.programs.observations import Kind, Observation, Raised, lacks_kernel
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
@@ -241,9 +242,9 @@ def outcomes(op: str, target: Target, dtypes: Sequence[str], thrice: bool) -> It
 
     The alphabet in use has to be the target's.
     """
-    fault = fault_of(op, target, dtypes)
-    if fault is not None:
-        yield "wrong", fault
+    fault, missing = _first_order(op, target, dtypes)
+    if fault is not None or missing:
+        yield "wrong" if fault is not None else "missing", fault
         return
     yield "once", None
     if not is_once_only(op, target, dtypes):
@@ -254,13 +255,22 @@ def outcomes(op: str, target: Target, dtypes: Sequence[str], thrice: bool) -> It
 
 def fault_of(op: str, target: Target, dtypes: Sequence[str]) -> Fault | None:
     """How the first of an op's programs breaks a rule by the op's own fault, if one does."""
+    return _first_order(op, target, dtypes)[0]
+
+
+def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault | None, bool]:
+    """The fault of an op, if it has one, and whether one of the programs up to there found no kernel."""
+    missing = False
     for program in programs(op, dtypes):
-        violation = judged(program, target.observe(program), target, advises)
+        observation = target.observe(program)
+        violation = judged(program, observation, target, advises)
         if violation is not None and violation.op == op:
             allowed = tuple(allowed_texts(violation))
             observed, deviation = observed_text(violation), deviation_of(violation)
-            return Fault(to_json(program), violation.rule, observed, violation.at, allowed, deviation=deviation)
-    return None
+            fault = Fault(to_json(program), violation.rule, observed, violation.at, allowed, deviation=deviation)
+            return fault, missing
+        missing |= lacks_kernel(*observation)
+    return None, missing
 
 
 def is_once_only(op: str, target: Target, dtypes: Sequence[str]) -> bool:
@@ -289,6 +299,7 @@ def is_long(op: str) -> bool:
 
 
 def unsupported(observation: Observation) -> bool:
-    """Whether the framework says of an instruction that it does not implement it."""
+    """Whether the framework says of an instruction that it does not implement it, here or at all."""
     found = (seen.outcome for seen in observation)
-    return any(isinstance(outcome, Raised) and outcome.kind is Kind.NOT_IMPLEMENTED for outcome in found)
+    refused = any(isinstance(outcome, Raised) and outcome.kind is Kind.NOT_IMPLEMENTED for outcome in found)
+    return refused or lacks_kernel(*observation)

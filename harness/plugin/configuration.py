@@ -52,7 +52,8 @@ def pytest_configure(config: pytest.Config) -> None:
     else:  # pytest-xdist hands on the command line alone
         config.option.hypothesis_seed = worker["hypothesis_seed"]
         config.stash[SESSION] = session = open_session(config, worker["workerid"])
-        config.stash[AUDITED] = session.audited = Audited.from_json(worker["audited"])
+        config.stash[AUDITED] = found = Audited.from_json(worker["audited"])
+        session.take_over(found)
         config.stash[LIMITS] = Limits(**worker["limits"])
         config.add_cleanup(Termination(controls=False).restore)
 

@@ -85,6 +85,8 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
         own = [reason for broken, reason in shown if op is not None or broken == rule]
         if own:  # those of other rules count against these
             verdict, reason = "known difference", "; ".join(own)
+        elif check.absent and not check.exercised[rule]:
+            verdict, reason = "not applicable", f"no kernel for it: {check.absent.most_common(1)[0][0]}"
     if check is not None:
         yield from noted.failures(check, item.nodeid, session)
         verdict = "fail" if verdict == "pass" and rule in check.advice else verdict

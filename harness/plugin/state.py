@@ -102,8 +102,10 @@ def audited(config: pytest.Config) -> Audited:
         target = session.target if name == session.name else InProcess(load(name, session.device))
         found = _held(config, name, target)
         if session.target.programs_each and name != session.name:
-            found = found.with_mode(_held(config, session.name, session.target, found.wrong | found.lost))
-        config.stash[AUDITED] = session.audited = found
+            absent = found.wrong | found.lost | found.missing
+            found = found.with_mode(_held(config, session.name, session.target, absent))
+        config.stash[AUDITED] = found
+        session.take_over(found)
     return config.stash[AUDITED]
 
 

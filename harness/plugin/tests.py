@@ -130,7 +130,8 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
     if missing:
         pytest.skip(f"needs {', '.join(missing)}, not claimed")
     if op is not None and op not in prepared.target.ops:
-        pytest.skip(f"{prepared.target.name} has no {op}")
+        whose = f"the device {prepared.device}" if op in prepared.audited.missing else prepared.target.name
+        pytest.skip(f"{whose} has no {op}")
     request.node.stash[CHECK] = check = _check(request, prepared, rule)
     journal.begin(request.node.nodeid, rule, op)
     with pool.using(check.pool):

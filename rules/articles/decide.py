@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped
+from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped, lacks_kernel
 from autograd_conformance.rules.articles.claim import Case, Claim, Holds, Prediction, Raises, Returns, Saved
 
 CLOSE = 1e-6
@@ -29,7 +29,7 @@ def leaves(program: str) -> dict[str, Ref]:
 
 def came_true(case: Case, observation: Observation) -> bool | None:
     """Whether all that the document predicts came true; None where nothing was wrong but the framework does not show
-    all of it: it cannot count saved tensors, or it never came to the line.
+    all of it: it cannot count saved tensors, has no kernel, or never came to the line.
     """
     found = [_came_true(prediction, case, observation) for prediction in case.predicts]
     return False if False in found else None if None in found else True
@@ -51,7 +51,7 @@ def verdict(claim: Claim, found: Iterable[bool | None]) -> str:
 
 def _came_true(prediction: Prediction, case: Case, observation: Observation) -> bool | None:
     seen = observation[prediction.line - 1]
-    if isinstance(seen.outcome, Skipped):
+    if isinstance(seen.outcome, Skipped) or lacks_kernel(seen):
         return None
     match prediction:
         case Raises(_, kind):

@@ -34,7 +34,7 @@ from autograd_conformance.programs.language import (
     Step,
     ZeroGrad,
 )
-from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned, Skipped
+from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned, Skipped, lacks_kernel
 from autograd_conformance.programs.observations import units as units_of
 from autograd_conformance.reference.observed import adopt, enter, in_domain, leave_out, take
 from autograd_conformance.reference.reference import Reference
@@ -86,6 +86,9 @@ def judge(
     violation, saved_tensors = None, SavedTensorChecks()
     for moment in trace(program, observation, judging.reference, judging.tape, follows=False):
         judged = moment.at
+        if lacks_kernel(moment.seen):  # what is not there is not wrong
+            judging.unspecified = True
+            break
         if moment.skipped:  # it needed a value that an earlier error kept from being made
             if not judging.stateful:
                 break
