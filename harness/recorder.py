@@ -266,6 +266,7 @@ class Recorder:
             reason=self.reason,
             not_run=not_run,
             deselected=self.deselected,
+            missing_ops=tuple(sorted(self.session.audited.missing)),
         )
         if verdict != "complete" and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             report = replace(self.writer.report(), footer=footer)

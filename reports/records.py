@@ -310,7 +310,8 @@ class Footer:
 
     `verdict` is ``interrupted`` where some of its tests did not run at all, and ``cut short`` where they did but the
     budget of the run ended some before their time; `reason` says why. `not_run` counts the tests that were collected
-    and did not run, `deselected` those that options such as ``-k`` left out from the beginning.
+    and did not run, `deselected` those that options such as ``-k`` left out from the beginning. `missing_ops` are those
+    of the framework's ops that the device was found to have no kernels of.
     """
 
     verdict: Literal["complete", "cut short", "interrupted"]
@@ -322,6 +323,7 @@ class Footer:
     reason: str | None = field(default=None, metadata=LATER)
     not_run: int = field(default=0, metadata=LATER)
     deselected: int = field(default=0, metadata=LATER)
+    missing_ops: tuple[str, ...] = field(default=(), metadata=LATER)
 
 
 Record = Header | RuleRecord | Result | Failure | Known | ClaimRecord | Coverage | Behaviour | Footer
@@ -404,7 +406,7 @@ def decode(form: Mapping[str, Any]) -> Record:
         case "behaviour":
             return Behaviour(**{**values, "allowed": _each(Allowed, values["allowed"])})
         case "footer":
-            return Footer(**values)
+            return Footer(**{**values, **_tuples({"missing_ops": (), **values}, "missing_ops")})
         case kind:
             raise ValueError(f"unknown record {kind!r}")
 

@@ -10,6 +10,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -218,7 +219,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
     if header is None:
         raise InvalidReport(file, None, "the file has no header: it holds no record at all")
     return Report(
-        header,
+        _narrowed(header, footer),
         tuple(rules.values()),
         tuple(results),
         tuple(failures),
@@ -228,6 +229,14 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
         tuple(coverage.values()),
         tuple(behaviours),
     )
+
+
+def _narrowed(header: Header, footer: Footer | None) -> Header:
+    """The header without the ops that a run found to be missing after it was written."""
+    framework = header.framework
+    missing = [op for op in footer.missing_ops if op not in framework.missing_ops] if footer else []
+    ops, absent = framework.ops - len(missing), (*framework.missing_ops, *missing)
+    return replace(header, framework=replace(framework, ops=ops, missing_ops=absent)) if missing else header
 
 
 def _unknown_rules(record: Record, known: Mapping[str, RuleRecord]) -> list[str]:

@@ -39,11 +39,16 @@ def contiguous(size: Sequence[int]) -> list[int]:
     return [prod(max(length, 1) for length in size[at + 1 :]) for at in range(len(size))]
 
 
+def allocated(count: int) -> np.ndarray:
+    """So many bytes of new memory, all zeros."""
+    return np.zeros(max(1, count), np.uint8)
+
+
 def place(tensor: torch.Tensor, size: Sequence[int], strides: Sequence[int]) -> torch.Tensor:
     """Give a tensor new memory, all zeros, for a size and strides."""
     last = sum((length - 1) * stride for length, stride in zip(size, strides, strict=True))
     count = 1 + last if all(size) else 0
-    memory = np.zeros(max(1, count * tensor.element_size()), np.uint8)
+    memory = allocated(count * tensor.element_size())
     storage = torch._C._construct_storage_from_data_pointer(memory.ctypes.data, DEVICE, count * tensor.element_size())
     storage.memory = memory  # a storage keeps its attributes as long as any tensor has it
     return aten.set_.source_Storage_storage_offset.redispatch(METADATA, tensor, storage, 0, size, strides)

@@ -24,10 +24,15 @@ def kernel(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def register(compute: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
-            LIBRARY.impl(name, _on_tensors(_schema(name), compute))
+            LIBRARY.impl(name, on_tensors(name, compute))
         return compute
 
     return register
+
+
+def on_tensors(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel of an op of PyTorch: `compute`, given arrays, and what it returns, written or made tensors."""
+    return _on_tensors(_schema(name), compute)
 
 
 def _schema(name: str) -> torch.FunctionSchema:
@@ -36,7 +41,6 @@ def _schema(name: str) -> torch.FunctionSchema:
 
 
 def _on_tensors(schema: torch.FunctionSchema, compute: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel of an op: `compute`, given arrays, and what it returns, written or made tensors."""
     written = [each for each in schema.arguments if each.alias_info is not None and each.alias_info.is_write]
     results = frozenset(each.name for each in written if each.kwarg_only)
     first = bool(written) and not results
@@ -45,25 +49,25 @@ def _on_tensors(schema: torch.FunctionSchema, compute: Callable[..., Any]) -> Ca
     def run(*args: Any, **kwargs: Any) -> Any:
         given = {name: value for name, value in kwargs.items() if name not in results}
         with np.errstate(all="ignore"):
-            made = compute(*map(_array, args), **{name: _array(value) for name, value in given.items()})
+            made = compute(*map(arrays, args), **{name: arrays(value) for name, value in given.items()})
         if not written:
             if not tensors:
                 return made
             return tuple(map(_made, made)) if isinstance(made, tuple) else _made(made)
         targets = [args[0]] if first else [kwargs[each.name] for each in written]
         for target, values in zip(targets, made if isinstance(made, tuple) else (made,), strict=True):
-            _write(target, np.asarray(values))
+            write(target, np.asarray(values))
         return tuple(targets) if len(targets) > 1 else targets[0]
 
     return run
 
 
-def _array(value: Any) -> Any:
+def arrays(value: Any) -> Any:
     """An argument of a kernel: arrays for tensors."""
     if isinstance(value, torch.Tensor):
         return memory.array(value)
     if isinstance(value, (list, tuple)) and any(isinstance(each, torch.Tensor) for each in value):
-        return [_array(each) for each in value]
+        return [arrays(each) for each in value]
     return value
 
 
@@ -71,7 +75,8 @@ def _made(values: Any) -> torch.Tensor:
     return memory.tensor(np.asarray(values))
 
 
-def _write(target: torch.Tensor, values: np.ndarray) -> None:
+def write(target: torch.Tensor, values: np.ndarray) -> None:
+    """Let a tensor hold what a kernel computed for it."""
     if tuple(target.size()) != values.shape and target.numel() == 0:  # an op hands over an empty tensor for its result
         target.resize_(values.shape)
     memory.array(target)[...] = values

@@ -200,7 +200,7 @@ def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
             f"{path}: {_unknown(next(iter(form)), ['known', 'include'])}; each entry begins with [[known]]"
         )
     if not isinstance(others, list) or not all(isinstance(each, str) for each in others):
-        raise MalformedExpectations(f'{path}: include has to be a list of names of files beside it, as ["torch"]')
+        raise MalformedExpectations(f'{path}: include has to be a list of names of files, as ["torch"]')
     inherited = [replace(each, inherited=True) for other in others for each in _included(path, other, (*within, path))]
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
         raise MalformedExpectations(f"{path}: known has to be entries that begin with [[known]] each")
@@ -214,13 +214,14 @@ def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
 
 
 def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, ...]:
-    """The entries of a file that stands beside the last of those that include each other."""
-    beside = path.with_name(f"{other}.toml")
-    if beside in within:
-        raise MalformedExpectations(f"{path}: include: {beside.name} includes this file")
-    if not beside.is_file():
-        raise MalformedExpectations(f"{path}: include: there is no file {beside.name} beside it")
-    return read(beside, within)
+    """The entries of a file that stands beside the last of those that include each other, or comes with the suite."""
+    places = [folder / f"{other}.toml" for folder in (path.parent, FOLDER)]
+    file = next(filter(Path.is_file, places), None)
+    if file is None:
+        raise MalformedExpectations(f"{path}: include: there is no file {other}.toml beside it, nor with the suite")
+    if file in within:
+        raise MalformedExpectations(f"{path}: include: {file.name} includes this file")
+    return read(file, within)
 
 
 def _entry(form: Mapping[str, Any]) -> Known:

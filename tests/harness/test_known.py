@@ -197,6 +197,11 @@ def test_what_two_included_files_include_is_there_once() -> None:
     assert len(entries) == len(set(entries)) > len(known("torch"))
 
 
+def test_a_file_of_ones_own_may_include_one_that_comes_with_the_suite() -> None:
+    entries = read(Path(__file__).parents[2] / "examples" / "device" / "known.toml")
+    assert {entry for entry in entries if entry.inherited} == {*known("torch")}
+
+
 def test_files_that_include_each_other_are_refused(tmp_path: Path) -> None:
     for name, other in (("one", "two"), ("two", "one"), ("three", "three"), ("four", "none")):
         (tmp_path / f"{name}.toml").write_text(f'include = ["{other}"]\n')

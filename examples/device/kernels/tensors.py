@@ -39,6 +39,7 @@ def _on_metadata(op: Any) -> Any:
 
 LIBRARY.impl("empty.memory_format", _empty)
 LIBRARY.impl("empty_strided", _empty_strided)
+LIBRARY.impl("_efficientzerotensor", _empty)  # new memory is all zeros
 LIBRARY.impl("resize_", _resize)
 LIBRARY.impl("_copy_from", _copy_from)
 LIBRARY.impl("_copy_from_and_resize", lambda source, target: _copy_from(source, target.resize_(source.size())))

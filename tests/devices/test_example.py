@@ -1,0 +1,214 @@
+"""PyTorch on the example device: found by its name, tested with what it has, and told from what it gets wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import torch
+
+from autograd_conformance.frameworks.devices import Device
+from autograd_conformance.frameworks.printed import run_printed
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.registry import BrokenAdapter, load
+from autograd_conformance.frameworks.smoke import smoke
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.alphabet import alphabet_of
+from autograd_conformance.harness.audit.outcome import Audited
+from autograd_conformance.harness.audit.programs import outcomes
+from autograd_conformance.harness.check import Check, violation_of
+from autograd_conformance.harness.known import read
+from autograd_conformance.harness.lacking import lacking
+from autograd_conformance.harness.session import Session
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.observations import Kind, Raised, Returned, lacks_kernel
+from autograd_conformance.programs.text import parse
+from autograd_conformance.strategies.building import alphabet
+from examples.device import memory, registry
+from tests.devices.faults import DEVICE, LosesFactor, OnExample
+from tests.harness.test_cli import ROOT, run
+from tests.mutants.kill import failure
+from tests.mutants.probes import probes
+
+KNOWN = ROOT / "examples" / "device" / "known.toml"
+EXAMPLE = Torch(DEVICE)
+TARGET = InProcess(EXAMPLE)
+
+WITHOUT = "a = leaf [1, 2, 3]; b = sin a; c = cummax b dim=0; d = multiply b b; backward d with [1, 1, 1]"
+"""The device has no kernel of an op in it."""
+
+
+# -- which device -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "device"),
+    [
+        ("cpu", Device("cpu")),
+        ("cuda:1", Device("cuda:1")),
+        ("package.backend:npu", Device("npu", "package.backend")),
+        ("backend:npu:1", Device("npu:1", "backend")),
+        ("a device", Device("a device")),
+    ],
+)
+def test_a_device_is_named_with_the_module_that_brings_it(text: str, device: Device) -> None:
+    assert Device.named(text) == device
+
+
+def test_what_is_wrong_with_the_name_is_told() -> None:
+    for name, said in (("no_such_backend:npu", "No module named 'no_such_backend'"), ("nonsense", "nonsense")):
+        with pytest.raises(BrokenAdapter, match=said):
+            load("torch", name)
+
+
+def test_everything_is_on_the_device() -> None:
+    EXAMPLE.reset()
+    leaf = EXAMPLE.leaf(memory.np.ones(3), True)
+    (made,) = EXAMPLE.apply("sin", [leaf], ())
+    assert leaf.device == made.device == memory.DEVICE
+    assert EXAMPLE.saved_tensor_counter().device.type == memory.DEVICE.type
+
+
+def test_printed_code_imports_the_module() -> None:
+    for adapter in (EXAMPLE, EXAMPLE.saved_tensor_counter()):
+        assert "import examples.device" in adapter.dialect.prelude
+    program = parse("a = leaf [1, 2]; b = square a; backward b with [1, 1]; c = held a", VOCABULARY)
+    assert all(isinstance(seen.outcome, Returned) for seen in run_printed(program, EXAMPLE))
+
+
+def test_the_dtypes_are_those_that_it_has() -> None:
+    assert EXAMPLE.dtypes == ("float64", "float32")
+    without = {dtype: array for dtype, array in memory.DTYPES.items() if dtype is not torch.float64}
+    with mock.patch.object(memory, "DTYPES", without):
+        assert Torch(DEVICE).dtypes == ("float32",)
+    with mock.patch.object(memory, "DTYPES", {}), pytest.raises(TypeError, match=r"no torch\.float32"):
+        Torch(DEVICE)
+
+
+def test_a_known_difference_names_the_device_without_its_module(tmp_path: Path) -> None:
+    file = tmp_path / "known.toml"
+    entry = (
+        'rule = "gradients/op"\nop = "sin"\nnan = true\nreason = "r"\nwitness = "a = leaf 1; b = sin a; backward b"\n'
+    )
+    file.write_text("".join(f'[[known]]\ndevice = "{device}"\n{entry}' for device in ("example", "cpu")))
+    session = Session("torch", tmp_path, device=DEVICE, known_files=(file,))
+    assert [entry.device for entry in session.known] == ["example"]
+
+
+def test_what_is_known_of_the_example_shows_on_it_alone() -> None:
+    own = [entry for entry in read(KNOWN) if not entry.inherited]
+    for entry in own:
+        violation = violation_of(entry.witness, TARGET)
+        assert violation is not None
+        assert violation.rule == entry.rule
+        assert violation_of(entry.witness, InProcess(Torch())) is None
+
+
+# -- what is missing --------------------------------------------------------------------------------------------------
+
+
+def outcome(op: str, target: InProcess = TARGET) -> str:
+    """What the audit says of an op."""
+    with alphabet.using(alphabet_of(target, target.dtypes)):
+        return [found for found, _ in outcomes(op, target, target.dtypes, thrice=False)][-1]
+
+
+def test_what_has_no_kernel_is_missing() -> None:
+    assert outcome("cummax") == "missing"
+
+
+def test_what_has_kernels_of_some_forms_is_missing() -> None:
+    assert outcome("nll_loss") == "missing"
+
+
+def test_what_is_there_and_wrong_is_wrong() -> None:
+    assert outcome("sigmoid") == "fine"
+    with LosesFactor.faulty():
+        assert outcome("sigmoid") == "wrong"
+
+
+def test_an_error_of_a_kernel_is_no_missing_kernel() -> None:
+    def broken(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+        raise ValueError("the kernel is broken")
+
+    with mock.patch.dict(OnExample.kernels, {"sin.out": broken}), OnExample.faulty():
+        assert outcome("sin") == "wrong"
+
+
+def test_a_program_is_judged_as_far_as_there_are_kernels() -> None:
+    program, check = parse(WITHOUT, VOCABULARY), Check(TARGET)
+    observation = TARGET.observe(program)
+    assert lacks_kernel(*observation)
+    assert isinstance(raised := observation[2].outcome, Raised)
+    assert raised.kind is Kind.NO_KERNEL
+    check(program)
+    assert check.judged == 2
+    assert list(check.absent) == ["Could not run 'aten::_cummax_helper' with arguments from the 'example' backend"]
+    with mock.patch.object(registry, "write", lambda target, values: memory.array(target).fill(7.0)):
+        violation = violation_of(program, TARGET)
+    assert violation is not None
+    assert violation.at == 1
+
+
+def test_what_is_missing_is_asked_for_no_more(tmp_path: Path) -> None:
+    session = Session("torch", tmp_path, device=DEVICE)
+    session.take_over(Audited.from_json(Audited(missing=frozenset({"cummax"})).to_json()))
+    assert {*EXAMPLE.ops} - {*session.target.ops} == {"cummax"}
+    assert "cummax" not in session.saved_tensor_counter.ops
+    assert "cummax" not in alphabet_of(session.target, session.drawable).ops
+    assert lacking(parse(WITHOUT, VOCABULARY), session.target) == {"the op cummax"}
+    assert "cummax" not in session.broken
+
+
+def test_a_young_device_may_lack_the_simplest_op() -> None:
+    def absent(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError("Could not run 'aten::sin.out' with arguments from the 'example' backend")
+
+    with mock.patch.dict(OnExample.kernels, {"sin.out": absent}), OnExample.faulty():
+        smoke(Torch(DEVICE))
+
+
+# -- runs -------------------------------------------------------------------------------------------------------------
+
+FEW = 2
+"""How many programs a test draws here."""
+
+
+def test_the_rules_of_accumulation_are_kept() -> None:
+    target = InProcess(OnExample())
+    check = Check(target)
+    with alphabet.using(alphabet_of(target, target.dtypes)):
+        for probe in (probe for probe in probes((), (), FEW) if probe.rule.startswith("accumulation/")):
+            assert failure(probe, check, 1) is None
+    assert check.programs >= FEW * 10
+    assert not check.absent
+
+
+@pytest.mark.slow
+def test_a_run_of_some_suites_passes(tmp_path: Path) -> None:
+    suites = [f"suites/test_{name}.py" for name in ("accumulation", "lifetime", "modes")]
+    framework = f"{OnExample.__module__}:{OnExample.__name__}"
+    seen = run(tmp_path, *suites, f"--device={DEVICE}", f"--known={KNOWN}", framework=framework)
+    assert seen.code == 0, seen.output
+    assert seen.report is not None
+    assert seen.report.header.device == DEVICE
+
+
+ENDS = """
+import torch, examples.device
+a = torch.ones(3, device="example", requires_grad=True)
+b = a.exp()
+b.register_hook(lambda grad: 1 / 0)
+b.sum().backward()
+"""
+
+
+@pytest.mark.slow
+def test_a_hook_that_raises_ends_the_process() -> None:
+    """PyTorch 2.13: the guard that it has for devices in Python asks Python for the device while the error is set."""
+    ended = subprocess.run([sys.executable, "-c", ENDS], cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode < 0
+    assert "terminate called" in ended.stderr
