@@ -78,7 +78,13 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--dtype", choices=[*DTYPES, "both"], default="both", help="the dtype that programs compute in (default: both)"
     )
-    group.addoption("--device", default="cpu", metavar="DEVICE", help="handed to the adapter's factory (default: cpu)")
+    group.addoption(
+        "--device",
+        default="cpu",
+        metavar="DEVICE",
+        help="handed to the adapter's factory; PyTorch's take any device of PyTorch, and package.module:device where a "
+        "module has to be imported for it (default: cpu)",
+    )
     group.addoption(
         "--patience",
         type=_seconds,

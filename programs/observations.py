@@ -16,7 +16,7 @@ from autograd_conformance.programs.language import Ref
 
 
 class Kind(Enum):
-    """The kinds of error that rules speak of; `UNKNOWN` is never an expectation."""
+    """The kinds of error that rules speak of; `UNKNOWN` is never an expectation, and `NO_KERNEL` ends the judging."""
 
     GRAPH_FREED = "graph freed"
     NO_GRAD = "no grad"

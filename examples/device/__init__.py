@@ -8,7 +8,3 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 _setup_privateuseone_for_python_backend("example")
 
 from examples.device import kernels  # noqa: E402, F401 - the device has its name before it has kernels
-
-
-def autoload() -> None:
-    """What the entry point of the group `torch.backends` names: importing this module has done everything."""

@@ -33,7 +33,7 @@ def test_a_script_of_a_finding_shows_it_alone(script: str) -> None:
     assert framework
     pytest.importorskip(framework[1])
     code = compile(script, "finding", "exec")
-    if re.search("# (SIG(SEGV|FPE)|hangs)", script):
+    if re.search("# (SIG(ABRT|FPE|SEGV)|hangs)", script):
         return
     error = re.search(r"# (\w+Error): (?:\.\.\. )?(.*?)(?:, please report|$| FAILED at)", script, re.M)
     said: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,27 +36,18 @@ kernel("logical_or.out")(np.logical_or)
 kernel("where.self")(np.where)
 
 
-@kernel("add.out")
-def add(x: Any, y: Any, *, alpha: float = 1) -> Any:
-    """The sum of one operand and a multiple of the other."""
-    return np.add(x, y if alpha == 1 else np.multiply(y, alpha))
+def scaled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel of a function of one operand and a multiple of the other."""
+    return lambda x, y, *, alpha=1: function(x, y if alpha == 1 else np.multiply(y, alpha))
 
 
-@kernel("sub.out")
-def sub(x: Any, y: Any, *, alpha: float = 1) -> Any:
-    """The difference of one operand and a multiple of the other."""
-    return np.subtract(x, y if alpha == 1 else np.multiply(y, alpha))
+kernel("add.out")(scaled(np.add))
+kernel("sub.out")(scaled(np.subtract))
 
 
-@kernel("div.out")
-def div(x: Any, y: Any) -> Any:
-    """The quotient."""
-    return np.divide(x, y)
-
-
-@kernel("div.out_mode")
-def div_rounded(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
-    """The quotient, rounded."""
+@kernel("div.out", "div.out_mode")
+def div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
+    """The quotient, perhaps rounded."""
     match rounding_mode:
         case "floor":
             return np.floor_divide(x, y)

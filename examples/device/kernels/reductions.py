@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,78 +10,83 @@ import numpy as np
 from examples.device.memory import DTYPES
 from examples.device.registry import kernel
 
+Function = Callable[..., Any]
 
-def axes(dim: Sequence[int] | None) -> tuple[int, ...] | None:
+
+def axes(dim: int | Sequence[int] | None) -> int | tuple[int, ...] | None:
     """The dimensions to reduce: all where none is named."""
-    return tuple(dim) if dim else None
+    return dim if isinstance(dim, int) else tuple(dim) if dim else None
 
 
-@kernel("sum.IntList_out")
-def total(x: np.ndarray, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None) -> np.ndarray:
-    """The sum; of no dimension where there is none."""
-    return x if not x.ndim else x.sum(axes(dim), keepdims=keepdim, dtype=DTYPES.get(dtype))
+def over(function: Function) -> Function:
+    """The kernel that reduces dimensions by a function of NumPy; what has no dimension is left as it is."""
+
+    def reduced(x: np.ndarray, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> np.ndarray:
+        kind = {} if dtype is None else {"dtype": DTYPES[dtype]}
+        return function(x, axes(dim), keepdims=keepdim, **kind) if x.ndim else x
+
+    return reduced
 
 
-@kernel("mean.out")
-def mean(x: np.ndarray, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None) -> np.ndarray:
-    """The mean."""
-    return x if not x.ndim else x.mean(axes(dim), keepdims=keepdim, dtype=DTYPES.get(dtype))
+total, mean = over(np.sum), over(np.mean)
+
+REDUCED = {
+    "sum.IntList_out": total, "mean.out": mean, "prod.int_out": over(np.prod), "amax.out": over(np.max),
+    "amin.out": over(np.min),
+}  # fmt: skip
+"""Reductions of some dimensions, by PyTorch's names."""
+
+WHOLE = {"max": np.max, "min": np.min, "any.all_out": np.any, "all.all_out": np.all}
+"""Those of all elements."""
+
+PLACES = {"max.dim_max": np.argmax, "min.dim_min": np.argmin}
+"""Where the elements are that are chosen along a dimension."""
+
+SCANS = {"cumsum.out": np.cumsum, "cumprod.out": np.cumprod}
+"""What there is so far along a dimension."""
 
 
-@kernel("amax.out")
-def amax(x: np.ndarray, dim: Sequence[int] = (), keepdim: bool = False) -> np.ndarray:
-    """The greatest elements."""
-    return x if not x.ndim else x.max(axes(dim), keepdims=keepdim)
+def chosen(which: Function) -> Function:
+    """The kernel that gives the elements that a function of NumPy finds along a dimension, and where they are."""
+
+    def choose(x: np.ndarray, dim: int, keepdim: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        if not x.ndim:
+            return x, np.zeros((), np.int64)
+        index = which(x, dim, keepdims=True)
+        values = np.take_along_axis(x, index, dim)
+        return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
+
+    return choose
 
 
-@kernel("amin.out")
-def amin(x: np.ndarray, dim: Sequence[int] = (), keepdim: bool = False) -> np.ndarray:
-    """The least elements."""
-    return x if not x.ndim else x.min(axes(dim), keepdims=keepdim)
+def found(which: Function) -> Function:
+    """The kernel that gives where those elements are, along a dimension or among all."""
+
+    def find(x: np.ndarray, dim: int | None = None, keepdim: bool = False) -> np.ndarray:
+        return which(x, dim if x.ndim else None, keepdims=keepdim)
+
+    return find
 
 
-@kernel("max")
-def greatest(x: np.ndarray) -> np.ndarray:
-    """The greatest element of all."""
-    return x.max()
+def scan(function: Function) -> Function:
+    """The kernel of a scan by a function of NumPy."""
+
+    def scanned(x: np.ndarray, dim: int, *, dtype: Any = None) -> np.ndarray:
+        return function(x, dim, dtype=DTYPES.get(dtype)) if x.ndim else x
+
+    return scanned
 
 
-@kernel("min")
-def least(x: np.ndarray) -> np.ndarray:
-    """The least element of all."""
-    return x.min()
-
-
-@kernel("max.dim_max")
-def max_dim(x: np.ndarray, dim: int, keepdim: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """The greatest elements along a dimension, and where they are."""
-    return _chosen(x, dim, keepdim, np.argmax)
-
-
-@kernel("min.dim_min")
-def min_dim(x: np.ndarray, dim: int, keepdim: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """The least elements along a dimension, and where they are."""
-    return _chosen(x, dim, keepdim, np.argmin)
-
-
-def _chosen(x: np.ndarray, dim: int, keepdim: bool, which: Any) -> tuple[np.ndarray, np.ndarray]:
-    if not x.ndim:
-        return x, np.zeros((), np.int64)
-    index = which(x, dim, keepdims=True)
-    values = np.take_along_axis(x, index, dim)
-    return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
-
-
-@kernel("argmax.out")
-def argmax(x: np.ndarray, dim: int | None = None, keepdim: bool = False) -> np.ndarray:
-    """Where the greatest element is."""
-    return np.argmax(x, dim if x.ndim else None, keepdims=keepdim)
-
-
-@kernel("argmin.out")
-def argmin(x: np.ndarray, dim: int | None = None, keepdim: bool = False) -> np.ndarray:
-    """Where the least element is."""
-    return np.argmin(x, dim if x.ndim else None, keepdims=keepdim)
+for name, function in REDUCED.items():
+    kernel(name)(function)
+for name, function in WHOLE.items():
+    kernel(name)(lambda x, function=function: function(x))
+for name, which in PLACES.items():
+    kernel(name)(chosen(which))
+for name, function in SCANS.items():
+    kernel(name)(scan(function))
+kernel("argmax.out")(found(np.argmax))
+kernel("argmin.out")(found(np.argmin))
 
 
 @kernel("aminmax.out")
@@ -97,69 +102,38 @@ def any_of(x: np.ndarray, dim: Any = None, keepdim: bool = False) -> np.ndarray:
     return np.any(x, None if dim is None or not x.ndim else dim, keepdims=keepdim)
 
 
-@kernel("any.all_out")
-def any_at_all(x: np.ndarray) -> np.ndarray:
-    """Whether any element is true."""
-    return np.any(x)
-
-
-@kernel("all.all_out")
-def all_at_all(x: np.ndarray) -> np.ndarray:
-    """Whether all elements are true."""
-    return np.all(x)
-
-
 @kernel("prod")
 def product(x: np.ndarray, *, dtype: Any = None) -> np.ndarray:
     """The product of all elements."""
     return x.prod(dtype=DTYPES.get(dtype))
 
 
-@kernel("prod.int_out")
-def product_dim(x: np.ndarray, dim: int, keepdim: bool = False, *, dtype: Any = None) -> np.ndarray:
-    """The product along a dimension."""
-    return x.prod(dim if x.ndim else None, keepdims=keepdim, dtype=DTYPES.get(dtype))
-
-
 def variance(x: np.ndarray, dim: Sequence[int] | None, correction: float | None, keepdim: bool) -> np.ndarray:
     """The variance, less a number of degrees of freedom."""
     lost = 1 if correction is None else correction
-    apart = x - x.mean(axes(dim) if x.ndim else None, keepdims=True)
+    along = axes(dim) if x.ndim else None
+    apart = x - x.mean(along, keepdims=True)
     count = x.size if not x.ndim or not dim else int(np.prod([x.shape[each] for each in dim]))
-    summed = (apart * apart).sum(axes(dim) if x.ndim else None, keepdims=keepdim)
+    summed = (apart * apart).sum(along, keepdims=keepdim)
     return np.asarray(summed / np.maximum(np.asarray(count - lost, x.dtype), 0), x.dtype)
 
 
-@kernel("var.correction")
-def var(
-    x: np.ndarray, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
-) -> np.ndarray:
-    """The variance."""
-    return variance(x, dim, correction, keepdim)
+def moments(root: bool, both: bool) -> Function:
+    """The kernel of the variance or its root, the standard deviation, and perhaps of the mean beside it."""
+
+    def computed(
+        x: np.ndarray, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
+    ) -> Any:
+        made = variance(x, dim, correction, keepdim)
+        made = np.sqrt(made) if root else made
+        return (made, mean(x, dim, keepdim)) if both else made
+
+    return computed
 
 
-@kernel("std.correction")
-def std(
-    x: np.ndarray, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
-) -> np.ndarray:
-    """The standard deviation."""
-    return np.sqrt(variance(x, dim, correction, keepdim))
-
-
-@kernel("var_mean.correction")
-def var_mean(
-    x: np.ndarray, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """The variance and the mean."""
-    return variance(x, dim, correction, keepdim), mean(x, dim, keepdim)
-
-
-@kernel("std_mean.correction")
-def std_mean(
-    x: np.ndarray, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """The standard deviation and the mean."""
-    return np.sqrt(variance(x, dim, correction, keepdim)), mean(x, dim, keepdim)
+for name, root in (("var", False), ("std", True)):
+    kernel(f"{name}.correction")(moments(root, both=False))
+    kernel(f"{name}_mean.correction")(moments(root, both=True))
 
 
 @kernel("linalg_vector_norm.out")
@@ -178,18 +152,6 @@ def vector_norm(
             return size.min(along, keepdims=keepdim)
         case _:
             return (size**ord).sum(along, keepdims=keepdim) ** (1 / ord)
-
-
-@kernel("cumsum.out")
-def cumsum(x: np.ndarray, dim: int, *, dtype: Any = None) -> np.ndarray:
-    """Sums so far."""
-    return x if not x.ndim else x.cumsum(dim, dtype=DTYPES.get(dtype))
-
-
-@kernel("cumprod.out")
-def cumprod(x: np.ndarray, dim: int, *, dtype: Any = None) -> np.ndarray:
-    """Products so far."""
-    return x if not x.ndim else x.cumprod(dim, dtype=DTYPES.get(dtype))
 
 
 @kernel("_logcumsumexp", "_logcumsumexp.out")
