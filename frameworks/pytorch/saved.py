@@ -36,6 +36,14 @@ saved = WeakSet()
 torch.autograd.graph.saved_tensors_hooks(Box, lambda box: box.tensor).__enter__()"""
 """What a program begins with that says how many saved tensors are alive."""
 
+ALIVE = """
+
+
+def alive():
+    torch.zeros((), device={device!r}, requires_grad=True).backward()  # its thread has let go of the last call then
+    return len(saved)"""
+"""What it says so with on another device than the CPU."""
+
 
 class _Box:
     """A copy of a saved tensor, without its history so that nothing is kept alive by the counting.
@@ -57,8 +65,10 @@ class TorchSaved(TorchEager):
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
-        prelude = PRELUDE.format(prelude=self.dialect.prelude)
-        self.dialect = replace(self.dialect, prelude=prelude, saved="len(saved)")
+        prelude, count = PRELUDE.format(prelude=self.dialect.prelude), "len(saved)"
+        if self.device.type != "cpu":
+            prelude, count = prelude + ALIVE.format(device=str(self.device)), "alive()"
+        self.dialect = replace(self.dialect, prelude=prelude, saved=count)
 
     def reset(self) -> None:
         """Nothing is saved yet."""
@@ -94,5 +104,9 @@ class TorchSaved(TorchEager):
         return box
 
     def saved(self) -> int:
-        """How many saved tensors are alive."""
+        """How many saved tensors are alive, once the device's thread has let go of what the last call went through: it
+        does so a moment after the call has returned, and has done it when it has walked something else.
+        """
+        if self.device.type != "cpu":
+            torch.zeros((), device=self.device, requires_grad=True).backward()
         return len(self.boxes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -77,6 +78,24 @@ def test_printed_code_imports_the_module() -> None:
         assert "import examples.device" in adapter.dialect.prelude
     program = parse("a = leaf [1, 2]; b = square a; backward b with [1, 1]; c = held a", VOCABULARY)
     assert all(isinstance(seen.outcome, Returned) for seen in run_printed(program, EXAMPLE))
+
+
+KEPT = (
+    "a = leaf f32 [1.5, 2]; b = tanh a; c = add b a; d = sigmoid c; e = sin d; "
+    "backward e with f32 [2.5, 3] create=True; f = grad e wrt a with f32 [3.5, 4] create=True; drop a, b, c, d, e, f"
+)
+
+
+def test_saved_tensors_are_counted_once_the_devices_thread_has_let_go_of_them() -> None:
+    program, counter = parse(KEPT, VOCABULARY), TARGET.saved_tensor_counter
+    assert counter is not None
+    assert len({counter.observe(program)[-1].saved for _ in range(30)}) == 1
+    space: dict[str, Any] = {}
+    exec(counter.adapter.dialect.prelude, space)
+    try:
+        assert eval(counter.adapter.dialect.saved, space) == 0
+    finally:
+        exec("torch._C._autograd._pop_saved_tensors_default_hooks()", space)
 
 
 def test_the_dtypes_are_those_that_it_has() -> None:
