@@ -29,7 +29,7 @@ from autograd_conformance.programs.observations import Kind, Raised, Returned, l
 from autograd_conformance.programs.text import parse
 from autograd_conformance.strategies.building import alphabet
 from examples.device import memory, registry
-from tests.devices.faults import DEVICE, LosesFactor, OnExample
+from tests.devices.faults import DEVICE, Few, LosesFactor, OnExample
 from tests.harness.test_cli import ROOT, run
 from tests.mutants.kill import failure
 from tests.mutants.probes import probes
@@ -214,6 +214,24 @@ def test_a_run_of_some_suites_passes(tmp_path: Path) -> None:
     assert seen.code == 0, seen.output
     assert seen.report is not None
     assert seen.report.header.device == DEVICE
+
+
+@pytest.mark.slow
+def test_a_run_says_what_is_missing(tmp_path: Path) -> None:
+    missing, there = (f"suites/test_gradients.py::test_op_samples[{op}]" for op in ("cummax", "sin"))
+    fused = "suites/test_corpus.py::test_corpus[fused-sgd-step-unseen]"
+    framework = f"{Few.__module__}:{Few.__name__}"
+    seen = run(tmp_path, missing, there, fused, f"--device={DEVICE}", framework=framework)
+    assert seen.code == 0, seen.output
+    assert "cummax" in seen.report.header.framework.missing_ops
+    assert seen.report.header.framework.ops == len(Few.ops) - 1
+    found = {result.test: (result.verdict, result.reason) for result in seen.report.results}
+    assert found[there] == ("pass", None)
+    assert found[missing] == ("not applicable", f"the device {DEVICE} has no cummax")
+    assert found[fused] == (
+        "not applicable",
+        "no kernel for it: Could not run 'aten::_fused_sgd_' with arguments from the 'example' backend",
+    )
 
 
 ENDS = """

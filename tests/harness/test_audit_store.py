@@ -60,6 +60,7 @@ def test_what_is_known_to_be_wrong_is_not(tmp_path: Path) -> None:
     assert session.holds(Note("digamma", "wrong"))
     assert not session.holds(Note("sin", "wrong"))
     assert not session.holds(Note("digamma", "begun"))
+    assert not session.holds(Note("sin", "missing"))  # the next build of a backend may have it
 
 
 @pytest.mark.parametrize("other", [Later, Torch])

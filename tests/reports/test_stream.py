@@ -128,3 +128,12 @@ def test_a_truncated_run_can_be_asked_for_what_it_had_said() -> None:
     assert parse(whole[:-5], "f", allow_truncated=True) == replace(SOUND, results=PASSES[:-1], footer=None)
     with pytest.raises(InvalidReport, match="line 2: malformed"):
         parse(b"\n".join([lines(HEADER).strip(), b"{", lines(FOOTER)]), "f", allow_truncated=True)
+
+
+def test_what_a_run_found_missing_is_no_op_of_the_framework() -> None:
+    ops = HEADER.framework.ops
+    report = parse(lines(HEADER, *RULES, *PASSES, replace(FOOTER, missing_ops=("cummax", "median"))), "f")
+    assert report.header.framework.ops == ops - 2
+    assert report.header.framework.missing_ops == (*HEADER.framework.missing_ops, "cummax", "median")
+    again = parse(lines(report.header, *RULES, *PASSES, report.footer), "f")
+    assert again.header == report.header
