@@ -32,15 +32,7 @@ def kernel(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def on_tensors(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel of an op of PyTorch: `compute`, given arrays, and what it returns, written or made tensors."""
-    return _on_tensors(_schema(name), compute)
-
-
-def _schema(name: str) -> torch.FunctionSchema:
-    packet, _, overload = name.partition(".")
-    return getattr(getattr(memory.aten, packet), overload or "default")._schema
-
-
-def _on_tensors(schema: torch.FunctionSchema, compute: Callable[..., Any]) -> Callable[..., Any]:
+    schema = _schema(name)
     written = [each for each in schema.arguments if each.alias_info is not None and each.alias_info.is_write]
     results = frozenset(each.name for each in written if each.kwarg_only)
     first = bool(written) and not results
@@ -60,6 +52,11 @@ def _on_tensors(schema: torch.FunctionSchema, compute: Callable[..., Any]) -> Ca
         return tuple(targets) if len(targets) > 1 else targets[0]
 
     return run
+
+
+def _schema(name: str) -> torch.FunctionSchema:
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(memory.aten, packet), overload or "default")._schema
 
 
 def arrays(value: Any) -> Any:

@@ -12,13 +12,7 @@ NONE, MEAN, SUM = range(3)
 
 def reduced(x: np.ndarray, reduction: int) -> np.ndarray:
     """The elements of a loss, their mean or their sum."""
-    match reduction:
-        case 1:
-            return x.mean()
-        case 2:
-            return x.sum()
-        case _:
-            return x
+    return x.mean() if reduction == MEAN else x.sum() if reduction == SUM else x
 
 
 def spread(grad: np.ndarray, slope: np.ndarray, reduction: int) -> np.ndarray:
@@ -97,13 +91,9 @@ def nll_loss(
     factors = _factors(x, target, weight, ignored)
     picked = np.where(factors == 0, 0, -_of_targets(x, target, ignored) * factors)
     total = factors.sum()
-    match reduction:
-        case 0:
-            return picked.astype(x.dtype), np.zeros((), x.dtype)
-        case 1:
-            return picked.sum() / total, total
-        case _:
-            return picked.sum(), total
+    if reduction == NONE:
+        return picked.astype(x.dtype), np.zeros((), x.dtype)
+    return picked.sum() / (total if reduction == MEAN else 1), total
 
 
 @kernel("nll_loss_backward.grad_input")
