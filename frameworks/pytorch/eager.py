@@ -269,7 +269,9 @@ class TorchEager:
 
         Some derivatives are tensors of zeros that have no memory at all.
         """
-        return id(gradient) if gradient._is_zerotensor() else gradient.data_ptr() or storage_of(gradient)
+        if gradient._is_zerotensor():
+            return id(gradient)
+        return gradient.data_ptr() or (storage_of(gradient) if gradient.numel() else 0)
 
     def read(self, value: torch.Tensor) -> np.ndarray:
         """A copy of the values."""
