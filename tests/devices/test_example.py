@@ -182,6 +182,14 @@ def test_what_is_missing_is_asked_for_no_more(tmp_path: Path) -> None:
     assert "cummax" not in session.broken
 
 
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+def test_checkpoints_work_where_the_device_is(device: str) -> None:
+    target = InProcess(load("torch-checkpoint", device))
+    program = parse("a = leaf [1, 2]; b = sin a; c = exp b; backward c with [1, 1]", VOCABULARY)
+    assert target.regions(program)
+    assert violation_of(program, target) is None
+
+
 def test_a_young_device_may_lack_the_simplest_op() -> None:
     def absent(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError("Could not run 'aten::sin.out' with arguments from the 'example' backend")
