@@ -18,6 +18,7 @@ from autograd_conformance.programs.language import (
     Backward,
     BackwardCall,
     Detach,
+    DetachInPlace,
     Grad,
     InPlace,
     Instruction,
@@ -31,9 +32,10 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import grouped, operands
 from autograd_conformance.reference.bounds import working_dtype
-from autograd_conformance.rules.judge.due import DueReturn
+from autograd_conformance.rules.judge.due import DueError, DueReturn
 from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError, ResultDtype
 from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY
 
 CALLS = (Backward, Grad)
 
@@ -87,7 +89,7 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.through_unit and not _derives_through_unit(program, violation):
         return False
-    if entry.views and not _views(program, violation.at):
+    if entry.views and not _views(program, violation):
         return False
     if entry.step is not None and not _is_step(program[violation.at], entry.step):
         return False
@@ -153,19 +155,32 @@ def _is_excused(entry: Known, violation: Violation) -> bool:
 
 def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
     """The general rules of which the broken one is a special case: that a legal call returns, where the entry says
-    which error it raises instead; that gradients are right, and those of gradients, where it says which op's, in which
-    calls, or behind which writes they are not; where a step moves leaves to, where it says which step's.
+    which error it raises instead, or that it comes as far as to the error that is due; that gradients are right, and
+    those of gradients, where it says which op's, in which calls, or behind which writes they are not; where a step
+    moves leaves to, where it says which step's.
     """
     if entry.step and violation.rule in MOVING:
         return MOVING
     observed = violation.observed
     unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
-    if unheard or (Allowed(DueReturn(), violation.rule) in violation.allowed and (entry.message or entry.raised)):
+    instead = Allowed(DueReturn(), violation.rule) in violation.allowed or _is_cut_short(violation)
+    if unheard or (instead and (entry.message or entry.raised)):
         return ("errors/legal-returns",)
     says_where = entry.op or entry.again or entry.twice or entry.switched or entry.overlapped
     if not (says_where and isinstance(observed, OtherGradient)):
         return ()
     return ("gradients/graph", "higher/differentiable") if violation.rule in HIGHER else ("gradients/graph",)
+
+
+def _is_cut_short(violation: Violation) -> bool:
+    """Whether a function that could not be computed again stopped a call which, further on, would have raised what it
+    has to: of two errors on a call's way, no rule says which comes first.
+    """
+    stopped = isinstance(violation.observed, RaisedError) and violation.observed.kind is Kind.RECOMPUTED
+    return stopped and all(
+        isinstance(allowed.due, DueReturn) or (isinstance(allowed.due, DueError) and allowed.due.kind in RAISED_MIDWAY)
+        for allowed in violation.allowed
+    )
 
 
 def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:
@@ -236,9 +251,13 @@ def _is_step(step: Instruction, described: str) -> bool:
     return any(owned.union(f"{key}={value!r}" for key, value in all_).issuperset(settings) for _, all_ in grouped(step))
 
 
-def _views(program: Program, at: int) -> bool:
-    """Whether instruction `at` makes a view, or, where it applies no op, any other does."""
-    steps = (program[at],) if isinstance(program[at], Apply) else program
+def _views(program: Program, violation: Violation) -> bool:
+    """Whether the failing instruction makes a view, or, where it applies no op, any other does. Behind a unit, it is
+    the one that made the value in question.
+    """
+    subject, unit = violation.subject, violation.units.get(violation.at, ())
+    failing = program[violation.at if subject is None or subject.at not in unit else subject.at]
+    steps = (failing,) if isinstance(failing, Apply) else program
     return any(isinstance(step, Apply) and step.op in VIEWS for step in steps)
 
 
@@ -246,7 +265,7 @@ def _is_switched(program: Program, at: int) -> bool:
     """Whether a leaf begins, or ceases, to require grad before instruction `at`, behind something made from it."""
     used: set[Ref] = set()
     for step in program.instructions[:at]:
-        if isinstance(step, SetRequiresGrad) and step.target in used:
+        if isinstance(step, (SetRequiresGrad, DetachInPlace)) and step.target in used & {*program.leaves}:
             return True
         used.update(operands(step) if isinstance(step, (Apply, InPlace)) else ())
     return False

@@ -15,10 +15,13 @@ from autograd_conformance.frameworks.pytorch.units import TorchCheckpoint
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import judged, violation_of
+from autograd_conformance.harness.known import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned
 from autograd_conformance.programs.text import parse
+from autograd_conformance.rules.judge.due import DueError
+from autograd_conformance.rules.judge.violation import Allowed
 
 A = "a = leaf [1, 2]"
 MADE = {each.name: InProcess(each()) for each in (TorchCheckpointCaptured, TorchCheckpointReentrant)}
@@ -100,6 +103,56 @@ def test_a_function_of_constants_alone_is_refused_where_its_leaves_were_frozen()
     outcome = REENTRANT.observe(program)[-1].outcome
     assert isinstance(outcome, Raised)
     assert outcome.kind is Kind.RECOMPUTED
+
+
+FROZEN = [
+    "requires b False; e = add c d",
+    "detach_ b; e = add c d",
+    "write d exp_; requires b False; e = add c d",
+    "hook c raise; e = add c d; requires b False",
+    "hook c misshape; e = add c d; requires b False",
+    "backward c with [1, 1]; requires b False; e = add c d",
+]
+"""What follows on two functions, of which the second is frozen; further on, the call would raise in the last three."""
+
+
+@pytest.mark.parametrize("then", FROZEN)
+@pytest.mark.parametrize("mode", [TorchCheckpoint, TorchCheckpointReentrant])
+def test_a_frozen_function_is_a_known_difference_whatever_else_the_call_would_have_met(
+    then: str, mode: type[TorchCheckpoint | TorchCheckpointReentrant]
+):
+    target, ends = InProcess(mode()), "backward e with [1, 1]"
+    text = f"{A}; b = leaf [3, 4]; c = square a; hook a observe; d = square b; {then}; {ends}"
+    program = parse(text, VOCABULARY)
+    violation = violation_of(program, target)
+    assert violation is not None and violation.at == len(program) - 1
+    assert any(is_known(entry, program, violation) for entry in known(mode.name))
+    rule = "errors/cotangent-shape"
+    due_at_once = replace(violation, rule=rule, allowed=(Allowed(DueError(Kind.COTANGENT_SHAPE), rule),))
+    assert not any(is_known(entry, program, due_at_once) for entry in known(mode.name))
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "known_so"),
+    [("linear_bias a b c", "[1, 2]", True), ("linear_bias a b c", "[[1, 2]]", False), ("matmul a b", "[1, 2]", False)],
+)
+def test_what_a_reentrant_function_gives_may_be_a_view_of_what_nobody_sees(layer: str, shape: str, known_so: bool):
+    text = f"a = leaf {shape}; b = leaf [[1, 2], [3, 4]]; c = leaf [5, 6]; d = {layer}; hook d observe; write d sin_"
+    program = parse(text, VOCABULARY)
+    violation = violation_of(program, REENTRANT)
+    assert (violation is not None) == known_so
+    if violation is not None:
+        (entry,) = (entry for entry in known(REENTRANT.name) if is_known(entry, program, violation))
+        assert not entry.inherited
+    assert violation_of(program, CAPTURED) is None
+
+
+@pytest.mark.parametrize("target", [CAPTURED, InProcess(TorchCheckpoint())])
+def test_a_view_that_a_function_makes_under_no_grad_is_known_beside_what_else_it_gives(target: InProcess):
+    program = parse(f"{A}; no_grad: b = expand_dims a dim=0; c = square a", VOCABULARY)
+    violation = violation_of(program, target)
+    assert violation is not None and violation.units[violation.at] == (1, 2)
+    assert any(is_known(entry, program, violation) for entry in known("torch"))
 
 
 def test_a_checkpoint_can_be_compiled():
