@@ -11,7 +11,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
-from autograd_conformance.frameworks.pytorch.flags import requires_grad
+from autograd_conformance.frameworks.pytorch.flags import is_drawn, requires_grad
 from autograd_conformance.frameworks.pytorch.units import (
     Function,
     TorchCheckpoint,
@@ -69,13 +69,15 @@ class TorchCheckpointReentrant(TorchUnits):
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
         """What its documentation does not exclude: all that comes out of a function requires grad, or nothing does, for
-        it makes all of it require grad; there is no detach in it, and no grad mode. Nor are there views, for what a
-        function of one's own returns may not be written to where it is one.
+        it makes all of it require grad; there is no detach in it, no grad mode, and nothing that is drawn in the shape
+        of a value that requires grad. Nor are there views, for what a function of one's own returns may not be written
+        to where it is one.
         """
         first = run[0] if run else at
         return (
             is_repeatable(program, at, run)
             and not may_be_view(program[at])
+            and not is_drawn(program[at])
             and program.mode(at) == program.mode(first)
             and requires_grad(program, at) == requires_grad(program, first)
         )

@@ -6,10 +6,12 @@ from collections.abc import Set
 from functools import lru_cache
 
 from autograd_conformance.frameworks.pytorch.units import may_be_view
+from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs.language import (
     Apply,
     DetachInPlace,
     InPlace,
+    Instruction,
     Leaf,
     Program,
     Ref,
@@ -25,7 +27,13 @@ def requires_grad(program: Program, at: int) -> bool:
 
 
 def _records(program: Program, at: int, on: Set[Ref]) -> bool:
-    return is_recorded(program.mode(at)) and not on.isdisjoint(operands(program[at]))
+    step = program[at]
+    return not is_drawn(step) and is_recorded(program.mode(at)) and not on.isdisjoint(operands(step))
+
+
+def is_drawn(step: Instruction) -> bool:
+    """Whether an instruction draws numbers at random: they have no history, whatever they are drawn in the shape of."""
+    return isinstance(step, Apply) and row_of(step.op).draws is not None
 
 
 @lru_cache(maxsize=64)

@@ -87,6 +87,7 @@ def test_what_it_finds_as_it_was_gives_the_right_ones():
             f"{A}; b = square a; c = detach b; hook a observe; write b neg_; d = tanh b; e = square c",
             [(1,), (5,), (6,)],
         ),
+        (f"{A}; b = dropout_mask a p=0.5 seed=1; c = dropout a b p=0.5 seed=1; d = sin b", [(2,), (3,)]),
         (f"{A}; requires a False; b = square a; detach_ b; requires a True; c = sin b; d = sin a", [(2,), (5,), (6,)]),
     ],
 )
@@ -133,11 +134,17 @@ def test_a_frozen_function_is_a_known_difference_whatever_else_the_call_would_ha
 
 
 @pytest.mark.parametrize(
+    "then", ["write d sin_", "no_grad: write d sin_; backward d with [1, 1]"], ids=["recorded", "unrecorded"]
+)
+@pytest.mark.parametrize(
     ("layer", "shape", "known_so"),
     [("linear_bias a b c", "[1, 2]", True), ("linear_bias a b c", "[[1, 2]]", False), ("matmul a b", "[1, 2]", False)],
 )
-def test_what_a_reentrant_function_gives_may_be_a_view_of_what_nobody_sees(layer: str, shape: str, known_so: bool):
-    text = f"a = leaf {shape}; b = leaf [[1, 2], [3, 4]]; c = leaf [5, 6]; d = {layer}; hook d observe; write d sin_"
+def test_what_a_reentrant_function_gives_may_be_a_view_of_what_nobody_sees(
+    layer: str, shape: str, known_so: bool, then: str
+):
+    ends = then.replace("[1, 1]", "[[1, 1]]") if shape == "[[1, 2]]" else then
+    text = f"a = leaf {shape}; b = leaf [[1, 2], [3, 4]]; c = leaf [5, 6]; d = {layer}; hook d observe; {ends}"
     program = parse(text, VOCABULARY)
     violation = violation_of(program, REENTRANT)
     assert (violation is not None) == known_so
