@@ -20,9 +20,21 @@ def test_results_apart(check, drawn: Drawn):
     check(drawn)
 
 
+@rule("lifetime/traversed-only")
+@given(drawn=units.branches_apart())
+def test_branches_apart(check, drawn: Drawn):
+    check(drawn)
+
+
 @rule("writes/aliases")
 @given(drawn=units.viewed_results())
 def test_viewed_results(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("writes/unsaved-works")
+@given(drawn=units.unneeded_written())
+def test_unneeded_written(check, drawn: Drawn):
     check(drawn)
 
 

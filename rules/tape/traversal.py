@@ -9,7 +9,7 @@ import numpy as np
 
 from autograd_conformance.ops.catalogue import ROWS, WRITES
 from autograd_conformance.ops.row import Certainty
-from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
+from autograd_conformance.programs.language import Backward, BackwardCall, Hook, InPlace, Ref
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry
@@ -261,7 +261,7 @@ class RecordedGraph:
         if not storages.versions:
             return False
         if unit := self.unit(node):
-            return any(self.written_since(part) for part in self.parts(unit))
+            return self._given_was_written(unit) if self._keeps_inputs(unit) else self._is_written_in_part(unit)
         if node.saves is Certainty.NEVER:
             return False
         kept = set(self.kept(node))
@@ -276,10 +276,27 @@ class RecordedGraph:
         reference, unit = self.reference, self.unit(node)
         if not (unit and reference.traits.captures):
             return False
-        given = {ref for at in unit for ref in operands(reference.steps[at]) if ref.at not in unit}
-        storages = reference.storages
-        written = any(storages.versions.get(storages.storage(ref), -1) > unit[-1] for ref in given)
-        return written or not reference.toggled.isdisjoint(given)
+        return self._given_was_written(unit) or not reference.toggled.isdisjoint(self._given(unit))
+
+    def _given(self, unit: tuple[int, ...]) -> set[Ref]:
+        """The values from outside that a unit uses."""
+        return {ref for at in unit for ref in operands(self.reference.steps[at]) if ref.at not in unit}
+
+    def _given_was_written(self, unit: tuple[int, ...]) -> bool:
+        """Whether something that a unit was given was written to behind it."""
+        storages = self.reference.storages
+        return any(storages.versions.get(storages.storage(ref), -1) > unit[-1] for ref in self._given(unit))
+
+    def _keeps_inputs(self, unit: tuple[int, ...]) -> bool:
+        """Whether a unit keeps nothing but what it was given: one that is computed again and writes over nothing, each
+        op of which is a node of its own.
+        """
+        traits, steps = self.reference.traits, self.reference.steps
+        return traits.recomputes and not traits.one_node and not any(isinstance(steps[at], InPlace) for at in unit)
+
+    def _is_written_in_part(self, unit: tuple[int, ...]) -> bool:
+        """Whether any operand or result of a unit's nodes was written to after it was recorded."""
+        return any(self.written_since(part) for part in self.parts(unit))
 
     def cut_off(self, node: Node) -> bool:
         """Whether a node was recorded from a value whose graph a call has ended since."""

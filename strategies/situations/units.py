@@ -15,7 +15,8 @@ from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
-from autograd_conformance.strategies.situations.base import LOOKING, SMOOTH, Programs, chain, history, joined
+from autograd_conformance.strategies.situations.base import FREEING, LOOKING, SMOOTH, Programs, chain, history, joined
+from autograd_conformance.strategies.situations.writes import LINEAR
 
 VIEWING = tuple(name for name in LOOKING if OPS[name].aliases is Certainty.ALWAYS)
 """Ops that certainly give a view: of what stays within a unit, nobody sees what another one gave."""
@@ -81,6 +82,20 @@ def results_apart(b: ActionBuilder) -> None:
 
 
 @in_units
+def branches_apart(b: ActionBuilder) -> None:
+    """One graph whose branches are units of their own: a call on the first leaves the second as it was."""
+    shape = b.pick(b.shapes(SHAPES))
+    left = chain(b, b.leaf(shape), 2)
+    cut(b)
+    right = chain(b, b.leaf(shape), 2)
+    if b.below(2):
+        cut(b)
+    joined(b, [left, right])
+    for branch in (left, right):
+        b.call(branch, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None)
+
+
+@in_units
 def viewed_results(b: ActionBuilder) -> None:
     """A value among a unit's results beside views of it, or it detached; one of them is written to, others are used."""
     b.require(Capability.WRITES, Capability.VIEWS)
@@ -99,6 +114,20 @@ def viewed_results(b: ActionBuilder) -> None:
         cut(b)
     used = [b.nonlinear(value) if b.below(2) else value for value in family if b.requires(value)]
     call_some(b, used, 1)
+
+
+@in_units
+def unneeded_written(b: ActionBuilder) -> None:
+    """A result that no derivative of its unit needs, written to behind the unit; then a call on what was made of it."""
+    b.require(Capability.WRITES)
+    shape = b.pick(b.shapes(((3,), (2, 2), (2, 3))))
+    start = chain(b, b.leaf(shape), 1) if b.below(2) else b.leaf(shape)
+    value = made = b.apply(b.pick(b.available("negative", "clone")), (start,))[0]
+    for _ in range(1 + b.below(2)):
+        made = b.op(b.pick(b.available(*LINEAR)), on=made)[0]
+    cut(b)
+    b.write(value, b.pick(("add_", "zero_", "mul_scalar_", "fill_", "copy_")))
+    b.call(made)
 
 
 @in_units

@@ -76,6 +76,21 @@ def test_what_it_finds_as_it_was_gives_the_right_ones():
 
 
 @pytest.mark.parametrize(
+    ("written", "rule"), [("b", "writes/unsaved-works"), ("a", None), ("c", None)], ids=["result", "input", "view of it"]
+)
+def test_only_what_a_function_was_given_may_be_missed_by_its_derivative(written: str, rule: str | None):
+    target = InProcess(TorchCheckpoint())
+    text = f"{A} const; c = expand_dims a dim=0; w = leaf [3, 4]; b = multiply a w; d = sigmoid b; e = sin d"
+    program = parse(f"{text}; hook w observe; write {written} exp_; backward e with [1, 1]", VOCABULARY)
+    observation = list(target.observe(program))
+    assert judged(program, observation, target) is None
+    raised = Raised(Kind.MODIFIED, "RuntimeError", "modified by an inplace operation")
+    observation[-1] = replace(observation[-1], outcome=raised, gradients={Ref(2): None})
+    violation = judged(program, observation, target)
+    assert (None if violation is None else violation.rule) == rule
+
+
+@pytest.mark.parametrize(
     ("text", "units"),
     [
         (f"{A}; b = square a; c = leaf [3, 4] const; d = square c; e = sin b; f = multiply d e", [(1,), (3,), (4, 5)]),

@@ -47,7 +47,9 @@ SITUATIONS = {
 
 FLOORS: dict[str, dict[str, float]] = {
     "results_apart": {"several results called from": 0.5, "called from twice, otherwise retained": 0.3},
+    "branches_apart": {"several functions called from": 0.9},
     "viewed_results": {"results in one memory": 0.8, "result written behind": 0.8},
+    "unneeded_written": {"result written behind": 0.9},
     "inputs_given_out": {"result in an input's memory": 0.8},
     "inputs_written": {"input or result written behind": 0.9},
     "weights_stepped": {"input stepped behind": 0.9, "the same function again": 0.9},
@@ -103,6 +105,8 @@ def features(program: Program, observation: Observation) -> Iterator[str]:
         yield from _inside(program, region)
         yield from _behind(program, region)
         yield from _called_from(program, region)
+    if sum(bool(_calls(program, region)) for region in regions) > 1:
+        yield "several functions called from"
     for k, region in enumerate(regions):
         for before in regions[:k]:
             if canonical(program, region, FRAMEWORK.dialect) == canonical(program, before, FRAMEWORK.dialect):
