@@ -76,7 +76,9 @@ def test_what_it_finds_as_it_was_gives_the_right_ones():
 
 
 @pytest.mark.parametrize(
-    ("written", "rule"), [("b", "writes/unsaved-works"), ("a", None), ("c", None)], ids=["result", "input", "view of it"]
+    ("written", "rule"),
+    [("b", "writes/unsaved-works"), ("a", None), ("c", None)],
+    ids=["result", "input", "view of it"],
 )
 def test_only_what_a_function_was_given_may_be_missed_by_its_derivative(written: str, rule: str | None):
     target = InProcess(TorchCheckpoint())
