@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from functools import lru_cache
 
 from autograd_conformance.frameworks.pytorch.units import may_be_view
@@ -13,6 +13,7 @@ from autograd_conformance.programs.language import (
     InPlace,
     Instruction,
     Leaf,
+    Modes,
     Program,
     Ref,
     SetRequiresGrad,
@@ -58,7 +59,7 @@ def _before(program: Program) -> tuple[frozenset[Ref], ...]:
                 recorded.discard(target)
             case Apply() if _records(program, at, on):
                 recorded.update(Ref(at, k) for k in range(step.results))
-            case InPlace() if _records(program, at, on):
+            case InPlace() if _records(program, at, on) and not _is_refused(program, step, on - recorded):
                 base = _base(program, step.target)
                 values = (Ref(before, k) for before in range(at) for k in range(results(program[before])))
                 recorded.update(ref for ref in values if _base(program, ref) == base)
@@ -66,7 +67,22 @@ def _before(program: Program) -> tuple[frozenset[Ref], ...]:
     return tuple(found)
 
 
+def _is_refused(program: Program, write: InPlace, leaves: Set[Ref]) -> bool:
+    """Whether a recorded write is refused, given the leaves that require grad: it goes to one of them, or to a view of
+    one, or to a view that may not be written to, for it was made under no_grad, or with others.
+    """
+    refused = any(row_of(step.op).multi or not is_recorded(mode) for step, mode in _views(program, write.target))
+    return refused or _base(program, write.target) in leaves
+
+
 def _base(program: Program, ref: Ref) -> Ref:
     """The value that another one may be a view of; what is detached from it does not change with its history."""
+    return next((step.args[0] for step, _ in reversed([*_views(program, ref)])), ref)
+
+
+def _views(program: Program, ref: Ref) -> Iterator[tuple[Apply, Modes]]:
+    """The ops, and the grad modes that they stand under, by which a value may be a view of another, the last first."""
     step = program[ref.at]
-    return _base(program, step.args[0]) if isinstance(step, Apply) and may_be_view(step) else ref
+    if isinstance(step, Apply) and may_be_view(step):
+        yield step, program.mode(ref.at)
+        yield from _views(program, step.args[0])

@@ -104,6 +104,11 @@ def test_only_what_a_function_was_given_may_be_missed_by_its_derivative(written:
             f"{A}; b = square a; c = detach b; hook a observe; write b neg_; d = tanh b; e = square c",
             [(1,), (5,), (6,)],
         ),
+        (f"{A}; write a exp_; requires a False; b = sin a; c = leaf [3, 4]; d = sin c", [(3,), (5,)]),
+        (
+            f"{A} const; b, c = unstack a dim=0; d = leaf 3; hook d observe; write b mul_ d; e = sin a; f = sin d",
+            [(5,), (6,)],
+        ),
         (f"{A}; b = dropout_mask a p=0.5 seed=1; c = dropout a b p=0.5 seed=1; d = sin b", [(2,), (3,)]),
         (f"{A}; requires a False; b = square a; detach_ b; requires a True; c = sin b; d = sin a", [(2,), (5,), (6,)]),
     ],
