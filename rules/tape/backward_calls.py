@@ -34,7 +34,7 @@ from autograd_conformance.rules.tape.unspecified import goes_through_views_of_to
 RAISED_MIDWAY = frozenset(
     {
         Kind.GRAPH_FREED, Kind.MODIFIED, Kind.HOOK_RAISED, Kind.HOOK_SHAPE, Kind.UNUSED_INPUT, Kind.VIEW_WRITTEN,
-        Kind.NOT_IMPLEMENTED, Kind.OVERLAP, Kind.RECOMPUTED,
+        Kind.NOT_IMPLEMENTED, Kind.OVERLAP, Kind.RECOMPUTED, Kind.UNKNOWN,
     }
 )  # fmt: skip
 """The errors that a call may raise while it goes through the graph; all others are raised before it begins."""
@@ -230,7 +230,7 @@ def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Err
             kind, rule = BROKEN_HOOKS[hook.effect]
             found[kind] = rule
     if any(map(tape.reads_anew, nodes)):
-        found[Kind.RECOMPUTED] = "writes/error-or-recorded"
+        found[Kind.RECOMPUTED] = found[Kind.UNKNOWN] = "writes/error-or-recorded"  # its ops may refuse what they find
     return found
 
 

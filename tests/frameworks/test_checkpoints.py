@@ -64,6 +64,15 @@ def test_what_a_function_finds_changed_gives_any_numbers(changes: str):
     assert (violation_of(program, InProcess(TorchCheckpoint())) is None) == ("write" in changes)  # it is refused there
 
 
+def test_what_a_function_finds_changed_may_be_refused_by_its_ops():
+    text = "a = leaf [[1, 2], [3, -1]]; b = inv a; c = multiply a b; {} a zero_; backward b with [[1, 2], [3, 4]]"
+    for changes in ("no_grad: write", "hook b observe; no_grad: write"):
+        program = parse(text.format(changes), VOCABULARY)
+        outcome = CAPTURED.observe(program)[-1].outcome
+        assert isinstance(outcome, Raised) and outcome.kind is Kind.UNKNOWN
+        assert violation_of(program, CAPTURED) is None
+
+
 def test_what_it_finds_as_it_was_gives_the_right_ones():
     wrong = f"{A}; b = leaf [3, 4]; c = multiply a b; requires a False; write a exp_; d = sin b; backward d with [1, 1]"
     program = parse(wrong, VOCABULARY)
