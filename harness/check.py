@@ -92,6 +92,8 @@ class Check:
     """How often nothing could be judged behind it."""
     advice: dict[str, Broken] = field(default_factory=dict)
     """For each SHOULD that is broken and only noted, the shortest program that breaks it."""
+    shortest: Broken | None = None
+    """Of the programs that broke a rule, the shortest: what drew them may die of another error while it shrinks one."""
     findings: dict[About, Finding] = field(default_factory=dict)
     """The differences that become known."""
     found: dict[About, Broken] = field(default_factory=dict)
@@ -186,8 +188,10 @@ class Check:
     def _complain(
         self, program: Program, observation: Observation, violation: Violation, related: Related | None = None
     ) -> None:
-        broken = _broken(violation.rule, violation.op)
-        raise broken(program, observation, violation, self.target, related)
+        broken = _broken(violation.rule, violation.op)(program, observation, violation, self.target, related)
+        if self.shortest is None or len(program) < len(self.shortest.program):
+            self.shortest = broken
+        raise broken
 
     def _entry(self, program: Program, violation: Violation) -> Known | None:
         """The known difference that a violation is, if it is one."""

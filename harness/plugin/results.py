@@ -61,7 +61,8 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
         verdict = "pass" if check is not None and check.programs else "not applicable"
     elif call.excinfo is not None:
         verdict, reason = "error", call.excinfo.exconly()
-        broken = broken_in(call.excinfo.value)
+        ended = ended_in(call.excinfo.value)
+        broken = broken_in(call.excinfo.value) or (check.shortest if check is not None and ended is None else None)
         if broken is not None:
             verdict, reason = "flaky" if isinstance(call.excinfo.value, errors.Flaky) else "fail", None
             past = tuple(session.past)  # what shrinks and explains a failure runs programs, too
@@ -69,7 +70,6 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
             failure = alone.confirmed(failure, session, past)
             report.longrepr = text.render(failure)
             yield failure
-        ended = ended_in(call.excinfo.value)
         if ended is not None:
             entry = Entry(item.nodeid, rule, op, ended.program, isinstance(ended, TimedOut))
             failure = failures.died(entry, session, ended.how)

@@ -40,6 +40,14 @@ def test_an_adapter_error_in_the_middle_of_a_run_ends_it(workers, tmp_path):
     assert (seen.report.footer.verdict, seen.report.footer.exit_code) == ("interrupted", 10)
 
 
+def test_what_was_found_is_told_where_hypothesis_fails_to_shrink_it(tmp_path):
+    framework = "tests.frameworks.adapters.unshrinkable:Unshrinkable"
+    seen = run(tmp_path, "suites/test_accumulation.py", "-n", "0", "-k", "test_zero_to_none", framework=framework)
+    assert seen.code == 1, seen.output
+    assert {*verdicts(seen.report).values()} == {"fail"}
+    assert [failure.rule for failure in seen.report.failures] == ["accumulation/zero-to-none"]
+
+
 # -- what a framework does to its process ------------------------------------------------------------------------------
 
 ENDED = {
