@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter
-from autograd_conformance.harness.pages import capabilities, frameworks, ops
+from autograd_conformance.harness.pages import capabilities, frameworks, modes, ops
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.rules.catalogue import RULES
 
@@ -86,3 +86,7 @@ def test_the_page_of_frameworks_is_up_to_date(name: str) -> None:
 
 def test_the_page_of_ops_is_up_to_date() -> None:
     assert ops.PAGE.read_text() == ops.page(), "run `python -m autograd_conformance.harness.pages.ops`"
+
+
+def test_the_page_of_modes_is_up_to_date() -> None:
+    assert modes.PAGE.read_text() == modes.page(), "run `python -m autograd_conformance.harness.pages.modes`"
