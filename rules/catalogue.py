@@ -106,7 +106,7 @@ _RULES = (
     _must("accumulation/assigned-form", "A gradient of another shape than the leaf's MUST NOT be assignable.", LAYOUTS, needs=(Capability.ASSIGNS,)),
     _should("accumulation/in-place", "A backward call without create_graph SHOULD add in place to the gradient that a leaf holds, so that references to it see the sum.", LAYOUTS, needs=(Capability.ACCUMULATES, Capability.IDENTITY, Capability.ADDS_IN_PLACE)),
     _should("accumulation/replaces", "A backward call with create_graph SHOULD give the leaf a new gradient object and leave the old one as it was.", LAYOUTS, needs=(Capability.IDENTITY, Capability.CREATE_GRAPH)),
-    _should("accumulation/layout", "A leaf's first gradient SHOULD have the leaf's strides where its elements are dense, and row-major ones otherwise.", LAYOUTS, needs=(Capability.LAYOUT,)),
+    _should("accumulation/layout", "A leaf's first gradient SHOULD have the leaf's strides where its elements are dense, and row-major ones otherwise.", LAYOUTS, needs=(Capability.LAYOUT, Capability.IMPERATIVE)),
     # lifetime: how long a graph can be walked
     _must("lifetime/same-root-raises", "A second backward call on a root whose saved values the first one freed MUST raise an error that says so.", BACKWARD, SECOND_TIME, BUFFERS, needs=(Capability.FREES,)),
     _must("lifetime/freed-subgraph-raises", "A backward call from another root that walks into freed saved values MUST raise, however new that root is.", BACKWARD, CONTROLS, needs=(Capability.FREES,)),

@@ -9,6 +9,7 @@ from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import judged, violation_of
 from autograd_conformance.programs.observations import Kind, Raised, Returned
+from autograd_conformance.rules.catalogue import RULES
 from tests.frameworks.test_functional import PROGRAMS, THROUGH, program_of
 
 TARGET = InProcess(TorchFunc())
@@ -43,3 +44,8 @@ def test_a_cotangent_of_another_shape_is_refused():
     assert isinstance(outcome, Raised)
     assert outcome.kind is Kind.COTANGENT_SHAPE
     assert violation_of(program, TARGET) is None
+
+
+def test_no_rule_is_asked_of_it_that_is_about_what_leaves_hold():
+    asked = {slug for slug, rule in RULES.items() if rule.needs <= TARGET.capabilities}
+    assert not {slug for slug in asked if slug.startswith("accumulation/")}
