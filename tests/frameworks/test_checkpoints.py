@@ -185,6 +185,13 @@ def test_what_a_reentrant_function_gives_may_be_a_view_of_what_nobody_sees(
     assert violation_of(program, CAPTURED) is None
 
 
+def test_neither_may_such_a_view_of_constants_be_written_to():
+    program = parse(f"{A} const; b = inner a a; c = leaf 3; hook c observe; write b mul_ c", VOCABULARY)
+    violation = violation_of(program, REENTRANT)
+    assert violation is not None
+    assert any(is_known(entry, program, violation) for entry in known(REENTRANT.name) if not entry.inherited)
+
+
 @pytest.mark.parametrize("target", [CAPTURED, InProcess(TorchCheckpoint())])
 def test_a_view_that_a_function_makes_under_no_grad_is_known_beside_what_else_it_gives(target: InProcess):
     program = parse(f"{A}; no_grad: b = expand_dims a dim=0; c = square a", VOCABULARY)
