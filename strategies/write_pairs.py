@@ -286,11 +286,13 @@ def programs(name: str, dtypes: Sequence[str]) -> Iterator[Pair]:
             yield (sample, *pair)
 
 
-def some(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
-    """So many of some pairs at most, the same whenever they are the same; in their order."""
+def some(name: str, dtypes: Sequence[str], most: int) -> Sequence[Pair]:
+    """So many of a row's pairs at most, in their order; which, follows from its name: rows have other ones."""
+    pairs = list(programs(name, dtypes))
     if len(pairs) <= most:
         return pairs
-    return [pairs[k] for k in sorted(np.random.default_rng(0).permutation(len(pairs))[:most])]
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    return [pairs[k] for k in sorted(rng.permutation(len(pairs))[:most])]
 
 
 @dataclass(frozen=True, slots=True)

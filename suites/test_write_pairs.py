@@ -20,7 +20,7 @@ from autograd_conformance.strategies import write_pairs
 rule = pytest.mark.rule
 
 MOST = settings().max_examples // 10 if settings().max_examples < 1_000 else sys.maxsize
-"""Programs of one row: a few of them in the quick profile, all in the others."""
+"""Programs of one row: a few of them in the quick profile, more in the standard one, all in the others."""
 
 
 @rule("writes/error-or-recorded")
@@ -37,7 +37,7 @@ def test_write(check: Check, prepared: Session, write: str):
 def every(check: Check, session: Session, name: str) -> None:
     """Check the programs of all pairs of a row; the first that breaks a rule is reported when all have been run."""
     broken = None
-    for program in programs(session.target, session.drawable, name):
+    for program in programs(session.target, session.drawable, name, most(session.target)):
         try:
             check(program)
         except Broken as error:
@@ -46,6 +46,11 @@ def every(check: Check, session: Session, name: str) -> None:
         raise broken
     if not check.programs:
         pytest.skip(lacking(session, name))
+
+
+def most(target: Target) -> int:
+    """How many programs of one row are tried; fewer where each needs units of its own, and these cost much."""
+    return max(1, MOST // target.programs_each) if target.programs_each else MOST
 
 
 def lacking(session: Session, name: str) -> str:
@@ -65,10 +70,10 @@ def ops_of(program: Program) -> set[str]:
     return {step.op for step in program if isinstance(step, Apply)}
 
 
-def programs(target: Target, dtypes: Sequence[str], name: str, most: int = MOST) -> Iterator[Program]:
+def programs(target: Target, dtypes: Sequence[str], name: str, most: int) -> Iterator[Program]:
     """The programs of a row's pairs that ask for nothing unclaimed, of samples that are right without a write."""
     sound: dict[write_pairs.Sample, bool] = {}
-    for sample, *pair in write_pairs.some(list(write_pairs.programs(name, dtypes)), most):
+    for sample, *pair in write_pairs.some(name, dtypes, most):
         program = sample.program(*pair)
         if needs(program) <= target.capabilities and ops_of(program) <= set(target.ops):
             if sample not in sound:

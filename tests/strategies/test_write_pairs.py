@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -14,6 +17,7 @@ from autograd_conformance.programs.language import InPlace, Program
 from autograd_conformance.programs.text import parse, render
 from autograd_conformance.strategies import write_pairs
 from autograd_conformance.strategies.write_pairs import Time, Way, Written, coverage
+from autograd_conformance.suites import test_write_pairs as suite
 
 ROWS = (*OPS, *WRITES)
 
@@ -48,6 +52,23 @@ def test_programs_are_the_same_every_time():
     before = of("multiply")
     write_pairs.samples.cache_clear()
     assert of("multiply") == before
+
+
+def test_a_few_of_each_row_are_of_every_way_and_time():
+    rows = ROWS[::5]
+    found = [pair for name in rows for pair in write_pairs.some(name, ("float64",), 1)]
+    assert len(found) == len(rows)
+    assert {(way, time) for *_, way, time in found} == set(product(Way, Time))
+
+
+def test_rows_alike_have_other_pairs():
+    (one,), (other,) = (write_pairs.some(name, ("float64",), 1) for name in ("sin", "cos"))
+    assert one[1:] != other[1:]
+
+
+@pytest.mark.parametrize(("programs_each", "most"), [(0, suite.MOST), (16, max(1, suite.MOST // 16)), (10**6, 1)])
+def test_fewer_are_tried_where_units_cost_much(programs_each: int, most: int):
+    assert suite.most(SimpleNamespace(programs_each=programs_each)) == most
 
 
 @pytest.mark.parametrize("name", ["multiply", "unstack", "kron", "set_slice_", "linear"])
