@@ -46,11 +46,11 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The corpus comes first: what was found once is looked for before anything is drawn. Where units cost much, the
-    tests of each op come last: there are many, and a run that ends early is to have tried every rule.
+    tests of each op, or write, come last: there are many, and a run that ends early is to have tried every rule.
     """
     session = items[0].config.stash.get(SESSION, None) if items else None
-    ops_last = session is not None and session.target.programs_each > 0
-    items.sort(key=lambda item: (item.path != CORPUS, ops_last and "op" in getattr(item, "fixturenames", ())))
+    last = ("op", "write") if session is not None and session.target.programs_each else ()
+    items.sort(key=lambda item: (item.path != CORPUS, not set(last).isdisjoint(getattr(item, "fixturenames", ()))))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -89,11 +89,16 @@ def test_a_far_end_says_what_its_units_cost():
     assert greeting(TorchUnits())["programs_each"] == 0
 
 
-@pytest.mark.parametrize(("programs_each", "order"), [(0, "cab"), (16, "cba")])
+@pytest.mark.parametrize(("programs_each", "order"), [(0, "dabc"), (16, "dcab")])
 def test_tests_of_each_op_come_last_where_units_cost_much(programs_each: int, order: str):
     session = SimpleNamespace(target=SimpleNamespace(programs_each=programs_each))
     config = SimpleNamespace(stash={SESSION: session})
-    tests = {"a": (CORPUS.parent, ("check", "op")), "b": (CORPUS.parent, ("check",)), "c": (CORPUS, ("check", "op"))}
+    tests = {
+        "a": (CORPUS.parent, ("check", "op")),
+        "b": (CORPUS.parent, ("check", "write")),
+        "c": (CORPUS.parent, ("check",)),
+        "d": (CORPUS, ("check", "op")),
+    }
     items = [SimpleNamespace(name=k, path=path, fixturenames=f, config=config) for k, (path, f) in tests.items()]
     pytest_collection_modifyitems(items)  # type: ignore[arg-type]
     assert "".join(item.name for item in items) == order
