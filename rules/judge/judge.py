@@ -196,7 +196,8 @@ def _unexpected_error(judging: Judging, moment: Moment, raised: Raised) -> Viola
     expectation = moment.expectation
     rule = expectation.returns or next(iter(expectation.raises.values()))
     outside = judging.stateful and not in_domain(judging.reference, moment.step)  # nobody says what an op does there
-    if outside or not judging.applies(rule):
+    open_ = expectation.unspecified and moment.seen.unit  # nor by what error a unit is refused that holds such a write
+    if outside or open_ or not judging.applies(rule):
         judging.unspecified = True
         return None
     op = op_of(moment.step) or op_of_call(expectation.traversal)

@@ -151,6 +151,8 @@ RIGHT = [
     f"{A}; b = exp a; c = slice b start=0 stop=1 step=1; detach_ c; d = sin c",
     f"{A}; b = square a; c = unfold b dimension=0 size=1 step=1; d = leaf [[1], [2]]; write c div_ d",
     "a = leaf [[1, 2, 3]]; b = square a; c = unfold b dimension=1 size=2 step=1; d = leaf 2; write c div_ d",
+    "a = leaf [[1, 2], [3, 4]]; b = square a; c = matrix_transpose b; hook b observe; write b mul_ c",
+    "a = leaf [[1, 2], [3, 4]]; b = square a; c = matrix_transpose b; hook b observe; write b mul_ c; d = negative c",
     f"{A}; b = leaf [3, 4]; c = add a b; d, e = grad c wrt c, a with [1, 2]; f = permute_dims e dims=(0,)",
 ]
 
