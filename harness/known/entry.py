@@ -92,7 +92,7 @@ class Known:
     unreached: bool = False
     """The failing call has a root that was computed from none of its inputs."""
     inside: bool = False
-    """The failing call goes through a unit in which something is written to."""
+    """The failing instruction stands in a unit in which something is written to, or is a call through one."""
     through_unit: bool = False
     """The gradient that is read, or one that the failing call goes through, was left by a call with create_graph that
     went through a unit.

@@ -272,9 +272,9 @@ def _is_switched(program: Program, at: int) -> bool:
 
 
 def _writes_inside(program: Program, violation: Violation) -> bool:
-    """Whether the failing call goes through a unit in which something is written to."""
+    """Whether the failing instruction stands in a unit in which something is written to, or is a call through one."""
     units = violation.units
-    behind = {ref.at for ref in _before(program, violation.at)}
+    behind = {violation.at, *(ref.at for ref in _before(program, violation.at))}
     return any(isinstance(program[at], InPlace) for each in behind & units.keys() for at in units[each])
 
 

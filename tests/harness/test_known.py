@@ -18,7 +18,14 @@ from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Apply, InPlace, Ref
 from autograd_conformance.programs.text import parse
-from autograd_conformance.rules.judge.observed import Flag, OtherGradient, OtherValue, Place, ReturnedUnexpectedly
+from autograd_conformance.rules.judge.observed import (
+    Flag,
+    OtherGradient,
+    OtherValue,
+    OwnMemory,
+    Place,
+    ReturnedUnexpectedly,
+)
 from autograd_conformance.rules.judge.violation import Violation
 from examples.tiny_adapter import Tiny
 
@@ -59,6 +66,14 @@ def test_an_entry_may_ask_for_a_write_inside_of_a_unit(root: str, units: tuple[i
     entry = next(entry for entry in known("torch-checkpoint") if entry.inside)
     program = parse(f"a = leaf [0]; b = sigmoid a; write b exp_; c = multiply b b; d = sin a; backward {root} with [1]")
     violation = Violation(entry.rule, 5, OtherGradient(Place.LEAF), ()).within(dict.fromkeys(units, units))
+    assert is_known(entry, program, violation) is known_
+
+
+@pytest.mark.parametrize(("units", "known_"), [((1, 2), True), ((2,), False)])
+def test_an_entry_may_ask_for_a_write_in_the_unit_that_fails(units: tuple[int, ...], known_: bool) -> None:
+    entry = next(entry for entry in known("torch-compile-aot_eager") if entry.inside and entry.op == "split")
+    program = parse("a = leaf [1, 2]; no_grad: write a sin_; b, c = split a sizes=(1,1) dim=0")
+    violation = Violation(entry.rule, 2, OwnMemory(), (), Ref(2), "split").within(dict.fromkeys(units, units))
     assert is_known(entry, program, violation) is known_
 
 
