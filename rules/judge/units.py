@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from autograd_conformance.programs.language import Apply, Detach, InPlace, Ref
+from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
 from autograd_conformance.reference.observed import leave_out, take
@@ -25,6 +25,9 @@ def check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation |
     tape = deepcopy(judging.tape)  # what the unit would have done, had it not raised
     for at in range(moment.at, moment.seen.unit[-1] + 1):
         step, modes = judging.program[at], judging.program.mode(at)
+        if at not in moment.seen.unit and not isinstance(step, Leaf):  # it needed what an earlier error kept from being
+            tape.reference.skip(step)
+            continue
         if tape.reference.storages.uses_unspecified(step):  # what it is was not seen: it may be a view
             judging.unspecified = True
             return None

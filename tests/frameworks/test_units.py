@@ -190,6 +190,16 @@ def test_what_stands_behind_an_error_is_judged() -> None:
     assert violation(text.replace("sin d", "sin b"), RaisesNoMore()) is None
 
 
+def test_an_error_of_what_could_run_is_judged() -> None:
+    """What needs something that is missing stands between what raises, and has no part in it."""
+    raising = f"{A}; b = square a; write a exp_; c = leaf [3, 4]; backward c with [1, 1]; d = sin c"
+    text = f"{raising}; write b exp_; write c exp_; backward c with [1, 1]"
+    found = seen(text, TorchUnits())
+    assert found[5].unit == (5, 7)
+    assert isinstance(found[5].outcome, Raised)
+    assert violation(text, TorchUnits()) is None
+
+
 def test_equal_functions_are_compiled_once():
     adapter = TorchCompileEager()
     for _ in range(2):
