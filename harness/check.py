@@ -66,7 +66,7 @@ def _broken(rule: str, op: str | None) -> type[Broken]:
     return type(f"Broken[{rule}{', ' + op if op else ''}]", (Broken,), {})
 
 
-@dataclass
+@dataclass(repr=False)  # pytest and Hypothesis write down what a failing test was given
 class Check:
     """Checks programs for one test, and keeps the test's counts."""
 
