@@ -9,6 +9,7 @@ from autograd_conformance.harness.plugin.configuration import (
     pytest_addoption,
     pytest_configure,
     pytest_configure_node,
+    pytest_unconfigure,
 )
 from autograd_conformance.harness.plugin.processes import pytest_cmdline_main
 from autograd_conformance.harness.plugin.results import pytest_runtest_makereport
@@ -37,4 +38,5 @@ __all__ = [
     "pytest_generate_tests",
     "pytest_pyfunc_call",
     "pytest_runtest_makereport",
+    "pytest_unconfigure",
 ]

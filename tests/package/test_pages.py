@@ -37,7 +37,7 @@ def test_a_script_of_a_finding_shows_it_alone(script: str) -> None:
     code = compile(script, "finding", "exec")
     if re.search("# (SIG(ABRT|FPE|SEGV)|hangs)", script):
         return
-    error = re.search(r"# (\w+Error): (?:\.\.\. )?(.*?)(?:, please report|$| FAILED at)", script, re.M)
+    error = re.search(r"# (\w+(?:Error|Failed)): (?:\.\.\. )?(.*?)(?:, please report|$| FAILED at)", script, re.M)
     said: list[str] = []
     with pytest.raises(Exception) if error else nullcontext() as raised:
         exec(code, {"print": lambda *values: said.append(" ".join(map(str, values)))})
