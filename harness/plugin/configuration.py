@@ -31,6 +31,10 @@ WARNINGS = (
 RESTARTS = 1_000
 """How many workers may die before the run gives up, where --max-worker-restart does not say it."""
 
+CHUNK = 2
+"""How many tests a worker is sent at a time, where --maxschedchunk does not say it: pytest-xdist sends a quarter of all
+that are left, and some tests take a thousand times as long as others."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
@@ -75,6 +79,8 @@ def _as_controller(config: pytest.Config) -> None:
     workers = getattr(config.option, "numprocesses", None) or 0
     if workers and config.option.maxworkerrestart is None:
         config.option.maxworkerrestart = str(RESTARTS)
+    if workers and config.option.maxschedchunk is None:
+        config.option.maxschedchunk = CHUNK
     if session.update is not None:
         try:
             session.update.open("a", encoding="utf-8").close()
