@@ -187,8 +187,11 @@ class RecordedGraph:
         return [node for node in nodes if node in made or node.at in moved]
 
     def _always_reached(self, call: BackwardCall, found: Ancestry) -> Iterable[Ref]:
-        """The inputs that a call always reaches: not those that a derivative may have been computed without."""
-        reference, inputs = self.reference, call.inputs or ()
+        """The inputs that a call always reaches: not views that may have lost their place in the graph to a write, nor
+        those that a derivative may have been computed without.
+        """
+        reference = self.reference
+        inputs = [r for r in call.inputs or () if reference.edge(r) not in reference.rebased]
         if not any(node.derivative for node in found.nodes):
             return inputs
         roots = zip(call.roots, call.cotangents, strict=True)

@@ -206,3 +206,16 @@ def test_nothing_else_is_found(mutant: type[Mutant], rules: tuple[str, ...], mor
         alphabet.use(before)
     assert behind == []
     assert went_on > 0, "no program went on: nothing was shown"
+
+
+@pytest.mark.parametrize(
+    ("write", "open_"), [("no_grad: write b abs_; ", True), ("no_grad: write a abs_; ", True), ("", False)]
+)
+def test_a_call_for_a_view_that_may_have_lost_its_place(write: str, open_: bool) -> None:
+    """A write moves a view in the graph, or not: a call for its gradient then goes through what is behind, or not."""
+    made = f"a = leaf [1.5, 2]; b = permute_dims a dims=(0,); c = exp b; {write}"
+    text = f"{made}backward c inputs b with [3, 4]; backward c with [5, 6]"
+    found = list(observed(text))
+    assert judged(text, tuple(found))[0].violation is None
+    found[-1] = replace(found[-1], outcome=Returned(()))
+    assert (judged(text, tuple(found))[0].violation is None) is open_
