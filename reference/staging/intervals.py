@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from autograd_conformance.reference.staging.numpy_source import Source
+from autograd_conformance.reference.staging.numpy_source import Source, named
 from autograd_conformance.reference.staging.primitives import PRIMITIVES
 
 if TYPE_CHECKING:
@@ -112,24 +112,16 @@ class _Writer:
         return self._made(f"interval.exact({name})")
 
     def _inline(self, closed: jax_core.ClosedJaxpr, arguments: Sequence[str]) -> list[str]:
-        jaxpr = closed.jaxpr
-        known: dict[Any, str] = dict(zip(jaxpr.invars, arguments, strict=True))
-        known.update({v: self._constant(c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)})
+        return named(closed, arguments, self._constant, self._equation)
 
-        def read(atom: Any) -> str:
-            return self._constant(atom.val) if isinstance(atom, jax_core.Literal) else known[atom]
-
-        for eqn in jaxpr.eqns:
-            operands = [read(a) for a in eqn.invars]
-            if eqn.primitive.name in _INLINED:
-                known.update(zip(eqn.outvars, self._inline(eqn.params["jaxpr"], operands), strict=True))
-            else:
-                known[eqn.outvars[0]] = self._made(_equation(eqn, operands))
-        return [read(v) for v in jaxpr.outvars]
+    def _equation(self, eqn: Any, operands: list[str]) -> list[str]:
+        name = eqn.primitive.name
+        if name in _INLINED:
+            return self._inline(eqn.params["jaxpr"], operands)
+        return [self._made(_expression(name, eqn, operands))]
 
 
-def _equation(eqn: Any, operands: Sequence[str]) -> str:
-    name = eqn.primitive.name
+def _expression(name: str, eqn: Any, operands: Sequence[str]) -> str:
     if name in _EXACT or eqn.outvars[0].aval.dtype.kind != "f":  # counts and choices are never rounded
         low, high = (PRIMITIVES[name]([f"{x}.{end}" for x in operands], eqn.params, eqn) for end in Interval._fields)
         return f"interval(np.asarray({low}), np.asarray({high}))"

@@ -10,7 +10,7 @@ same functions, and every verdict that is not a plain pass is recomputed by JAX 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType
@@ -87,6 +87,27 @@ class _Line(NamedTuple):
     depends: Reads | None = None
 
 
+def named(
+    closed: jax_core.ClosedJaxpr,
+    arguments: Sequence[str],
+    constant: Callable[[Any], str],
+    equation: Callable[[Any, list[str]], list[str]],
+) -> list[str]:
+    """The names of a jaxpr's results, given those of its arguments: `constant` names a constant, and `equation` writes
+    an equation, given the names of its operands, and names its results.
+    """
+    jaxpr = closed.jaxpr
+    name: dict[Any, str] = dict(zip(jaxpr.invars, arguments, strict=True))
+    name.update({v: constant(c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)})
+
+    def read(atom: Any) -> str:
+        return constant(atom.val) if isinstance(atom, jax_core.Literal) else name[atom]
+
+    for eqn in jaxpr.eqns:
+        name.update(zip(eqn.outvars, equation(eqn, [read(a) for a in eqn.invars]), strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
 class _Writer:
     """Writes functions; names are handed out as variables and constants come up."""
 
@@ -126,19 +147,8 @@ class _Writer:
         self.constants[name] = array[()]
         return name
 
-    def _inline(self, closed: jax_core.ClosedJaxpr, arguments: list[str]) -> list[str]:
-        jaxpr = closed.jaxpr
-        name: dict[Any, str] = dict(zip(jaxpr.invars, arguments, strict=True))
-        name.update({v: self._constant(c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)})
-
-        def read(atom: Any) -> str:
-            return self._constant(atom.val) if isinstance(atom, jax_core.Literal) else name[atom]
-
-        for eqn in jaxpr.eqns:
-            args = [read(a) for a in eqn.invars]
-            made = self._equation(eqn, args)
-            name.update(zip(eqn.outvars, made, strict=True))
-        return [read(v) for v in jaxpr.outvars]
+    def _inline(self, closed: jax_core.ClosedJaxpr, arguments: Sequence[str]) -> list[str]:
+        return named(closed, arguments, self._constant, self._equation)
 
     def _equation(self, eqn: Any, args: list[str]) -> list[str]:
         primitive = eqn.primitive.name
