@@ -9,6 +9,26 @@ from typing import Any
 from autograd_conformance.printing.dialect import Dialect, Template, fill
 from autograd_conformance.programs.language import Attrs
 
+OPERATORS: Mapping[str, Template] = {
+    "negative": "-{0}",
+    "add_scalar": "{0} + {scalar}",
+    "subtract_scalar": "{0} - {scalar}",
+    "scalar_subtract": "{scalar} - {0}",
+    "multiply_scalar": "{0} * {scalar}",
+    "divide_scalar": "{0} / {scalar}",
+    "scalar_divide": "{scalar} / {0}",
+    "pow_scalar": "{0} ** {exponent}",
+    "pow_integer": "{0} ** {exponent}",
+    "scalar_pow": "{base} ** {0}",
+    "add": "{0} + {1}",
+    "subtract": "{0} - {1}",
+    "multiply": "{0} * {1}",
+    "divide": "{0} / {1}",
+    "pow": "{0} ** {1}",
+    "slice": "{0}[{start}:{stop}:{step}]",
+}
+"""The ops that Python has operators for, where a framework's tensors have them."""
+
 
 @dataclass(frozen=True)
 class Templates:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autograd_conformance.frameworks.templates import indices, narrow, over, select, split
+from autograd_conformance.frameworks.templates import OPERATORS, indices, narrow, over, select, split
 from autograd_conformance.printing.closures import functional
 from autograd_conformance.printing.dialect import Template
 
@@ -15,19 +15,10 @@ def _take(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
 
 
 OPS: Mapping[str, Template] = {
-    "negative": "-{0}",
-    "add_scalar": "{0} + {scalar}",
-    "subtract_scalar": "{0} - {scalar}",
-    "scalar_subtract": "{scalar} - {0}",
-    "multiply_scalar": "{0} * {scalar}",
-    "divide_scalar": "{0} / {scalar}",
-    "scalar_divide": "{scalar} / {0}",
+    **OPERATORS,
     "reciprocal": "np.reciprocal({0})",
     "square": "np.square({0})",
     "sqrt": "np.sqrt({0})",
-    "pow_scalar": "{0} ** {exponent}",
-    "pow_integer": "{0} ** {exponent}",
-    "scalar_pow": "{base} ** {0}",
     "abs": "np.abs({0})",
     "clip": "np.clip({0}, {min}, {max})",
     "exp": "np.exp({0})",
@@ -64,11 +55,6 @@ OPS: Mapping[str, Template] = {
     "round": "np.round({0})",
     "astype_float32": "{0}.astype(np.float32)",
     "astype_float64": "{0}.astype(np.float64)",
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
-    "pow": "{0} ** {1}",
     "atan2": "np.arctan2({0}, {1})",
     "hypot": "np.hypot({0}, {1})",
     "logaddexp": "np.logaddexp({0}, {1})",
@@ -109,7 +95,6 @@ OPS: Mapping[str, Template] = {
     "stack_three": "np.stack(({0}, {1}, {2}), axis={dim})",
     "split": split("np.split"),
     "tensor_split": "np.array_split({0}, {sections}, axis={dim})",
-    "slice": "{0}[{start}:{stop}:{step}]",
     "select": select,
     "narrow": narrow,
     "take": _take,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autograd_conformance.frameworks.templates import indices, over, select, split
+from autograd_conformance.frameworks.templates import OPERATORS, indices, over, select, split
 from autograd_conformance.printing.closures import functional
 from autograd_conformance.printing.dialect import Dialect, Template
 
@@ -52,20 +52,11 @@ def _standardize(x: Names, attrs: Attributes) -> str:
 
 
 OPS: Mapping[str, Template] = {
-    "negative": "-{0}",
-    "add_scalar": "{0} + {scalar}",
-    "subtract_scalar": "{0} - {scalar}",
-    "scalar_subtract": "{scalar} - {0}",
-    "multiply_scalar": "{0} * {scalar}",
-    "divide_scalar": "{0} / {scalar}",
-    "scalar_divide": "{scalar} / {0}",
+    **OPERATORS,
     "reciprocal": "jnp.reciprocal({0})",
     "square": "jnp.square({0})",
     "sqrt": "jnp.sqrt({0})",
     "rsqrt": "jax.lax.rsqrt({0})",
-    "pow_scalar": "{0} ** {exponent}",
-    "pow_integer": "{0} ** {exponent}",
-    "scalar_pow": "{base} ** {0}",
     "abs": "jnp.abs({0})",
     "clip": "jnp.clip({0}, {min}, {max})",
     "exp": "jnp.exp({0})",
@@ -102,11 +93,6 @@ OPS: Mapping[str, Template] = {
     "round": "jnp.round({0})",
     "astype_float32": "{0}.astype(jnp.float32)",
     "astype_float64": "{0}.astype(jnp.float64)",
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
-    "pow": "{0} ** {1}",
     "atan2": "jnp.arctan2({0}, {1})",
     "hypot": "jnp.hypot({0}, {1})",
     "logaddexp": "jnp.logaddexp({0}, {1})",
@@ -177,7 +163,6 @@ OPS: Mapping[str, Template] = {
     "split": split("jnp.split"),
     "tensor_split": "jnp.array_split({0}, {sections}, axis={dim})",
     "unstack": "jnp.unstack({0}, axis={dim})",
-    "slice": "{0}[{start}:{stop}:{step}]",
     "select": select,
     "narrow": _narrow,
     "take": "jnp.take({0}, np.array({index}), axis={dim})",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autograd_conformance.frameworks.templates import indices, narrow, over, select, split
+from autograd_conformance.frameworks.templates import OPERATORS, indices, narrow, over, select, split
 from autograd_conformance.printing.closures import functional
 from autograd_conformance.printing.dialect import Template
 
@@ -30,20 +30,11 @@ def _index_add(x: Names, attrs: Attributes) -> str:
 
 
 OPS: Mapping[str, Template] = {
-    "negative": "-{0}",
-    "add_scalar": "{0} + {scalar}",
-    "subtract_scalar": "{0} - {scalar}",
-    "scalar_subtract": "{scalar} - {0}",
-    "multiply_scalar": "{0} * {scalar}",
-    "divide_scalar": "{0} / {scalar}",
-    "scalar_divide": "{scalar} / {0}",
+    **OPERATORS,
     "reciprocal": "mx.reciprocal({0})",
     "square": "mx.square({0})",
     "sqrt": "mx.sqrt({0})",
     "rsqrt": "mx.rsqrt({0})",
-    "pow_scalar": "{0} ** {exponent}",
-    "pow_integer": "{0} ** {exponent}",
-    "scalar_pow": "{base} ** {0}",
     "abs": "mx.abs({0})",
     "clip": "mx.clip({0}, {min}, {max})",
     "exp": "mx.exp({0})",
@@ -73,11 +64,6 @@ OPS: Mapping[str, Template] = {
     "ceil": "mx.ceil({0})",
     "round": "mx.round({0})",
     "astype_float32": "{0}.astype(mx.float32)",
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
-    "pow": "{0} ** {1}",
     "atan2": "mx.arctan2({0}, {1})",
     "logaddexp": "mx.logaddexp({0}, {1})",
     "maximum": "mx.maximum({0}, {1})",
@@ -138,7 +124,6 @@ OPS: Mapping[str, Template] = {
     "stack_three": "mx.stack([{0}, {1}, {2}], axis={dim})",
     "split": split("mx.split"),
     "unstack": "mx.unstack({0}, axis={dim})",
-    "slice": "{0}[{start}:{stop}:{step}]",
     "select": select,
     "narrow": narrow,
     "take_along_axis": "mx.take_along_axis({0}, mx.array({index}), axis={dim})",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from autograd_conformance.frameworks.templates import OPERATORS
 from autograd_conformance.printing.dialect import Dialect, Template
 
 
@@ -19,19 +20,10 @@ def _indexed(inner: Callable[[Mapping[str, Any]], str], after: str = "") -> Temp
 
 OPS: dict[str, Template] = {
     # elementwise
-    "negative": "-{0}",
-    "add_scalar": "{0} + {scalar}",
-    "subtract_scalar": "{0} - {scalar}",
-    "scalar_subtract": "{scalar} - {0}",
-    "multiply_scalar": "{0} * {scalar}",
-    "divide_scalar": "{0} / {scalar}",
-    "scalar_divide": "{scalar} / {0}",
+    **OPERATORS,
     "reciprocal": "mg.reciprocal({0})",
     "square": "mg.square({0})",
     "sqrt": "mg.sqrt({0})",
-    "pow_scalar": "{0} ** {exponent}",
-    "pow_integer": "{0} ** {exponent}",
-    "scalar_pow": "{base} ** {0}",
     "abs": "mg.abs({0})",
     "clip": "mg.clip({0}, {min}, {max})",
     "exp": "mg.exp({0})",
@@ -57,11 +49,6 @@ OPS: dict[str, Template] = {
     "sinc": "mg.sinc({0})",
     "clone": "+{0}",
     # of two operands and more
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
-    "pow": "{0} ** {1}",
     "atan2": "mg.arctan2({0}, {1})",
     "logaddexp": "mg.logaddexp({0}, {1})",
     "logaddexp2": "mg.logaddexp2({0}, {1})",
@@ -109,7 +96,6 @@ OPS: dict[str, Template] = {
     "concat_three": "mg.concatenate([{0}, {1}, {2}], {dim})",
     "stack": "mg.stack([{0}, {1}], {dim})",
     "stack_three": "mg.stack([{0}, {1}, {2}], {dim})",
-    "slice": "{0}[{start}:{stop}:{step}]",
     "select": _indexed(lambda attrs: str(attrs["index"]), ", ..."),
     "narrow": _indexed(lambda attrs: f"{attrs['start']}:{attrs['start'] + attrs['length']}"),
     "take": _indexed(lambda attrs: str(list(attrs["index"]))),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autograd_conformance.frameworks.templates import narrow, over, select
+from autograd_conformance.frameworks.templates import OPERATORS, narrow, over, select
 from autograd_conformance.printing.closures import functional
 from autograd_conformance.printing.dialect import Dialect, Template
 
@@ -41,20 +41,11 @@ def _sort(x: Names, attrs: Attributes) -> str:
 
 
 OPS: Mapping[str, Template] = {
-    "negative": "-{0}",
-    "add_scalar": "{0} + {scalar}",
-    "subtract_scalar": "{0} - {scalar}",
-    "scalar_subtract": "{scalar} - {0}",
-    "multiply_scalar": "{0} * {scalar}",
-    "divide_scalar": "{0} / {scalar}",
-    "scalar_divide": "{scalar} / {0}",
+    **OPERATORS,
     "reciprocal": "tf.math.reciprocal({0})",
     "square": "tf.square({0})",
     "sqrt": "tf.sqrt({0})",
     "rsqrt": "tf.math.rsqrt({0})",
-    "pow_scalar": "{0} ** {exponent}",
-    "pow_integer": "{0} ** {exponent}",
-    "scalar_pow": "{base} ** {0}",
     "abs": "tf.abs({0})",
     "clip": "tnp.clip({0}, {min}, {max})",
     "exp": "tf.exp({0})",
@@ -90,11 +81,6 @@ OPS: Mapping[str, Template] = {
     "round": "tf.round({0})",
     "astype_float32": "tf.cast({0}, tf.float32)",
     "astype_float64": "tf.cast({0}, tf.float64)",
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
-    "pow": "{0} ** {1}",
     "atan2": "tf.atan2({0}, {1})",
     "hypot": "tnp.hypot({0}, {1})",
     "logaddexp": "tnp.logaddexp({0}, {1})",
@@ -150,7 +136,6 @@ OPS: Mapping[str, Template] = {
     "stack_three": "tf.stack([{0}, {1}, {2}], {dim})",
     "split": "tf.split({0}, {sizes}, {dim})",
     "unstack": "tf.unstack({0}, axis={dim})",
-    "slice": "{0}[{start}:{stop}:{step}]",
     "select": select,
     "narrow": narrow,
     "take": "tf.gather({0}, {index}, axis={dim})",

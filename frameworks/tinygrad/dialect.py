@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from autograd_conformance.frameworks.templates import OPERATORS
 from autograd_conformance.printing.dialect import Dialect, Template
 
 
@@ -26,20 +27,11 @@ _CONVOLUTION = "groups={groups}, stride={stride}, dilation={dilation}, padding={
 
 OPS: dict[str, Template] = {
     # elementwise
-    "negative": "-{0}",
-    "add_scalar": "{0} + {scalar}",
-    "subtract_scalar": "{0} - {scalar}",
-    "scalar_subtract": "{scalar} - {0}",
-    "multiply_scalar": "{0} * {scalar}",
-    "divide_scalar": "{0} / {scalar}",
-    "scalar_divide": "{scalar} / {0}",
+    **OPERATORS,
     "reciprocal": "{0}.reciprocal()",
     "square": "{0}.square()",
     "sqrt": "{0}.sqrt()",
     "rsqrt": "{0}.rsqrt()",
-    "pow_scalar": "{0} ** {exponent}",
-    "pow_integer": "{0} ** {exponent}",
-    "scalar_pow": "{base} ** {0}",
     "abs": "{0}.abs()",
     "clip": "{0}.clip({min}, {max})",
     "exp": "{0}.exp()",
@@ -69,11 +61,6 @@ OPS: dict[str, Template] = {
     "astype_float64": "{0}.cast(dtypes.float64)",
     "clone": "{0}.clone()",
     # of two operands and more
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
-    "pow": "{0} ** {1}",
     "logaddexp": "{0}.logaddexp({1})",
     "maximum": "{0}.maximum({1})",
     "minimum": "{0}.minimum({1})",
@@ -144,7 +131,6 @@ OPS: dict[str, Template] = {
     "stack_three": "{0}.stack({1}, {2}, dim={dim})",
     "split": "{0}.split({sizes}, {dim})",
     "chunk": "{0}.chunk({chunks}, {dim})",
-    "slice": "{0}[{start}:{stop}:{step}]",
     "select": _indexed(lambda attrs: str(attrs["index"])),
     "narrow": _indexed(lambda attrs: f"{attrs['start']}:{attrs['start'] + attrs['length']}"),
     "take": _indexed(lambda attrs: f"Tensor({attrs['index']})"),
