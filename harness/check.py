@@ -20,7 +20,7 @@ from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.harness.known.update import About, Finding
 from autograd_conformance.harness.tally import Tally
 from autograd_conformance.programs.language import Leaf, Program
-from autograd_conformance.programs.observations import Observation, Raised, lacks_kernel, units
+from autograd_conformance.programs.observations import Kind, Observation, Raised, lacks_kernel, units
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.explanation.words import observed_text
@@ -182,8 +182,9 @@ class Check:
 
     def _note_absent(self, observation: Observation) -> None:
         """Count what is said of the kernel that a program could not go on without, in its first sentence."""
-        said = (seen.outcome.message for seen in observation if lacks_kernel(seen) and isinstance(seen.outcome, Raised))
-        self.absent.update([message.partition(". ")[0] for message in said][:1])
+        raised = (seen.outcome for seen in observation if isinstance(seen.outcome, Raised))
+        said = [each.message for each in raised if each.kind is Kind.NO_KERNEL]
+        self.absent.update(message.partition(". ")[0] for message in said[:1])
 
     def _complain(
         self, program: Program, observation: Observation, violation: Violation, related: Related | None = None
