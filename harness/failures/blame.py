@@ -2,7 +2,8 @@
 wrong by itself is one, too.
 
 A diagnosis stands if it explains the program with other numbers, too, and if no earlier call contradicts it. An op is
-blamed for its gradient if the program has no other call in which it contributed what it should.
+blamed for its gradient if the program has no other call in which it contributed what it should, and no write: a program
+is shrunk before, so that a write that is left is part of what is wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ import numpy as np
 
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.harness.failures.case import Case
-from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Instruction, Leaf, Literal, Program
+from autograd_conformance.programs.language import (
+    Backward,
+    BackwardCall,
+    DetachInPlace,
+    Grad,
+    InPlace,
+    Instruction,
+    Leaf,
+    Literal,
+    Program,
+)
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import TapeEntry
@@ -116,9 +127,11 @@ def _is_contradicted(case: Case) -> bool:
 
 
 def _is_not_alone(case: Case, violation: Violation) -> bool:
-    """Whether the op that is blamed contributed what it should to an earlier call of the program, or is, of those whose
-    derivatives are derived, one of several.
+    """Whether the op that is blamed stands behind a write, contributed what it should to an earlier call of the program,
+    or is, of those whose derivatives are derived, one of several.
     """
+    if any(isinstance(step, (InPlace, DetachInPlace)) for step in case.program.instructions[: violation.at]):
+        return True
     nodes = case.context.tape.nodes.values()
     if violation.rule == "gradients/op":
         return any(node.traversals and node.op == violation.op for node in nodes)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 from typing import Any
 
 import numpy as np
@@ -86,6 +88,35 @@ def test_an_optimizer_over_no_leaf():
     with pytest.raises(ValueError, match="non-leaf") as error:
         TORCH.step([value], "sgd", (("lr", 0.5),))
     assert TORCH.classify(error.value) is Kind.NOT_A_LEAF
+
+
+# -- a program that is over leaves nothing ------------------------------------------------------------------------------
+
+FORGOTTEN = (
+    f"{A}; backward s",
+    f"{A}; k = hook b scale 2.0; backward s",
+    f"{A}; k = hook b observe; backward s; unhook k",
+    f"{A}; k = hook a observe accumulated; retain b; backward s retain=True",
+    f"{A}; k = hook b raise; backward s",
+)
+
+
+@pytest.mark.parametrize("text", FORGOTTEN)
+def test_a_program_that_is_over_leaves_no_tensor(text: str, monkeypatch: pytest.MonkeyPatch):
+    made: list[weakref.ref[Any]] = []
+    leaf = TORCH.leaf
+
+    def noted(*args: Any, **more: Any) -> Any:
+        value = leaf(*args, **more)
+        made.append(weakref.ref(value))
+        return value
+
+    monkeypatch.setattr(TORCH, "leaf", noted)
+    run(parse(text, VOCABULARY), TORCH)
+    TORCH.reset()
+    gc.collect()
+    assert made
+    assert not any(value() is not None for value in made)
 
 
 # -- what is printed does the same -------------------------------------------------------------------------------------
