@@ -127,8 +127,8 @@ def _is_contradicted(case: Case) -> bool:
 
 
 def _is_not_alone(case: Case, violation: Violation) -> bool:
-    """Whether the op that is blamed stands behind a write, contributed what it should to an earlier call of the program,
-    or is, of those whose derivatives are derived, one of several.
+    """Whether the op that is blamed stands behind a write, contributed what it should to an earlier call of the
+    program, or is, of those whose derivatives are derived, one of several.
     """
     if any(isinstance(step, (InPlace, DetachInPlace)) for step in case.program.instructions[: violation.at]):
         return True

@@ -90,7 +90,7 @@ def test_an_optimizer_over_no_leaf():
     assert TORCH.classify(error.value) is Kind.NOT_A_LEAF
 
 
-# -- a program that is over leaves nothing ------------------------------------------------------------------------------
+# -- a program that is over leaves nothing -----------------------------------------------------------------------------
 
 FORGOTTEN = (
     f"{A}; backward s",

@@ -131,11 +131,11 @@ def test_no_op_is_blamed_whose_earlier_contribution_was_right():
 
 
 def test_no_op_is_blamed_that_is_walked_behind_a_write():
-    # PyTorch's derivative of the view that a write makes anew; what is blamed without this is the first view of the leaf
+    # PyTorch's derivative of the view that a write makes anew is wrong; the op that made the view first is not
     case = failing(
         Torch(),
-        "a = leaf [1, 2] const; b = broadcast_to a shape=(2, 2); c = detach b; requires c True; d = expand_dims c dim=0;"
-        " write a sin_; backward d with [[[1, 2], [5, 7]]]",
+        "a = leaf [1, 2] const; b = broadcast_to a shape=(2, 2); c = detach b; requires c True;"
+        " d = expand_dims c dim=0; write a sin_; backward d with [[[1, 2], [5, 7]]]",
     )
     assert (case.violation.rule, case.violation.op) == ("gradients/op", "expand_dims")
     found = settled(case).violation
