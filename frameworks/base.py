@@ -57,6 +57,10 @@ class Target(Protocol):
         """Where that is documented, by the name of the trait; a trait without a source is not there."""
 
     @property
+    def environment(self) -> Sequence[str]:
+        """What it runs on where that is not the suite's environment: a language or a package with its version each."""
+
+    @property
     def ops(self) -> Collection[str]:
         """The ops of the catalogue that it has, by name."""
 

@@ -159,6 +159,11 @@ class InProcess:
         """Where they are documented, as far as its adapter says so."""
         return self.adapter.trait_sources if isinstance(self.adapter, HasTraitSources) else {}
 
+    @property
+    def environment(self) -> Sequence[str]:
+        """Nothing: it runs in the suite's environment."""
+        return ()
+
     @cached_property
     def ops(self) -> Collection[str]:
         """The ops of the catalogue that it has."""

@@ -280,6 +280,7 @@ class Session:
             workers=max(1, workers),
             strict=self.strict,
             variables=target.variables,
+            environment=tuple(target.environment),
         )
 
 

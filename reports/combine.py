@@ -7,6 +7,7 @@ from pathlib import Path
 
 from autograd_conformance.reports.records import Report
 from autograd_conformance.reports.stream import load
+from autograd_conformance.reports.versions import Place, place
 
 
 def combine(paths: Iterable[str | Path], allow_truncated: bool = False) -> list[Report]:
@@ -18,6 +19,6 @@ def combine(paths: Iterable[str | Path], allow_truncated: bool = False) -> list[
     return sorted((load(path, allow_truncated) for path in paths), key=_place)
 
 
-def _place(report: Report) -> tuple[str, str, str]:
+def _place(report: Report) -> tuple[str, Place, str]:
     framework = report.header.framework
-    return framework.name.casefold(), framework.version, report.header.started
+    return framework.name.casefold(), place(framework.version), report.header.started

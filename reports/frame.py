@@ -25,6 +25,7 @@ class Frame:
         self._platforms: set[str] = set()
         self._packages: dict[str, set[str]] = defaultdict(set)
         """The versions of each package."""
+        self._environment: set[str] = set()
         self._collected = 0
         """How many tests a run knew of, at most."""
         self._not_run = 0
@@ -44,6 +45,7 @@ class Frame:
         self._platforms.add(header.platform)
         for name, version in header.packages.items():
             self._packages[name].add(version)
+        self._environment.update(header.environment)
         worst = max(self._footer, footer, key=lambda each: (ENDINGS.index(each.verdict), each.reason or ""))
         self._footer = replace(
             worst,
@@ -65,6 +67,7 @@ class Frame:
             python=_all(self._pythons),
             platform=_all(self._platforms),
             packages={name: _all(versions) for name, versions in sorted(self._packages.items())},
+            environment=tuple(sorted(self._environment)),
         )
 
     def footer(self, tests: int, programs: int) -> Footer:

@@ -74,7 +74,9 @@ class Header:
 
     `suite` is the suite's version, `started` an ISO 8601 time in UTC, `packages` maps a distribution to its version.
     In a `strict` run a broken SHOULD rule, and a known difference that is seen no longer, count as failures.
-    `variables` are the environment variables that were set and may change what the framework does.
+    `variables` are the environment variables that were set and may change what the framework does; `environment` is
+    what the framework ran on, a language or a package with its version each, where that was not `python` and
+    `packages`.
     """
 
     version: int = VERSION
@@ -91,6 +93,7 @@ class Header:
     workers: int
     strict: bool = field(default=False, metadata=LATER)
     variables: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    environment: tuple[str, ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -375,10 +378,10 @@ def decode(form: Mapping[str, Any]) -> Record:
     match form["record"]:
         case "header":
             framework = values["framework"]
-            lists = _tuples({"traits": (), **framework}, "capabilities", "missing_ops", "traits")
+            lists = _tuples(framework, "capabilities", "missing_ops", "traits")
             sources = _each(Source, framework.get("trait_sources", []))
             framework = {**framework, **lists, "trait_sources": sources}
-            return Header(**{**values, **_tuples(values, "dtypes"), "framework": Framework(**framework)})
+            return Header(**{**values, **_tuples(values, "dtypes", "environment"), "framework": Framework(**framework)})
         case "rule":
             return RuleRecord(**{**values, **_tuples(values, "needs"), "sources": _each(Source, values["sources"])})
         case "result":
@@ -406,7 +409,7 @@ def decode(form: Mapping[str, Any]) -> Record:
         case "behaviour":
             return Behaviour(**{**values, "allowed": _each(Allowed, values["allowed"])})
         case "footer":
-            return Footer(**{**values, **_tuples({"missing_ops": (), **values}, "missing_ops")})
+            return Footer(**{**values, **_tuples(values, "missing_ops")})
         case kind:
             raise ValueError(f"unknown record {kind!r}")
 
@@ -432,7 +435,7 @@ def _flow(form: Mapping[str, Any]) -> GradientFlow:
 
 
 def _tuples(values: Mapping[str, Any], *names: str) -> dict[str, tuple[Any, ...]]:
-    return {name: tuple(values[name]) for name in names}
+    return {name: tuple(values[name]) for name in names if name in values}
 
 
 def _each(make: type, forms: list[dict[str, Any]]) -> tuple[Any, ...]:

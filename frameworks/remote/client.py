@@ -124,8 +124,13 @@ class Remote:
 
     @property
     def trait_sources(self) -> Mapping[str, str]:
-        """None: the protocol does not carry them."""
-        return {}
+        """Where they are documented, as far as it says so."""
+        return self.greeting.trait_sources
+
+    @property
+    def environment(self) -> Sequence[str]:
+        """The language of the far end, and the packages that it stands on, as far as it names them."""
+        return (self.greeting.language, *(f"{name} {version}" for name, version in self.greeting.packages.items()))
 
     @property
     def ops(self) -> Collection[str]:

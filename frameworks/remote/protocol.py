@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
@@ -51,6 +51,10 @@ class Greeting:
     """The devices that it could be asked for; none where it does not say."""
     traits: Traits = PYTORCH
     """Which of the legal answers it gives."""
+    trait_sources: Mapping[str, str] = field(default_factory=dict)
+    """Where they are documented, by the trait's name."""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    """What it stands on and may behave by, with versions, as {"numpy": "2.4.0"}."""
     writes: frozenset[str] | None = None
     """The ops in place that it has; None where it has all, or claims none."""
     modules: tuple[str, ...] = ()
@@ -169,10 +173,10 @@ class _Wrong(ValueError):
     """A part of a greeting is not what it has to be."""
 
 
-def _name(what: str) -> Any:
+def _name(what: str, most: int = 80) -> Any:
     def read(value: Json) -> str:
-        if not isinstance(value, str) or not 0 < len(value) <= 80 or not value.isprintable():
-            raise _Wrong(f"{what} has to be text of one line, of 1 to 80 characters, not {value!r}")
+        if not isinstance(value, str) or not 0 < len(value) <= most or not value.isprintable():
+            raise _Wrong(f"{what} has to be text of one line, of 1 to {most} characters, not {value!r}")
         return value
 
     return read
@@ -211,6 +215,16 @@ def _count(what: str) -> Any:
     return read
 
 
+def _texts(what: str, known: Collection[str] | None = None) -> Any:
+    def read(value: Json) -> Mapping[str, str]:
+        if not isinstance(value, Mapping):
+            raise _Wrong(f"{what} has to be an object, a text by each name, not {value!r}")
+        _names(what, known)(list(value))
+        return {name: _name(f"{what}[{name!r}]", ADDRESS)(text) for name, text in value.items()}
+
+    return read
+
+
 def _read_traits(value: Json) -> Traits:
     known = {field.name: field.default for field in fields(Traits)}
     if not isinstance(value, Mapping) or not value.keys() <= known.keys():
@@ -239,6 +253,8 @@ _READERS: dict[str, Any] = {
     "dtypes": _names("dtypes", DTYPES, 1),
     "devices": _names("devices"),
     "traits": _read_traits,
+    "trait_sources": _texts("trait_sources", [each.name for each in fields(Traits)]),
+    "packages": _texts("packages"),
     "writes": lambda value: frozenset(_names("writes", WRITES)(value)),
     "modules": _names("modules", APPLIED),
     "optimizers": _read_optimizers,
@@ -253,6 +269,9 @@ _READERS: dict[str, Any] = {
     "dialect": lambda value: value,
 }
 """How each part of a greeting is read."""
+
+ADDRESS = 300
+"""The most characters of an address, or of a package's version."""
 
 NEEDED = ("name", "version", "language", "capabilities", "ops", "dtypes")
 """The parts that every greeting has."""

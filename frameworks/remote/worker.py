@@ -17,6 +17,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from autograd_conformance.frameworks.base import (
     Adapter,
     HasCostlyUnits,
@@ -26,6 +28,7 @@ from autograd_conformance.frameworks.base import (
     HasRandom,
     HasSavedTensorCounter,
     HasTraits,
+    HasTraitSources,
     HasUnits,
 )
 from autograd_conformance.frameworks.interrupts import watch
@@ -129,6 +132,7 @@ def greeting(adapter: Adapter) -> dict[str, Json]:
         "version": adapter.version,
         "language": f"Python {platform.python_version()}",
         "capabilities": sorted(capability.name for capability in adapter.capabilities),
+        "packages": {"numpy": np.__version__},
         "ops": sorted(adapter.ops),
         "dtypes": list(adapter.dtypes),
         "random": isinstance(adapter, HasRandom) and adapter.random is not None,
@@ -143,6 +147,8 @@ def greeting(adapter: Adapter) -> dict[str, Json]:
     if isinstance(adapter, HasTraits):
         default = asdict(PYTORCH)
         said["traits"] = {name: value for name, value in asdict(adapter.traits).items() if value != default[name]}
+    if isinstance(adapter, HasTraitSources):
+        said["trait_sources"] = dict(adapter.trait_sources)
     if isinstance(adapter, HasModules):
         said["modules"] = list(adapter.modules)
     if isinstance(adapter, HasOptimizers):

@@ -37,6 +37,7 @@ from autograd_conformance.reports.summary import (
     differing_ops,
     wrong_ops,
 )
+from autograd_conformance.reports.versions import place
 
 SHOWN = 6
 """How many of the programs that decide a rule are shown on its page."""
@@ -142,7 +143,7 @@ def environment(site: Site) -> Environment:
 
 def _run(run: Run, site: Site, templates: Environment) -> str:
     same = (each for each in site.runs if each.header.framework.name == run.header.framework.name)
-    others = sorted(same, key=lambda each: each.header.started)
+    others = sorted(same, key=lambda each: (place(each.version), each.header.started))
     return templates.get_template("run.html.j2").render(
         root="../",
         run=run,

@@ -34,12 +34,13 @@ EVERYWHERE = replace(KNOWN, op=None, link=None, seen=0)
 SOURCE = Source("scalars", "https://docs.example/values")
 SCALARS = replace(HEADER, framework=replace(HEADER.framework, traits=("scalars",), trait_sources=(SOURCE,)))
 SET = replace(HEADER, variables={"TORCHINDUCTOR_FREEZING": "1"})
+ELSEWHERE = replace(HEADER, environment=("Python 3.9.18", "numpy 1.26.4"))
 INFINITE = replace(FAILURE, error=Error(float("inf"), 1e-9, float("inf")))
 
 
 @pytest.mark.parametrize(
     "record",
-    [*EVERY, INFINITE, replace(HEADER, seed=None), SCALARS, SET, DIFFERS, EVERYWHERE],
+    [*EVERY, INFINITE, replace(HEADER, seed=None), SCALARS, SET, ELSEWHERE, DIFFERS, EVERYWHERE],
     ids=lambda record: type(record).__name__,
 )
 def test_a_record_comes_back_as_it_was(record: Record) -> None:

@@ -229,6 +229,12 @@ def test_the_variables_that_were_set_stand_beside_the_packages() -> None:
     assert "TORCH" not in markdown.render(SOUND)
 
 
+def test_an_environment_of_the_frameworks_own_is_told() -> None:
+    page = markdown.render(replace(SOUND, header=replace(SOUND.header, environment=("Python 3.9", "numpy 1.26.4"))))
+    assert "| The framework's environment | Python 3.9, numpy 1.26.4 |" in page
+    assert "environment" not in markdown.render(SOUND)
+
+
 def test_the_summary_fits_one_screen() -> None:
     page = shown(BROKEN)
     assert max(map(len, page.splitlines())) <= 100

@@ -21,6 +21,8 @@ GREETINGS = {
     "another version": {"protocol": 2},
     "a word that there is not": {"colour": "red"},
     "a trait that there is not": {"traits": {"friendly": True}},
+    "a source of no trait": {"trait_sources": {"friendly": "https://docs.example"}},
+    "a package without a version": {"packages": {"numpy": None}},
     "no dtype": {"dtypes": []},
     "half a program": {"programs_each": 0.5},
 }

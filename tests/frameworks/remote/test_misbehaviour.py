@@ -47,6 +47,11 @@ def test_a_far_end_without_a_line_of_the_suite_is_a_target():
         ("another version", "it speaks version 2 of the protocol, and this suite 1"),
         ("a word that there is not", "'colour' is no part of a greeting; there are name, "),
         ("a trait that there is not", "traits has to be an object of some of scalars, "),
+        ("a source of no trait", "trait_sources names friendly, which there is not"),
+        (
+            "a package without a version",
+            "packages['numpy'] has to be text of one line, of 1 to 300 characters, not None",
+        ),
         ("no dtype", "dtypes is empty"),
         ("half a program", "programs_each has to be a whole number, not 0.5"),
         ("no such device", "far has no device 'cpu'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 import re
 import sys
 import venv
@@ -69,6 +70,17 @@ def test_what_is_observed_over_the_wire_is_what_is_observed_here():
     assert [shown(seen) for seen in there.observe_all(cases)] == [shown(here.observe(each)) for each in cases]
     for name in ("name", "version", "capabilities", "traits", "ops", "dtypes", "optimizers", "modules", "dialect"):
         assert getattr(there, name) == getattr(here, name)
+
+
+def test_what_the_far_end_runs_on_is_told():
+    assert remote(TINY).environment == (f"Python {platform.python_version()}", f"numpy {np.__version__}")
+    assert InProcess(loaded(TINY)).environment == ()
+
+
+def test_where_traits_are_documented_goes_over_the_wire():
+    sources = remote("torch-checkpoint").trait_sources
+    assert sources == InProcess(loaded("torch-checkpoint")).trait_sources
+    assert sources
 
 
 def test_an_environment_with_numpy_alone_serves_an_adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

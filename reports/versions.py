@@ -1,0 +1,21 @@
+"""The order of a framework's versions: 1.9 before 1.10, a release candidate before its release."""
+
+from __future__ import annotations
+
+import re
+
+from packaging.version import InvalidVersion, Version
+
+Place = tuple[bool, Version, tuple[tuple[int, str], ...]]
+"""Where a version stands among others."""
+
+_NONE = Version("0")
+
+
+def place(version: str) -> Place:
+    """What versions are sorted by: as Python's packages have theirs; others behind them, by their numbers and words."""
+    try:
+        return False, Version(version), ()
+    except InvalidVersion:
+        parts = re.findall(r"\d+|\D+", version)
+        return True, _NONE, tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
