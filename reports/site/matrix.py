@@ -45,16 +45,22 @@ class Row:
     slug: str
     """The name of its page."""
     cells: tuple[RuleSummary | None, ...]
+    latest: tuple[bool, ...]
+    """Which of the runs are of the latest version of their framework: a framework is counted once."""
 
     @property
     def passing(self) -> int:
-        """How many of the runs pass."""
-        return sum(cell is not None and cell.verdict == "pass" for cell in self.cells)
+        """How many of the latest runs pass."""
+        return sum(cell.verdict == "pass" for cell in self._latest)
 
     @property
     def applicable(self) -> int:
-        """To how many of the runs it applies."""
-        return sum(cell is not None and cell.verdict not in ("not applicable", "info") for cell in self.cells)
+        """To how many of the latest runs it applies."""
+        return sum(cell.verdict not in ("not applicable", "info") for cell in self._latest)
+
+    @property
+    def _latest(self) -> list[RuleSummary]:
+        return [cell for cell, last in zip(self.cells, self.latest, strict=True) if cell is not None and last]
 
     @property
     def verdicts(self) -> set[Verdict]:
@@ -124,7 +130,8 @@ def bounded(exercised: int) -> int | None:
 
 
 def _family(name: str, rules: Sequence[RuleRecord], runs: Sequence[Run], slugs: dict[str, str]) -> Family:
-    rows = tuple(Row(rule, slugs[rule.rule], tuple(run.rules.get(rule.rule) for run in runs)) for rule in rules)
+    latest = tuple(run.latest for run in runs)
+    rows = tuple(Row(rule, slugs[rule.rule], tuple(run.rules.get(rule.rule) for run in runs), latest) for rule in rules)
     return Family(name, rows, tuple(_cell(name, run) for run in runs))
 
 

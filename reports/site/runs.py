@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count
@@ -12,6 +13,7 @@ from autograd_conformance.reports.causes import Cause
 from autograd_conformance.reports.prose import listed, shortened
 from autograd_conformance.reports.records import LONGEST, Failure, Header, Report
 from autograd_conformance.reports.summary import RuleSummary, Summary, summarize
+from autograd_conformance.reports.versions import place
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Run:
     """The name of its files: small letters, digits, dots and hyphens; no two runs have the same."""
     detail: str
     """What tells it from the other runs of the same version; empty where it is the only one."""
+    latest: bool
+    """Whether no other run is of a later version of the framework."""
 
     @property
     def header(self) -> Header:
@@ -97,8 +101,17 @@ def runs(reports: Iterable[Report]) -> tuple[Run, ...]:
     found = list(dict.fromkeys(map(_Same, reports)))
     everything = [each.report for each in found]
     names = unique(f"{r.header.framework.name}-{r.header.framework.version}" for r in everything)
-    details = _details([report.header for report in everything])
-    return tuple(Run(*each) for each in zip(everything, names, details, strict=True))
+    headers = [report.header for report in everything]
+    last = {name: max(place(each.framework.version) for each in group) for name, group in _by_name(headers).items()}
+    latest = [place(each.framework.version) == last[each.framework.name] for each in headers]
+    return tuple(Run(*each) for each in zip(everything, names, _details(headers), latest, strict=True))
+
+
+def _by_name(headers: Iterable[Header]) -> Mapping[str, Sequence[Header]]:
+    found: dict[str, list[Header]] = defaultdict(list)
+    for header in headers:
+        found[header.framework.name].append(header)
+    return found
 
 
 def unique(names: Iterable[str]) -> Iterator[str]:

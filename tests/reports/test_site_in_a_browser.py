@@ -145,6 +145,24 @@ def test_columns_keep_their_cells_when_they_are_sorted(browsing: Browsing) -> No
     assert [cell.inner_text().split()[0] for cell in row.locator("td").all()[2:]] == ["✓", "✗"]
 
 
+def test_versions_that_are_not_the_latest_are_shown_where_they_are_asked_for(browser: Any, tmp_path: Path) -> None:
+    build([EARLIER, FINE, BROKEN], tmp_path)
+    for used in _browsing(browser, tmp_path.as_uri()):
+        used.open("index.html")
+        page = used.page
+
+        def shown(selector: str) -> list[str]:
+            return [each.inner_text() for each in page.query_selector_all(selector) if each.is_visible()]
+
+        assert shown("thead th.run span") == ["3", "1.2"]
+        page.select_option("select[name=versions]", "all")
+        assert shown("thead th.run span") == ["2", "3", "1.2"] and "versions=all" in page.url
+        page.click("text=Open all")
+        assert {len(row.query_selector_all("td:visible")) for row in page.query_selector_all("tr.family")} == {5}
+        page.click("text=Reset")
+        assert shown("thead th.run span") == ["3", "1.2"]
+
+
 def test_a_failure_is_opened_and_its_script_copied_and_run(browsing: Browsing, tmp_path: Path) -> None:
     browsing.open("index.html#open=lifetime")
     browsing.page.locator("tr.rule", has_text="same-root-raises").locator("td.wrong a").click()

@@ -62,11 +62,11 @@ function matrix(table) {
     }),
   }));
   const heads = [...table.tHead.rows[0].cells].slice(3).map((cell) => ({ at: Number(cell.dataset.at), name: cell.textContent,
-    passed: Number(cell.dataset.passed), failed: Number(cell.dataset.failed) }));
+    older: "older" in cell.dataset, passed: Number(cell.dataset.passed), failed: Number(cell.dataset.failed) }));
   const every = [...table.rows].map((row) => ({ row, cells: [...row.cells].slice(3) }));
   const all = families.reduce((sum, family) => sum + family.rules.length, 0);
   const open = new Set();
-  let columns = "";
+  let columns = "", versions = "all";
 
   const rowOrders = {
     "": (a, b) => a.place - b.place,
@@ -104,12 +104,19 @@ function matrix(table) {
     }
   }
 
+  function narrow(wanted) {
+    if (versions === wanted) return;
+    for (const head of heads) if (head.older) for (const { cells } of every) cells[head.at].hidden = wanted !== "all";
+    versions = wanted;
+  }
+
   const value = (name) => form.elements[name].value;
   function show() {
     const words = value("text").toLowerCase().split(/\s+/).filter(Boolean);
     const verdict = value("verdict"), level = value("level"), chosen = value("family");
     const filtered = Boolean(words.length || verdict || level || chosen);
     arrange(value("rows"), value("columns"));
+    narrow(form.elements.versions ? value("versions") : "all");
     let shown = 0;
     for (const family of families) {
       let here = 0;
