@@ -24,6 +24,9 @@ REPORT = "report"
 CAMPAIGN = "campaign"
 """The first word of a command line that is about many runs."""
 
+BISECT = "bisect"
+"""The first word of a command line that is about one program in several versions of a framework."""
+
 PROCESSES = {"--numprocesses", "--dist", "--replay", "--collect-only", "--co", "--help", "-h", "--version", "--markers"}
 """Options that say how many processes there are, or with which the first is enough."""
 
@@ -32,7 +35,8 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the suites with what stands on the command line; pytest's exit code, or 10 for an adapter error.
 
     Behind `report` stand the commands about record files (`reports.command`), behind `campaign` the one that runs a
-    plan of many runs (`harness.cluster.command`).
+    plan of many runs (`harness.cluster.command`), behind `bisect` the one that looks for the version in which a finding
+    began (`harness.bisect.command`).
     """
     given = sys.argv[1:] if words is None else list(words)
     if given[:1] == [REPORT]:
@@ -41,6 +45,10 @@ def main(words: Sequence[str] | None = None) -> int:
         from autograd_conformance.harness.cluster.command import main as campaign  # here: no run needs Dask
 
         return campaign(given[1:], program=f"autograd-conformance {CAMPAIGN}")
+    if given[:1] == [BISECT]:
+        from autograd_conformance.harness.bisect.command import main as bisect  # here: no run needs it
+
+        return bisect(given[1:], program=f"autograd-conformance {BISECT}")
     return int(pytest.main(["-p", PLUGIN, "-c", str(SETTINGS), f"--rootdir={PACKAGE}", *arguments(given)]))
 
 

@@ -53,10 +53,11 @@ class Find:
 
 def corpus(folder: Path = FOLDER) -> tuple[Find, ...]:
     """The programs of a folder, by name; raises `Misplaced`."""
-    return tuple(_find(path) for path in sorted(folder.glob("*.toml")))
+    return tuple(find(path) for path in sorted(folder.glob("*.toml")))
 
 
-def _find(path: Path) -> Find:
+def find(path: Path) -> Find:
+    """The program in a file; raises `Misplaced`."""
     try:
         form = tomllib.loads(path.read_text(encoding="utf-8"))
         program = parse(form.get("program", ""), VOCABULARY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -107,10 +107,8 @@ def _nothing() -> None:
 
 
 def replay(path: Path, target: Target, known: Sequence[Known] = (), done: Callable[[], object] = _nothing) -> Replayed:
-    """Run the program in a file again, after those that it says have to run first; also on the target that counts saved
-    tensors where that is another one. A known difference is told of where nothing is broken behind it.
-
-    `done` is called each time that the framework has run a program.
+    """Run the program in a file again, after those that it says have to run first. A known difference is told of where
+    nothing is broken behind it. `done` is called each time that the framework has run a program.
     """
     try:
         found, before = read(path)
@@ -119,31 +117,49 @@ def replay(path: Path, target: Target, known: Sequence[Known] = (), done: Callab
     except (MalformedProgram, OSError, UnicodeDecodeError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Replayed("cannot run", f"{path}: {reason}")
+
+    def excused(program: Program, violation: Violation) -> bool:
+        return any(is_known(entry, program, violation) for entry in known)
+
+    outcome = again(found, before, target, excused, done)
+    return replace(outcome, reason=f"{path}: {outcome.reason}") if outcome.verdict == "cannot run" else outcome
+
+
+def again(
+    found: Program | Related,
+    before: Sequence[Program],
+    target: Target,
+    excused: Callable[[Program, Violation], bool],
+    done: Callable[[], object] = _nothing,
+) -> Replayed:
+    """Run a program, or two that are related, after those that have to run before; also on the target that counts saved
+    tensors where that is another one. What is excused is told of where nothing else is broken.
+    """
     for each in before:
         target.observe(each)
         done()
     if isinstance(found, Related):
-        return (
-            _cannot(path, found.first, target) or _cannot(path, found.second, target) or _related(found, target, done)
-        )
-    return _cannot(path, found, target) or _alone(found, target, known, done)
+        return _cannot(found.first, target) or _cannot(found.second, target) or _related(found, target, done)
+    return _cannot(found, target) or _alone(found, target, excused, done)
 
 
-def _cannot(path: Path, program: Program, target: Target) -> Replayed | None:
+def _cannot(program: Program, target: Target) -> Replayed | None:
     """Why a program cannot be run on a target, if it cannot."""
     if not len(program):
-        return Replayed("cannot run", f"{path}: the program has no instructions")
+        return Replayed("cannot run", "the program has no instructions")
     missing = sorted(lacking(program, target))
     if missing:
-        return Replayed("cannot run", f"{path}: {target.name} lacks {', '.join(missing)}")
+        return Replayed("cannot run", f"{target.name} lacks {', '.join(missing)}")
     try:
         Reference(program)
     except Exception as error:  # operands of shapes that no op takes: the file is at fault, not the framework
-        return Replayed("cannot run", f"{path}: the program is not well-formed: {type(error).__name__}: {error}")
+        return Replayed("cannot run", f"the program is not well-formed: {type(error).__name__}: {error}")
     return None
 
 
-def _alone(program: Program, target: Target, known: Sequence[Known], done: Callable[[], object]) -> Replayed:
+def _alone(
+    program: Program, target: Target, excused: Callable[[Program, Violation], bool], done: Callable[[], object]
+) -> Replayed:
     counter = target.saved_tensor_counter
     for each in (target,) if counter in (None, target) else (target, counter):
         observation = each.observe(program)
@@ -151,7 +167,7 @@ def _alone(program: Program, target: Target, known: Sequence[Known], done: Calla
         listed: list[Violation] = []
 
         def excuses(violation: Violation, listed: list[Violation] = listed) -> bool:
-            fine = any(is_known(entry, program, violation) for entry in known)
+            fine = excused(program, violation)
             listed.extend([violation] if fine else [])
             return fine
 
@@ -175,7 +191,11 @@ def _related(related: Related, target: Target, done: Callable[[], object]) -> Re
 
 def read(path: Path) -> tuple[Program | Related, tuple[Program, ...]]:
     """The program in a file, or two that are related, and those that have to run before."""
-    form = _form(path)
+    return held(_form(path))
+
+
+def held(form: Any) -> tuple[Program | Related, tuple[Program, ...]]:
+    """The same of a file's JSON form."""
     return _program(form), _preceding(form)
 
 

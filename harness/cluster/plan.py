@@ -6,14 +6,14 @@ A plan is a product: each framework with each suite, dtype and device is a serie
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
 from autograd_conformance.frameworks.registry import FRAMEWORKS
-from autograd_conformance.harness.cluster.shard import ALL, Series
+from autograd_conformance.harness.cluster.shard import ALL, Series, Texts
 from autograd_conformance.harness.places import SUITES
 from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.reports.prose import listed
@@ -126,15 +126,13 @@ def _series(work: _Table, programs: int, folder: Path) -> Iterator[Series]:
         if dtype not in (*DTYPES, "both"):
             raise MalformedPlan(f"{work.where}: dtypes: {dtype!r} is none of {listed((*DTYPES, 'both'))}")
     suites = [_suite(name, work.where) for name in work.texts("suites", (ALL,))]
-    known = tuple(_known(folder / name, work.where) for name in work.texts("known", ()))
-    if len({name for name, _ in known}) < len(known):
-        raise MalformedPlan(f"{work.where}: known: two files have one name")
+    known, included = _known([folder / name for name in work.texts("known", ())], work.where)
     resources = _resources(work)
     patience = work.positive("patience") if "patience" in work.form else None
     for framework, suite, dtype, device in product(frameworks, suites, dtypes, work.texts("devices", ("cpu",))):
         yield Series(
-            framework, suite, dtype, device, programs, work.text("python"), known, work.number("confirm", 0, least=0),
-            patience, resources,
+            framework, suite, dtype, device, programs, work.text("python"), known, included,
+            work.number("confirm", 0, least=0), patience, resources,
         )  # fmt: skip
 
 
@@ -150,13 +148,23 @@ def _suite(name: str, where: str) -> tuple[str, ...]:
     return (f"suites/test_{file}.py{colons}{test}",)
 
 
-def _known(path: Path, where: str) -> tuple[str, str]:
-    """A file of known differences, which goes to workers as it is."""
+def _known(paths: Sequence[Path], where: str) -> tuple[Texts, Texts]:
+    """Files of known differences, which go to workers as they are, and those that they include."""
+    if not paths:
+        return (), ()
+    from autograd_conformance.harness.known import MalformedExpectations, own_files, read  # here: they bring JAX along
+
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise MalformedPlan(f"{where}: known: {path}: {getattr(error, 'strerror', None) or error}") from None
-    return path.name, text
+        entries = [entry for path in paths for entry in read(path)]
+        files = {file.resolve(): file for path in paths for file in own_files(path)}
+    except MalformedExpectations as error:
+        raise MalformedPlan(f"{where}: known: {error}") from None
+    places = {*files, *(Path(entry.where).resolve() for entry in entries)}  # also those that come with the suite
+    if len({place.name for place in places}) < len(places):
+        raise MalformedPlan(f"{where}: known: two files have one name")
+    texts = {place: (file.name, file.read_text(encoding="utf-8")) for place, file in files.items()}
+    named = [path.resolve() for path in paths]
+    return tuple(texts.pop(place) for place in dict.fromkeys(named)), tuple(texts.values())
 
 
 def _resources(work: _Table) -> dict[str, float]:

@@ -18,6 +18,9 @@ PROFILE = "thorough"
 ALL = "all"
 """The name of all suites together."""
 
+Texts = tuple[tuple[str, str], ...]
+"""Files, each by its name and what it says."""
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
@@ -35,8 +38,10 @@ class Series:
     """About how many programs each shard runs."""
     python: str | None = None
     """The interpreter of the framework's environment, as ``--framework-python`` takes it."""
-    known: tuple[tuple[str, str], ...] = ()
-    """Files of known differences of the user's own, each by its name and what it says."""
+    known: Texts = ()
+    """Files of known differences of the user's own."""
+    included: Texts = ()
+    """Those that they include, which stand beside them."""
     confirm: int = 0
     """How many failures a shard runs again alone."""
     patience: float | None = None

@@ -5,7 +5,7 @@ what an entry says, `file` how one is read, `matching` whether a violation is on
 """
 
 from autograd_conformance.harness.known.entry import Known
-from autograd_conformance.harness.known.file import MalformedExpectations, known, read
+from autograd_conformance.harness.known.file import MalformedExpectations, known, own_files, read
 from autograd_conformance.harness.known.matching import is_known
 
-__all__ = ["Known", "MalformedExpectations", "is_known", "known", "read"]
+__all__ = ["Known", "MalformedExpectations", "is_known", "known", "own_files", "read"]

@@ -183,6 +183,30 @@ def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
 
     `within` are the files that include this one, the outermost first.
     """
+    text, entries, others = _parts(path)
+    inherited = [replace(each, inherited=True) for other in others for each in _included(path, other, (*within, path))]
+    if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+        raise MalformedExpectations(f"{path}: known has to be entries that begin with [[known]] each")
+    found = []
+    for number, each in enumerate(entries):
+        try:
+            found.append(replace(_entry(each), where=str(path)))
+        except _Refused as error:
+            raise MalformedExpectations(f"{path}, line {_line(text, number)}: {error}") from None
+    return (*found, *dict.fromkeys(inherited))  # two files that are included may include a third
+
+
+def own_files(path: Path) -> tuple[Path, ...]:
+    """A file and all that it includes, but for those that come with the suite; it can be read."""
+    found = [path]
+    for other in _parts(path)[2]:
+        file = _place(path, other)
+        found += own_files(file) if file.parent != FOLDER else []
+    return tuple(dict.fromkeys(found))
+
+
+def _parts(path: Path) -> tuple[str, list[Any], list[str]]:
+    """What a file says, its entries, and the names of the files that it includes."""
     try:
         text = path.read_text(encoding="utf-8")
         form = tomllib.loads(text)
@@ -201,24 +225,21 @@ def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
         )
     if not isinstance(others, list) or not all(isinstance(each, str) for each in others):
         raise MalformedExpectations(f'{path}: include has to be a list of names of files, as ["torch"]')
-    inherited = [replace(each, inherited=True) for other in others for each in _included(path, other, (*within, path))]
-    if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
-        raise MalformedExpectations(f"{path}: known has to be entries that begin with [[known]] each")
-    found = []
-    for number, each in enumerate(entries):
-        try:
-            found.append(replace(_entry(each), where=str(path)))
-        except _Refused as error:
-            raise MalformedExpectations(f"{path}, line {_line(text, number)}: {error}") from None
-    return (*found, *dict.fromkeys(inherited))  # two files that are included may include a third
+    return text, entries, others
 
 
-def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, ...]:
-    """The entries of a file that stands beside the last of those that include each other, or comes with the suite."""
+def _place(path: Path, other: str) -> Path:
+    """The file of a name that stands beside another one, or else comes with the suite."""
     places = [folder / f"{other}.toml" for folder in (path.parent, FOLDER)]
     file = next(filter(Path.is_file, places), None)
     if file is None:
         raise MalformedExpectations(f"{path}: include: there is no file {other}.toml beside it, nor with the suite")
+    return file
+
+
+def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, ...]:
+    """The entries of a file that is included by the last of those that include each other."""
+    file = _place(path, other)
     if file in within:
         raise MalformedExpectations(f"{path}: include: {file.name} includes this file")
     return read(file, within)

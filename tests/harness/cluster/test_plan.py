@@ -84,6 +84,28 @@ def test_what_a_series_is_kept_under_hangs_on_all_that_its_verdicts_do_and_on_no
     assert len({*same, *others}) == 1 + len(others)
 
 
+def test_what_a_file_of_known_differences_includes_goes_along(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('include = ["theirs", "torch"]')
+    (tmp_path / "theirs.toml").write_text('include = ["others"]')
+    (tmp_path / "others.toml").write_text("known = []")
+    (series,) = planned(tmp_path, f"hours = 1\n{WORK}known = ['mine.toml']").series
+    assert [name for name, _ in series.known] == ["mine.toml"]
+    assert dict(series.included) == {"theirs.toml": 'include = ["others"]', "others.toml": "known = []"}
+    assert [word for word in series.options(Path("here")) if "known" in word] == ["--known=here/mine.toml"]
+    (tmp_path / "others.toml").write_text("known = []  # changed")
+    (changed,) = planned(tmp_path, f"hours = 1\n{WORK}known = ['mine.toml']").series
+    assert changed.name != series.name
+    (both,) = planned(tmp_path, f"hours = 1\n{WORK}known = ['mine.toml', 'others.toml']").series
+    assert [[name for name, _ in each] for each in (both.known, both.included)] == [
+        ["mine.toml", "others.toml"],
+        ["theirs.toml"],
+    ]
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "others.toml").write_text("known = []")
+    with pytest.raises(MalformedPlan, match="known: two files have one name"):
+        planned(tmp_path, f"hours = 1\n{WORK}known = ['mine.toml', 'below/others.toml']")
+
+
 def test_the_name_of_a_shard_says_its_seed(tmp_path: Path) -> None:
     (series,) = planned(tmp_path, f"hours = 1\n{WORK}").series
     for seed in (0, 12, 10**9):
@@ -114,6 +136,7 @@ def test_the_name_of_a_shard_says_its_seed(tmp_path: Path) -> None:
         (f"hours = 1\n{WORK}suites = ['lifetimes']", "there is no suite 'lifetimes'. There are: all, accumulation"),
         (f"hours = 1\n{WORK}dtypes = ['float16']", "dtypes: 'float16' is none of float32, float64, both"),
         (f"hours = 1\n{WORK}known = ['none.toml']", "none.toml: No such file or directory"),
+        (f"hours = 1\n{WORK}known = ['plan.toml']", "plan.toml: there is no key 'hours'"),
         (f"hours = 1\n{WORK}resources = {{GPU = 0}}", "resources: GPU has to be a number above 0, not 0"),
         (f"hours = 1\n{WORK}{WORK}", "torch is there twice"),
         (f"hours = 1\n{WORK}{WORK}confirm = 1", "torch and torch would draw the same programs, which count once"),

@@ -86,6 +86,20 @@ def test_a_campaign_comes_to_what_the_same_runs_come_to_by_themselves(tmp_path: 
     assert untimed(read(tmp_path / "report" / "faulty-1.0" / "records.jsonl")) == untimed(found)
 
 
+def test_what_is_known_goes_to_the_workers_with_what_it_includes(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('include = ["theirs"]')
+    (tmp_path / "theirs.toml").write_text(
+        '[[known]]\nrule = "gradients/op"\nop = "sin"\nany_value = true\nreason = "because"\n'
+        'witness = "a = leaf 1; b = sin a; backward b"\n'
+    )
+    framework, suite = "tests.frameworks.adapters.wrong:WrongSine", "gradients::test_op[sin]"
+    plan = f"seeds = [1, 1]\nshard = 300\n[[work]]\nframeworks = ['{framework}']\nsuites = ['{suite}']\n"
+    code, said = ran(REAL, tmp_path, plan, "--workers=1", f"--storage={tmp_path / 'unknown'}")
+    assert code == 1, said
+    code, said = ran(REAL, tmp_path, f"{plan}known = ['mine.toml']", "--workers=1", f"--storage={tmp_path / 'known'}")
+    assert (code, "known difference" in said) == (0, True), said
+
+
 def test_a_campaign_in_an_object_store_goes_on_after_an_interruption(tmp_path: Path) -> None:
     pytest.importorskip("moto")
     with bucket() as options:
