@@ -24,6 +24,10 @@ MESSAGES = (
     ("backward twice for the same subgraph without setting retain_graph=True", Kind.GRAPH_FREED),
     ("Tensor shape not match, Tensor of grad_tensor", Kind.COTANGENT_SHAPE),
     ("has been modified by an inplace operation", Kind.MODIFIED),
+    (
+        "does not appear in the backward graph. Please check the input tensor or set allow_unused=True",
+        Kind.UNUSED_INPUT,
+    ),
     ("Cannot register hook on a tensor that stop gradient", Kind.HOOK_NO_GRAD),
 )
 """How PaddlePaddle's errors are told apart: by the most stable part of the message."""
@@ -42,7 +46,8 @@ class Paddle:
             Capability.CONSTANTS, Capability.REQUIRES_GRAD, Capability.IDENTITY, Capability.DETACH,
             Capability.ZERO_TO_NONE, Capability.ZERO_TO_ZEROS, Capability.ASSIGNS, Capability.MODES,
             Capability.RETAINS_GRAD, Capability.HOOKS, Capability.OPTIMIZERS, Capability.MAKES_OPTIMIZERS,
-            Capability.CLIPS, Capability.VIEWS, Capability.MEMORY, Capability.LAYOUT,
+            Capability.CLIPS, Capability.VIEWS, Capability.MEMORY, Capability.LAYOUT, Capability.FUNCTIONAL,
+            Capability.UNUSED, Capability.CREATE_GRAPH,
         }
     )  # fmt: skip
     traits = Traits(implicit_ones=True)
@@ -86,6 +91,27 @@ class Paddle:
                 roots[0].backward(given[0], **options)
             else:
                 paddle.autograd.backward(list(roots), given, **options)
+        finally:
+            _give_back(cotangents, given)
+
+    def grad(
+        self,
+        roots: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        cotangents: Sequence[np.ndarray | None],
+        retain_graph: bool | None,
+        create_graph: bool,
+        allow_unused: bool | None,
+        materialize_grads: bool,
+    ) -> Sequence[Tensor | None]:
+        """`paddle.grad`."""
+        assert not materialize_grads, "zeros in the place of none are not claimed"
+        given = [None if c is None else paddle.to_tensor(c) for c in cotangents]
+        options = {} if allow_unused is None else {"allow_unused": allow_unused}
+        try:
+            return paddle.grad(
+                list(roots), list(inputs), given, retain_graph=retain_graph, create_graph=create_graph, **options
+            )
         finally:
             _give_back(cotangents, given)
 

@@ -261,8 +261,8 @@ OPTIMIZERS = {
     "adagrad": ("lr", "weight_decay", "initial_accumulator_value", "eps"),
 }
 """The optimizers whose documented formula is that of `ops.optimizers`, with the settings that they have. Not so: the
-documentation of `Adam` and `AdamW` adds `epsilon` to a root that is not corrected for its bias, that of `RMSProp` adds it
-under the root."""
+documentation of `Adam` and `AdamW` adds `epsilon` to a root that is not corrected for its bias, that of `RMSProp` adds
+it under the root."""
 
 DIALECT = Dialect(
     prelude=PRELUDE,
@@ -289,6 +289,10 @@ DIALECT = Dialect(
     clear_to_zeros="{leaf}.clear_gradient(True)",
     gradient="{leaf}.grad",
     memory="{value}.data_ptr() - {value}.offset",
+    create="create_graph={value}",
+    grad="paddle.grad({roots}, {inputs}{arguments})",
+    cotangents="grad_outputs={cotangents}",
+    unused="allow_unused={value}",
     retain_grad="{target}.retain_grads()",
     hook="{target}.register_hook({function})",
     effects={
