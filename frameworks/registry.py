@@ -30,6 +30,7 @@ FRAMEWORKS = {
     "torch-func": (f"{_PYTORCH}.functional:TorchFunc", _TORCH),
     "tinygrad": ("autograd_conformance.frameworks.tinygrad.adapter:Tinygrad", "tinygrad==0.14.0"),
     "mygrad": ("autograd_conformance.frameworks.mygrad.adapter:MyGrad", "mygrad==2.5.0"),
+    "paddle": ("autograd_conformance.frameworks.paddle.adapter:Paddle", "paddlepaddle==3.3.1"),
     "autograd": ("autograd_conformance.frameworks.hips_autograd.adapter:HipsAutograd", "autograd"),
     "mlx": ("autograd_conformance.frameworks.mlx.adapter:Mlx", "mlx[cpu]"),
     "jax": ("autograd_conformance.frameworks.jax.adapter:Jax", "jax"),

@@ -34,7 +34,7 @@ METHODS_OF: dict[tuple[Capability, ...], tuple[str, ...]] = {
 """The methods, besides `METHODS`, of an adapter that has these capabilities together."""
 
 KEYWORDS_OF: dict[Capability, tuple[str, str]] = {
-    Capability.CREATE_GRAPH: ("backward", "create_graph"),
+    Capability.CREATES_IN_LEAVES: ("backward", "create_graph"),
     Capability.INPUTS: ("backward", "inputs"),
     Capability.GROUPS: ("step", "groups"),
 }

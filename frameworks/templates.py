@@ -81,12 +81,14 @@ def narrow(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
     return f"{operands[0]}[{indices(attrs['dim'], part)}]"
 
 
-def over(function: str, more: str = "") -> Template:
-    """A reduction over some dimensions, with more arguments; over none of them is over all."""
+def over(function: str, more: str = "", keeps: str = "keepdims") -> Template:
+    """A reduction over some dimensions, with more arguments; over none of them is over all. `keeps` is the name of the
+    argument that keeps them.
+    """
 
     def code(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
         given = more.format(**attrs)
-        return f"{function}({operands[0]}, axis={attrs['dim'] or None}, keepdims={attrs['keepdim']}{given})"
+        return f"{function}({operands[0]}, axis={attrs['dim'] or None}, {keeps}={attrs['keepdim']}{given})"
 
     return code
 

@@ -54,6 +54,7 @@ class Capability(Enum):
     MULTIPLE_ROOTS = "one backward call over several roots"
     COTANGENTS = "explicit cotangents"
     CREATE_GRAPH = "gradients that are themselves differentiable"
+    CREATES_IN_LEAVES = "differentiable gradients that a call leaves in leaves"
     ASSIGNS = "replacing the gradient that a leaf holds"
     OPTIMIZERS = "optimizers"
     MAKES_OPTIMIZERS = "optimizers that are made before their first step, and clear gradients"
@@ -73,6 +74,7 @@ class Capability(Enum):
     SWITCHES = "switching requires_grad on and off"
     FUNCTIONAL = "gradients as results, without accumulation"
     UNUSED = "options for inputs that are not used"
+    MATERIALIZES = "gradients of zeros for inputs that are not used"
     ANY_INPUTS = "gradients as results with respect to any value, in any place"
     INPUTS = "backward restricted to inputs"
     RETAINS_GRAD = "gradients held by values that are no leaves"
@@ -152,10 +154,12 @@ def _needs(step: Instruction, program: Program) -> set[Capability]:
             return {Capability.SWITCHES}
         case Backward():
             restricted = set() if step.inputs is None else {Capability.INPUTS}
-            return _call_needs(step) | {Capability.IMPERATIVE} | restricted
+            creates = {Capability.CREATES_IN_LEAVES} if step.create_graph else set()
+            return _call_needs(step) | {Capability.IMPERATIVE} | restricted | creates
         case Grad():
             options = {
                 Capability.UNUSED: step.allow_unused is not None or not step.materialize_grads,
+                Capability.MATERIALIZES: step.materialize_grads,
                 Capability.ANY_INPUTS: not all_once(step.inputs, program),
             }
             return _call_needs(step) | {Capability.FUNCTIONAL, *(need for need, asked in options.items() if asked)}

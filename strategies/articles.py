@@ -194,7 +194,7 @@ def backward_on_gradients(b: OpBuilder) -> None:
     root = b.nonlinear(leaf)
     for _ in range(b.below(3)):
         root = b.nonlinear(root)
-    if b.can(Capability.CREATE_GRAPH) and b.below(2):
+    if b.can(Capability.CREATES_IN_LEAVES) and b.below(2):
         b.add(Backward((root,), (b.cotangent(root),), b.pick((None, True)), create_graph=True))
     else:
         b.backward(root, retain=b.pick((True, None)))

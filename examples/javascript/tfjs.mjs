@@ -153,7 +153,7 @@ export default {
   name: 'tfjs',
   version: tf.version.tfjs,
   // Its documentation of `tf.grads`: gradients of a function of one result, weighted with `dy`; its tests of nested gradients.
-  capabilities: ['FUNCTIONAL', 'COTANGENTS', 'CREATE_GRAPH'],
+  capabilities: ['FUNCTIONAL', 'MATERIALIZES', 'COTANGENTS', 'CREATE_GRAPH'],
   traits: {implicit_ones: true},
   dtypes: ['float32'],
   ops: OPS,

@@ -28,7 +28,13 @@ class HipsAutograd(Functional):
     name = "autograd"
     version = version("autograd")
     capabilities = frozenset(
-        {Capability.FUNCTIONAL, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS, Capability.CREATE_GRAPH}
+        {
+            Capability.FUNCTIONAL,
+            Capability.MATERIALIZES,
+            Capability.COTANGENTS,
+            Capability.MULTIPLE_ROOTS,
+            Capability.CREATE_GRAPH,
+        }
     )
     """Its tutorial: gradients of functions, also of gradients; the value of a function may be a tuple."""
     ops = frozenset(OPS)

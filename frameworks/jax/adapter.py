@@ -36,7 +36,7 @@ class Jax(Functional):
     capabilities = frozenset(
         {
             Capability.FUNCTIONAL, Capability.COTANGENTS, Capability.COTANGENT_CHECK, Capability.MULTIPLE_ROOTS,
-            Capability.CREATE_GRAPH, Capability.DETACH,
+            Capability.CREATE_GRAPH, Capability.MATERIALIZES, Capability.DETACH,
         }
     )  # fmt: skip
     """The documentation of `jax.vjp`: a cotangent has the same structure and shapes as the function's results; of

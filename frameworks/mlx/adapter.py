@@ -31,7 +31,7 @@ class Mlx(Functional):
     capabilities = frozenset(
         {
             Capability.FUNCTIONAL, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS, Capability.CREATE_GRAPH,
-            Capability.DETACH,
+            Capability.MATERIALIZES, Capability.DETACH,
         }
     )  # fmt: skip
     """Its documentation of function transforms: `mx.vjp` of several results, and transforms of transforms; of

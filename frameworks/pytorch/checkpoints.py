@@ -51,7 +51,7 @@ class TorchCheckpointReentrant(TorchUnits):
 
     name = "torch-checkpoint-reentrant"
     capabilities = TorchEager.capabilities - {
-        Capability.FUNCTIONAL, Capability.UNUSED, Capability.ANY_INPUTS, Capability.INPUTS,
+        Capability.FUNCTIONAL, Capability.UNUSED, Capability.MATERIALIZES, Capability.ANY_INPUTS, Capability.INPUTS,
     }  # fmt: skip
     """Its documentation: it supports `torch.autograd.backward` alone, without `inputs`."""
     traits = Traits(one_node=True, recomputes=True)

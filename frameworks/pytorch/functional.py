@@ -24,7 +24,7 @@ class TorchFunc(Functional):
         {
             Capability.FUNCTIONAL, Capability.COTANGENTS, Capability.COTANGENT_CHECK, Capability.MULTIPLE_ROOTS,
             Capability.CREATE_GRAPH, Capability.DETACH, Capability.PROMOTES, Capability.MEMORY, Capability.VIEWS,
-            Capability.LAYOUT,
+            Capability.LAYOUT, Capability.MATERIALIZES,
         }
     )  # fmt: skip
     """The documentation of `torch.func.vjp`: cotangents are of the same size as the output, and it can be nested; of

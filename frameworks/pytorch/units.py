@@ -172,7 +172,7 @@ class TorchCompileAot(TorchCompile):
     name = "torch-compile-aot_eager"
     backend = "aot_eager"
     programs_each = 16
-    capabilities = TorchEager.capabilities - {Capability.CREATE_GRAPH}
+    capabilities = TorchEager.capabilities - {Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES}
     traits = Traits(one_node=True)
     trait_sources: ClassVar[Mapping[str, str]] = {
         "one_node": "https://docs.pytorch.org/functorch/stable/generated/functorch.compile.aot_function.html",

@@ -31,7 +31,7 @@ class TensorFlow(Functional):
     capabilities = frozenset(
         {
             Capability.FUNCTIONAL, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS, Capability.CREATE_GRAPH,
-            Capability.DETACH,
+            Capability.MATERIALIZES, Capability.DETACH,
         }
     )  # fmt: skip
     """The documentation of `tf.GradientTape`: `gradient` takes several targets with `output_gradients`, and tapes can

@@ -24,9 +24,11 @@ GROUPS: dict[str, dict[C, str]] = {
         C.RETAIN: "A call can be told to keep the graph, so that another one can go through it.",
         C.FREES: "A call that does not keep the graph frees it, and a later one that needs it raises an error.",
         C.FUNCTIONAL: "There is a call that returns gradients and accumulates nothing (`torch.autograd.grad`).",
-        C.UNUSED: "Such a call can be told what unused inputs give: none, zeros or an error; else it is zeros.",
+        C.UNUSED: "Such a call can be told what unused inputs give, none or an error; else it is zeros.",
+        C.MATERIALIZES: "Such a call gives zeros for unused inputs: where it is told to, or always.",
         C.ANY_INPUTS: "Inputs of such a call may be any values, and listed twice; else they are leaves, each once.",
         C.CREATE_GRAPH: "A call can be told to record itself: gradients have a history and can be differentiated.",
+        C.CREATES_IN_LEAVES: "A backward call can be told so, too, and not the functional form alone.",
     },
     "Refusing calls": {
         C.NON_SCALAR_CHECK: "A root of several elements needs an explicit cotangent; without one the call raises.",

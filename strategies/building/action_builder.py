@@ -177,6 +177,8 @@ class ActionBuilder(OpBuilder):
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
         if not self.can(Capability.UNUSED):
             unused, materialize = None, True
+        elif not self.can(Capability.MATERIALIZES):
+            materialize = False
         if not self.can(Capability.ANY_INPUTS):
             inputs = list(dict.fromkeys(r for r in inputs if r in self.leaves)) or self.leaves
         at = self.add(Grad(tuple(roots), tuple(inputs), given, retain, create, unused, materialize))

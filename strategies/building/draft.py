@@ -297,13 +297,15 @@ class Draft(Choices):
         self, roots: Sequence[Ref], cotangents: Sequence[Literal | None], retain: bool | None, create: bool = False
     ) -> BackwardCall:
         """A backward call that reaches leaves, in the form that the framework has: without an imperative one, the
-        functional form gives the gradients of leaves, all or some.
+        functional form gives the gradients of leaves, all or some. So it does where that form alone creates a graph.
         """
-        if self.can(Capability.IMPERATIVE):
+        if self.can(Capability.IMPERATIVE) and (self.can(Capability.CREATES_IN_LEAVES) or not create):
             return Backward(tuple(roots), tuple(cotangents), retain, create)
         leaves = [leaf for leaf in self.leaves if self.requires(leaf)]
         inputs = [leaf for leaf in leaves if self.pick(self.requiring)] or leaves
-        return Grad(tuple(roots), tuple(inputs), tuple(cotangents), retain, create, materialize_grads=True)
+        zeros = self.can(Capability.MATERIALIZES)
+        unused = None if zeros else True
+        return Grad(tuple(roots), tuple(inputs), tuple(cotangents), retain, create, unused, materialize_grads=zeros)
 
     def _within_claims(
         self, roots: tuple[Ref, ...], retain: bool | None, cotangents: Sequence[Literal | None] | None

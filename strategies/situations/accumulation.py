@@ -107,7 +107,7 @@ def added_in_place(b: ActionBuilder) -> None:
 @history
 def replaced_gradients(b: ActionBuilder) -> None:
     """A leaf that holds a gradient, and a call with create_graph: a new object, and the old one as it was."""
-    b.require(Capability.CREATE_GRAPH, Capability.ASSIGNS)
+    b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS)
     leaf = b.leaf(b.pick(b.shapes(SHAPES)))
     root = chain(b, leaf)
     keep = True if b.can(Capability.RETAIN) else None

@@ -54,7 +54,7 @@ def _function(b: ActionBuilder, leaves: list[Ref], most: int = 3) -> Ref:
 @history
 def derivatives_of_grads(b: ActionBuilder) -> None:
     """A leaf's `.grad` after a call with create_graph, used and differentiated, up to the third order."""
-    b.require(Capability.CREATE_GRAPH, Capability.ASSIGNS, Capability.ZERO_TO_NONE)
+    b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS, Capability.ZERO_TO_NONE)
     leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
     root = _function(b, leaves)
     for _ in range(1 + b.below(2)):
@@ -125,7 +125,7 @@ def plain_results(b: ActionBuilder) -> None:
 @history
 def second_derivatives(b: ActionBuilder) -> None:
     """A gradient computed with create_graph, used in a computation, and differentiated; up to the third order."""
-    b.require(Capability.CREATE_GRAPH, Capability.ASSIGNS)
+    b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS)
     leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     root = chain(b, leaf)
     for _ in range(1 + b.below(2)):

@@ -80,7 +80,7 @@ class Recomputed(Mutant, TorchCheckpoint):
 class OneNode(Mutant, TorchUnits):
     """A mutant whose functions are one node of the graph each: they compute, they neither write nor give views."""
 
-    capabilities = Mutant.capabilities - {Capability.CREATE_GRAPH}
+    capabilities = Mutant.capabilities - {Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES}
     traits = Traits(one_node=True)
     versions: ClassVar[bool] = True
     """Whether it is noticed that something was written over what a function has saved."""

@@ -1,0 +1,1 @@
+"""PaddlePaddle: its adapter, and how its programs are printed."""
