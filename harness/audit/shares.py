@@ -61,9 +61,10 @@ def audit(
 ) -> Audit:
     """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
 
-    `timeout` is how many seconds one op may take, and `limits` what the whole run may; raises `AuditCutShort` where the
-    audit alone would take more. The ops of which notes were `kept` are not audited again, the others by so many
-    processes at once; none where nothing is left. The ops of `but` are not audited at all.
+    `timeout` is how many seconds one op may take, or, where units cost much, each of its programs, and `limits` what
+    the whole run may; raises `AuditCutShort` where the audit alone would take more. The ops of which notes were `kept`
+    are not audited again, the others by so many processes at once; none where nothing is left. The ops of `but` are
+    not audited at all.
     """
     most = "any" if limits.programs is None else str(limits.programs)
     asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice", most, ",".join(sorted(but))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.audit import together
 from autograd_conformance.harness.audit.joining import can_join, joined
 from autograd_conformance.harness.audit.programs import fault_of, outcomes, programs, sample
+from autograd_conformance.harness.audit.shares import audit
 from autograd_conformance.harness.audit.together import check_all, right_together
 from autograd_conformance.harness.check import Broken, Check, violation_of
 from autograd_conformance.harness.plugin.state import SESSION
@@ -30,8 +32,8 @@ class Costly(TorchUnits):
 
     programs_each = 16
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
         self.sources: list[str] = []
 
     def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
@@ -56,6 +58,16 @@ class RefusedTanh(Costly):
         if "tanh(" in source:
             raise self.error
         return made
+
+
+class SlowTanh(RefusedTanh):
+    """Every function takes its time."""
+
+    ops = ("multiply", "sin", "exp", "tanh")
+
+    def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        time.sleep(2)
+        return super().unit(source, inputs)
 
 
 class LackingTanh(RefusedTanh):
@@ -107,6 +119,14 @@ def test_an_op_that_is_wrong_is_found_among_others(make: type[Costly], programs:
     ops = ("multiply", "sin", "tanh", "exp", "sum")
     assert list(right_together(ops, InProcess(make(), ran.append), ("float64",))) == ["multiply", "sin", "exp", "sum"]
     assert len(ran) == programs, "a wrong value names the program that it is of, an error none"
+
+
+@pytest.mark.slow
+def test_each_program_of_ops_together_has_the_time_of_an_op():
+    found = audit(f"{__name__}:SlowTanh", "cpu", ("float64",), 3.0, False)
+    assert {op: note.outcome for op, note in found.notes.items()} == {
+        "multiply": "fine", "sin": "fine", "exp": "fine", "tanh": "wrong",
+    }  # fmt: skip
 
 
 def test_an_op_without_programs_is_not_right_for_that(monkeypatch: pytest.MonkeyPatch):
