@@ -26,6 +26,7 @@ FRAMEWORKS = {
     "torch-compile-aot_eager-dynamic": (f"{_PYTORCH}.compiled:TorchCompileAotDynamic", _TORCH),
     "torch-compile-inductor-dynamic": (f"{_PYTORCH}.compiled:TorchCompileInductorDynamic", _TORCH),
     "torch-compile-aot_eager-fresh": (f"{_PYTORCH}.compiled:TorchCompileAotFresh", _TORCH),
+    "torch-compile-aot_eager-steps": (f"{_PYTORCH}.compiled:TorchCompileAotSteps", _TORCH),
     "torch-compile-checkpoint": (f"{_CHECKPOINTS}:TorchCompileCheckpoint", _TORCH),
     "torch-func": (f"{_PYTORCH}.functional:TorchFunc", _TORCH),
     "tinygrad": ("autograd_conformance.frameworks.tinygrad.adapter:Tinygrad", "tinygrad==0.14.0"),

@@ -1,14 +1,16 @@
-"""Variations of the compiled modes: sizes that are symbols, and compilers that remember nothing."""
+"""Variations of the compiled modes: sizes that are symbols, compilers that remember nothing, compiled steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 
 from autograd_conformance.frameworks.pytorch.units import TorchCompileAot, TorchCompileInductor
+from autograd_conformance.programs.language import Attrs, Groups
 
 
 class TorchCompileAotDynamic(TorchCompileAot):
@@ -49,3 +51,25 @@ class TorchCompileAotFresh(TorchCompileAot):
     def plainer(self) -> Mapping[str, Callable[[], Any]]:
         """No compiler; it is no less of one where functions are kept."""
         return {"without torch.compile": super().plainer()["without torch.compile"]}
+
+
+class TorchCompileAotSteps(TorchCompileAot):
+    """`TorchCompileAot` whose optimizers' steps are compiled, too: of a whole training step that is compiled as one
+    function, PyTorch runs all but the call itself compiled.
+    """
+
+    name = "torch-compile-aot_eager-steps"
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        step = f"torch.compile({{name}}.step, backend={self.backend!r})()"
+        at_once = step.format(name=self.dialect.optimizer)
+        self.dialect = replace(self.dialect, step=at_once, step_again=step)
+
+    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
+        """`Optimizer.step`, compiled."""
+        torch.compile(self.optimizer(leaves, optimizer, settings, groups).step, backend=self.backend)()
+
+    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+        """The same with steps as they are, and what is less than that."""
+        return {"without a compiled step": partial(TorchCompileAot, self.asked), **super().plainer()}

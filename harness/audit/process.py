@@ -64,19 +64,24 @@ def main(
         notes = Notes(Path(path))
         counting = Counting(Path(path), math.inf if most == "any" else int(most))
 
+        limit = float(timeout) if parse(name) is None else float(timeout) * 1.5 + LOADING
+        costly = False
+
         def before(program: Program) -> None:
             counting.before(program)
             notes.before(program)
+            if costly:  # an op, or many at once, may need some units, and has that time for each
+                faulthandler.dump_traceback_later(stretched(limit), exit=True)
 
         target = opened(name, device, before, float(timeout), stretched)
-        limit = float(timeout) if parse(name) is None else float(timeout) * 1.5 + LOADING
+        costly = target.programs_each > 0
         tried = tuple(dtypes.split(","))
         everything = alphabet_of(target, tried)
         alphabet.use(everything)
         number, parts = map(int, part.split("/"))
         ops = [op for op in everything.ops[number::parts] if op not in {*seen, *but.split(",")}]
-        if target.programs_each:
-            ops = together(ops, target, tried, notes, seen, stretched(limit))
+        if costly:
+            ops = together(ops, target, tried, notes, seen)
         for op in ops:
             faulthandler.dump_traceback_later(stretched(limit), exit=True)
             notes.take(Note(op, "begun"))
@@ -96,7 +101,7 @@ def main(
 
 
 def together(
-    ops: Sequence[str], target: Target, dtypes: Sequence[str], notes: Notes, seen: Collection[str], limit: float
+    ops: Sequence[str], target: Target, dtypes: Sequence[str], notes: Notes, seen: Collection[str]
 ) -> list[str]:
     """Try ops together, and give those that were not right so; those that ended a process together are tried singly."""
     left: list[str] = []
@@ -106,7 +111,6 @@ def together(
         if named in seen:
             left += group
             continue
-        faulthandler.dump_traceback_later(limit, exit=True)
         notes.take(Note(named, "begun"))
         right = set(right_together(group, target, dtypes))
         for op in group:

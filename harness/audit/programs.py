@@ -17,6 +17,7 @@ import numpy as np
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.alphabet import alphabet_of
+from autograd_conformance.harness.audit.joining import suspects
 from autograd_conformance.harness.audit.outcome import Audited, Fault, Outcome
 from autograd_conformance.harness.check import advises, judged
 from autograd_conformance.harness.deviation import deviation_of
@@ -261,7 +262,7 @@ def fault_of(op: str, target: Target, dtypes: Sequence[str]) -> Fault | None:
 def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault | None, bool]:
     """The fault of an op, if it has one, and whether one of the programs up to there found no kernel."""
     missing = False
-    for program in programs(op, dtypes):
+    for program in suspects(programs(op, dtypes), target):
         observation = target.observe(program)
         violation = judged(program, observation, target, advises)
         if violation is not None and violation.op == op:

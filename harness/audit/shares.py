@@ -40,6 +40,9 @@ class Audit(NamedTuple):
 class AuditCutShort(Exception):
     """The run's budget ended during the audit; the message says which budget."""
 
+    notes: Mapping[str, Note] = NOTHING_KEPT
+    """What was noted of the ops that were through by then, and right."""
+
 
 class AuditFailed(Exception):
     """The audit could not be held; the message says why."""
@@ -58,9 +61,10 @@ def audit(
 ) -> Audit:
     """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
 
-    `timeout` is how many seconds one op may take, and `limits` what the whole run may; raises `AuditCutShort` where the
-    audit alone would take more. The ops of which notes were `kept` are not audited again, the others by so many
-    processes at once; none where nothing is left. The ops of `but` are not audited at all.
+    `timeout` is how many seconds one op may take, or, where units cost much, each of its programs, and `limits` what
+    the whole run may; raises `AuditCutShort` where the audit alone would take more. The ops of which notes were `kept`
+    are not audited again, the others by so many processes at once; none where nothing is left. The ops of `but` are
+    not audited at all.
     """
     most = "any" if limits.programs is None else str(limits.programs)
     asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice", most, ",".join(sorted(but))
@@ -71,14 +75,23 @@ def audit(
             ending.callback(share.stop)
             share.start()
         running = shares
-        while running := [share for share in running if share.runs()]:
-            if limits.seconds_left() == 0:
-                raise AuditCutShort("the budget of seconds ended during the audit of the ops")
-            time.sleep(POLL)
-        found = dict(kept) | {op: note for share in shares for op, note in of_ops(read(share.notes)).items()}
+        try:
+            while running := [share for share in running if share.runs()]:
+                if limits.seconds_left() == 0:
+                    raise AuditCutShort("the budget of seconds ended during the audit of the ops")
+                time.sleep(POLL)
+        except AuditCutShort as error:  # what an op that is not right was noted as may not be the last word on it
+            error.notes = dict(kept) | {op: note for op, note in _noted(shares).items() if note.outcome == "fine"}
+            raise
+        found = dict(kept) | _noted(shares)
         programs = sum(ran(share.notes) for share in shares)
     outcomes = {op: each.outcome for op, each in found.items()}
     return Audit(replace(Audited.of(outcomes, faults(found)), programs=programs), found)
+
+
+def _noted(shares: Sequence[Share]) -> dict[str, Note]:
+    """What several processes noted of each op."""
+    return {op: note for share in shares for op, note in of_ops(read(share.notes)).items()}
 
 
 class Share:

@@ -1,5 +1,5 @@
-"""Several programs in one: where a framework takes long for each new unit, ops are tried together, and singly only
-where that goes wrong.
+"""Ops tried together, and singly only where that goes wrong: where a framework takes long for each new unit, they are
+joined in one.
 """
 
 from __future__ import annotations
@@ -8,40 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from autograd_conformance.frameworks.base import Target
+from autograd_conformance.harness.audit.joining import MOST, can_join, first, joined, tried
 from autograd_conformance.harness.audit.programs import sample
-from autograd_conformance.harness.check import Broken, Check, advises, judged
-from autograd_conformance.programs.language import Apply, Backward, Instruction, Leaf, Literal, Program, Ref
-from autograd_conformance.programs.operands import refer, results
-
-MOST = 24
-"""How many programs are one."""
+from autograd_conformance.harness.check import Broken, Check
+from autograd_conformance.programs.language import Program
 
 GROUP = 16
 """How many ops are tried together."""
-
-
-def joined(programs: Iterable[Program]) -> Program:
-    """A program that computes what all of some do, and ends in one call on all their roots."""
-    steps: list[Instruction] = []
-    roots: list[Ref] = []
-    cotangents: list[Literal | None] = []
-    for program in programs:
-        *computing, call = program
-        assert isinstance(call, Backward)
-        moved: dict[Ref, Ref] = {}
-        for at, step in enumerate(computing):
-            moved.update({Ref(at, k): Ref(len(steps), k) for k in range(results(step))})
-            steps.append(refer(step, moved))
-        roots += [moved[root] for root in call.roots]
-        cotangents += call.cotangents
-    return Program((*steps, Backward(tuple(roots), tuple(cotangents))))
-
-
-def can_join(program: Program) -> bool:
-    """Whether a program computes, and then calls backward once, with nothing said about the call."""
-    *computing, call = program
-    plain = isinstance(call, Backward) and call == Backward(call.roots, call.cotangents)
-    return plain and not program.modes and all(isinstance(step, (Leaf, Apply)) for step in computing)
 
 
 def check_all(check: Check, programs: Iterable[Program]) -> None:
@@ -57,20 +30,26 @@ def check_all(check: Check, programs: Iterable[Program]) -> None:
 
 
 def _check_joined(check: Check, programs: Sequence[Program]) -> None:
+    whole = joined(programs)
     try:
-        check(joined(programs))
-    except Broken:
-        for program in programs:
+        check(whole.program)
+    except Broken as broken:
+        for program in first(programs, whole.at_fault(broken.violation)):
             check(program)
         raise
 
 
 def right_together(ops: Sequence[str], target: Target, dtypes: Sequence[str]) -> Iterator[str]:
-    """Those of some ops that break no rule in a program of several, which is halved as long as it breaks one."""
-    programs = [program for op in ops for dtype in dtypes if (program := sample(op, 0, dtype)) and can_join(program)]
-    whole = joined(programs) if programs else None
-    if whole is not None and judged(whole, target.observe(whole), target, advises) is None:
-        yield from ops
+    """Those of some ops that break no rule in a program of several. Where it breaks one, the op that is wrong is left
+    out of the next; where none is named, as where the whole is refused, it is halved.
+    """
+    samples = [(op, program) for op in ops for dtype in dtypes if (program := sample(op, 0, dtype))]
+    samples = [(op, program) for op, program in samples if can_join(program)]
+    is_right, part = tried(joined(program for _, program in samples), target) if samples else (False, None)
+    if is_right:
+        yield from dict.fromkeys(op for op, _ in samples)  # of an op without any, nothing is known yet
+    elif part is not None:
+        yield from right_together([op for op in ops if op != samples[part][0]], target, dtypes)
     elif len(ops) > 1:
         half = len(ops) // 2
         yield from right_together(ops[:half], target, dtypes)

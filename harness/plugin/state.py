@@ -128,6 +128,8 @@ def _held(config: pytest.Config, name: str, target: Target, but: frozenset[str] 
     except AuditFailed as error:
         pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
     except AuditCutShort as error:
+        if limits.programs is None:
+            store.keep(error.notes)  # the next run goes on from there
         pytest.exit(str(error), returncode=int(pytest.ExitCode.INTERRUPTED))
     if notes != kept:
         store.keep(notes)

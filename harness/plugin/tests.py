@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis.errors import Unsatisfiable
 
-from autograd_conformance.harness.budget import BoundedCheck, Budget, Spent
+from autograd_conformance.harness.budget import BoundedCheck, Budget, Demand, Spent
 from autograd_conformance.harness.check import Check
 from autograd_conformance.harness.journal import Journal
 from autograd_conformance.harness.limits import UNLIMITED
@@ -28,11 +28,19 @@ from autograd_conformance.harness.plugin.state import (
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.reports import records
+from autograd_conformance.reports.summary import THRESHOLD
+from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.strategies.building import alphabet, pool
 from autograd_conformance.strategies.building.draft import Undrawable
 
 UNDRAWN = 20
 """About how many programs a test has that draws none."""
+
+MANY = frozenset(("op", "write"))
+"""What there are tests of each of."""
+
+BEGUN = 5
+"""For how many programs' time a test begins: for a new function, about, where these cost much."""
 
 CORPUS = SUITES / "test_corpus.py"
 """The tests that have one program each."""
@@ -49,8 +57,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests of each op, or write, come last: there are many, and a run that ends early is to have tried every rule.
     """
     session = items[0].config.stash.get(SESSION, None) if items else None
-    last = ("op", "write") if session is not None and session.target.programs_each else ()
-    items.sort(key=lambda item: (item.path != CORPUS, not set(last).isdisjoint(getattr(item, "fixturenames", ()))))
+    last = MANY if session is not None and session.target.programs_each else frozenset()
+    items.sort(key=lambda item: (item.path != CORPUS, not last.isdisjoint(getattr(item, "fixturenames", ()))))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -68,12 +76,20 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     limits = config.stash.get(LIMITS, UNLIMITED)
     if limits.limited and ours:
         audited(config)
-        weights = [_weight(item, config.stash[SESSION]) for item in ours]
+        demands = [_demand(item, config.stash[SESSION]) for item in ours]
         processes = getattr(config, "workerinput", {}).get("workercount", 1)
-        config.stash[BUDGET] = Budget(config.stash[LIMITS], processes, weights)
+        config.stash[BUDGET] = Budget(config.stash[LIMITS], processes, demands)
 
 
-def _weight(item: pytest.Item, session: Session) -> float:
+def _demand(item: pytest.Item, session: Session) -> Demand:
+    """What a test asks for: to begin, where there are many of its rule, or the rule has no verdict."""
+    programs = _programs(item, session)
+    drawn = getattr(item.obj, "_hypothesis_internal_use_settings", None) is not None  # type: ignore[attr-defined]
+    tests = drawn and not MANY.intersection(item.fixturenames) and RULES[about(item)[0]].level is not Level.INFO  # type: ignore[attr-defined]
+    return Demand(programs, min(programs, THRESHOLD if tests else BEGUN))
+
+
+def _programs(item: pytest.Item, session: Session) -> float:
     """How many programs a test is about to run: none where it does not apply, else its profile's."""
     rule, op = about(item)
     if session.missing(rule) or (op is not None and op not in session.target.ops):
@@ -138,7 +154,8 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
         yield check
     journal.end()
     if BUDGET in request.config.stash:
-        request.config.stash[BUDGET].used(check.programs)
+        seconds = check.first_seconds if isinstance(check, BoundedCheck) else 0.0
+        request.config.stash[BUDGET].used(request.node.stash[NUMBER], check.programs, seconds)
 
 
 def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check:
@@ -146,8 +163,9 @@ def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check
     check = session.check(rule)
     if BUDGET not in request.config.stash:
         return check
-    bounded = BoundedCheck.of(check, request.config.stash[BUDGET].share(request.node.stash[NUMBER]))
-    if bounded.share.spent(0):
+    budget, number = request.config.stash[BUDGET], request.node.stash[NUMBER]
+    bounded = BoundedCheck.of(check, budget.share(number), budget.demands[number].first)
+    if bounded.share.spent(0, tested=False):
         bounded.cut = True
         request.node.stash[CHECK] = bounded
         raise Spent("the budget ended before it began")

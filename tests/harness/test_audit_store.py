@@ -10,9 +10,9 @@ import pytest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.audit.notes import Note
-from autograd_conformance.harness.audit.shares import audit
+from autograd_conformance.harness.audit.shares import AuditCutShort, audit
 from autograd_conformance.harness.audit.store import KEPT, Store, digest
-from autograd_conformance.harness.limits import UNLIMITED
+from autograd_conformance.harness.limits import UNLIMITED, Limits
 from autograd_conformance.harness.session import Session
 from examples.tiny_adapter import Tiny
 
@@ -39,6 +39,14 @@ def test_what_was_right_is_not_audited_again(tmp_path: Path) -> None:
     assert kept == first.notes
     again = audit(TINY, *ASKED, UNLIMITED, kept, jobs=0)
     assert again.found == replace(first.found, programs=0)
+
+
+def test_what_was_right_when_an_audit_was_cut_short_is_kept() -> None:
+    with pytest.raises(AuditCutShort) as cut:
+        audit(SINE, *ASKED, Limits(40))
+    found = cut.value.notes
+    assert found and {note.outcome for note in found.values()} == {"fine"}
+    assert {*found} < {*audit(SINE, *ASKED, UNLIMITED, found).notes}
 
 
 def test_shares_find_together_what_one_finds() -> None:

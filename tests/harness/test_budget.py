@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.audit.shares import AuditCutShort, audit
-from autograd_conformance.harness.budget import BoundedCheck, Budget, Share, Spent
+from autograd_conformance.harness.budget import BoundedCheck, Budget, Demand, Share, Spent
 from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.limits import Limits
 from autograd_conformance.programs.text import parse
@@ -32,33 +32,72 @@ RIGHT, WRONG = parse("a = leaf [1]\nb = exp a\nbackward b"), parse("a = leaf [1]
 LIFETIME = "suites/test_lifetime.py"
 
 
-@given(st.lists(st.integers(0, 60), min_size=1, max_size=30), st.integers(1, 500), st.integers(1, 4))
-def test_shares_never_come_to_more_than_there_is(weights: list[int], programs: int, processes: int):
-    budget = Budget(Limits(programs), processes, weights)
+def demands(*programs: float, first: float = 0) -> list[Demand]:
+    return [Demand(each, min(each, first)) for each in programs]
+
+
+@given(
+    st.lists(st.integers(0, 60), min_size=1, max_size=30), st.integers(0, 20), st.integers(1, 500), st.integers(1, 4)
+)
+def test_shares_never_come_to_more_than_there_is(weights: list[int], first: int, programs: int, processes: int):
+    budget = Budget(Limits(programs), processes, demands(*weights, first=first))
     ran = 0
     for test, weight in enumerate(weights):
         share = budget.share(test).programs
         assert weight or not share, "a test that does not apply takes nothing"
         ran += share
-        budget.used(share)
+        budget.used(test, share, 0)
     assert ran <= math.ceil(programs / processes)
     if processes == 1 and any(weights):
         assert ran == programs, "and to no less"
 
 
 def test_what_a_test_leaves_is_for_those_behind_it():
-    budget = Budget(Limits(30), 1, [10, 10, 10])
+    budget = Budget(Limits(30), 1, demands(10, 10, 10))
     assert budget.share(0).programs == 10
-    budget.used(2)
+    budget.used(0, 2, 0)
     assert budget.share(1).programs == 14
 
 
+def test_what_a_test_needs_comes_before_what_others_have_more_of():
+    budget = Budget(Limits(100), 1, demands(6_000, 600, 600, first=20))
+    assert budget.share(0).programs == 20 + round(40 * 6_000 / 7_200)
+    budget.used(0, 53, 0)
+    assert [budget.share(1).programs, budget.share(2).programs] == [20 + round(7 / 2), 47]
+    assert Budget(Limits(30), 1, demands(6_000, 600, 600, first=20)).share(0).programs == 10, "too few for all"
+
+
 def test_a_share_of_seconds_ends_and_without_a_limit_nothing_does():
-    budget = Budget(Limits(deadline=time.monotonic() + 100), 2, [1, 1, 2])
+    budget = Budget(Limits(deadline=time.monotonic() + 100), 2, demands(1, 1, 2))
     assert 45 < budget.share(0).until - time.monotonic() < 51, "each of two processes runs half of the tests"
     assert budget.share(2).until - time.monotonic() > 99
-    assert Budget(Limits(deadline=time.monotonic() - 1), 1, [1]).share(0).spent(0)
-    assert Budget(Limits(), 1, [1]).share(0) == Share(math.inf, math.inf)
+    assert Budget(Limits(deadline=time.monotonic() - 1), 1, demands(1)).share(0).spent(0)
+    assert Budget(Limits(), 1, demands(1)).share(0).spent(10**9, tested=False) is False
+
+
+def test_seconds_that_tests_behind_need_are_kept_for_them():
+    budget = Budget(Limits(deadline=time.monotonic() + 100), 1, demands(600, 6_000, 600, first=20))
+    assert 30 < budget.share(0).first_until - time.monotonic() < 34, "as long as any other to be really tested"
+    assert budget.share(0).until - time.monotonic() < 10
+    budget.used(0, 600, 40)
+    share = budget.share(1)
+    assert 50 < share.until - time.monotonic() < 55, "of 100 seconds, 40 are for the test behind"
+    budget.used(1, 600, 50)
+    assert budget.share(2).until - time.monotonic() > 99
+
+
+def test_a_test_goes_on_until_its_rule_is_really_tested():
+    now = time.monotonic()
+    check = BoundedCheck(InProcess(Tiny()), rule="gradients/op", share=Share(50, now - 1, now + 60), enough=3)
+    for _ in range(3):
+        check(RIGHT)
+    with pytest.raises(Spent):
+        check(RIGHT)
+    assert (check.programs, check.exercised["gradients/op"]) == (3, 3)
+    late = BoundedCheck(InProcess(Tiny()), rule="hooks/called", share=Share(50, now - 2, now - 1), enough=3)
+    with pytest.raises(Spent):
+        late(RIGHT)
+    assert 0 < check.first_seconds < 60 and late.first_seconds <= 0
 
 
 def test_a_check_with_a_share_is_the_same_but_for_that():

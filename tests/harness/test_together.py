@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from types import SimpleNamespace
 
@@ -11,17 +12,19 @@ import torch
 from autograd_conformance.frameworks.pytorch.units import TorchUnits
 from autograd_conformance.frameworks.remote.worker import greeting
 from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.audit.programs import programs
-from autograd_conformance.harness.audit.together import can_join, check_all, joined, right_together
+from autograd_conformance.harness.audit import together
+from autograd_conformance.harness.audit.joining import can_join, joined
+from autograd_conformance.harness.audit.programs import fault_of, outcomes, programs, sample
+from autograd_conformance.harness.audit.shares import audit
+from autograd_conformance.harness.audit.together import check_all, right_together
 from autograd_conformance.harness.check import Broken, Check, violation_of
 from autograd_conformance.harness.plugin.state import SESSION
 from autograd_conformance.harness.plugin.tests import CORPUS, pytest_collection_modifyitems
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.language import Program, Ref
+from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.text import parse
-
-OPS = ("multiply", "sin", "exp", "sum", "tanh")
 
 
 class Costly(TorchUnits):
@@ -29,8 +32,8 @@ class Costly(TorchUnits):
 
     programs_each = 16
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
         self.sources: list[str] = []
 
     def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
@@ -45,10 +48,41 @@ class WrongTanh(Costly):
         return super().unit(source.replace("tanh(", "sin("), inputs)
 
 
+class RefusedTanh(Costly):
+    """A function with a tanh in it is refused."""
+
+    error: Exception = RuntimeError("no")
+
+    def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        made = super().unit(source, inputs)
+        if "tanh(" in source:
+            raise self.error
+        return made
+
+
+class SlowTanh(RefusedTanh):
+    """Every function takes its time."""
+
+    ops = ("multiply", "sin", "exp", "tanh")
+
+    def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        time.sleep(2)
+        return super().unit(source, inputs)
+
+
+class LackingTanh(RefusedTanh):
+    """There is no kernel of tanh."""
+
+    error = NotImplementedError("Could not run 'aten::tanh' with arguments from the 'Other' backend.")
+
+    def classify(self, error: BaseException) -> Kind:
+        return Kind.NO_KERNEL if error is self.error else super().classify(error)
+
+
 def test_programs_are_joined():
     one = parse("a = leaf [1, 2]; b = sin a; backward b with [1, 3]", VOCABULARY)
     other = parse("a = leaf 2; b = leaf 3; c = multiply a b; backward c", VOCABULARY)
-    whole = joined([one, other])
+    whole = joined([one, other]).program
     assert [type(step).__name__ for step in whole] == ["Leaf", "Apply", "Leaf", "Leaf", "Apply", "Backward"]
     assert operands(whole[4]) == (Ref(2), Ref(3)) and operands(whole[5]) == (Ref(1), Ref(4))
     assert violation_of(whole, InProcess(TorchUnits())) is None
@@ -79,9 +113,38 @@ def test_each_is_run_alone_where_together_they_break_a_rule():
     assert len(found.value.program) == 3
 
 
-def test_an_op_that_is_wrong_is_found_among_others():
-    target = InProcess(WrongTanh())
-    assert list(right_together(OPS, target, ("float64",))) == list(OPS[:-1])
+@pytest.mark.parametrize(("make", "programs"), [(WrongTanh, 2), (RefusedTanh, 5), (LackingTanh, 5)])
+def test_an_op_that_is_wrong_is_found_among_others(make: type[Costly], programs: int):
+    ran: list[Program] = []
+    ops = ("multiply", "sin", "tanh", "exp", "sum")
+    assert list(right_together(ops, InProcess(make(), ran.append), ("float64",))) == ["multiply", "sin", "exp", "sum"]
+    assert len(ran) == programs, "a wrong value names the program that it is of, an error none"
+
+
+@pytest.mark.slow
+def test_each_program_of_ops_together_has_the_time_of_an_op():
+    found = audit(f"{__name__}:SlowTanh", "cpu", ("float64",), 3.0, False)
+    assert {op: note.outcome for op, note in found.notes.items()} == {
+        "multiply": "fine", "sin": "fine", "exp": "fine", "tanh": "wrong",
+    }  # fmt: skip
+
+
+def test_an_op_without_programs_is_not_right_for_that(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(together, "sample", lambda op, *asked: None if op == "sin" else sample(op, *asked))
+    assert list(right_together(["sin", "exp"], InProcess(Costly()), ("float64",))) == ["exp"]
+
+
+@pytest.mark.parametrize(("op", "programs", "wrong"), [("sin", 1, False), ("tanh", 2, True)])
+def test_the_fault_of_an_op_is_found_with_few_programs(op: str, programs: int, wrong: bool):
+    ran: list[Program] = []
+    found = fault_of(op, InProcess(WrongTanh(), ran.append), ("float64",))
+    assert len(ran) == programs
+    assert (found is not None) is wrong and (found is None or len(found.program["instructions"]) == 3)
+
+
+def test_an_op_without_a_kernel_is_missing_though_tried_with_others():
+    found = [outcome for outcome, _ in outcomes("tanh", InProcess(LackingTanh()), ("float64",), False)]
+    assert found == ["missing"]
 
 
 def test_a_far_end_says_what_its_units_cost():
