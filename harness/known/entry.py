@@ -73,6 +73,10 @@ class Known:
     """That op, or such a step, stands before."""
     again: bool = False
     """The failing call goes through a value, its root included, through which an earlier call of the program went."""
+    held: bool = False
+    """The leaf that is wrong may hold, before the failing call, a gradient that an earlier one left there: through the
+    op, if the entry names one, which takes the leaf.
+    """
     twice: bool = False
     """The failing call, or one before it, has a root twice, a root and what may be a view of it, or one of its inputs
     among its roots."""

@@ -138,6 +138,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "message": (_text, "a text"),
     "after": (_before, "an op, or an optimizer with settings, such as 'sgd fused=True'"),
     "again": (_flag, "true or false"),
+    "held": (_flag, "true or false"),
     "twice": (_flag, "true or false"),
     "computed": (_flag, "true or false"),
     "switched": (_flag, "true or false"),

@@ -4,11 +4,12 @@ limits.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 
+from autograd_conformance.harness.known.calls import CALLS, behind, goes_again, may_hold
 from autograd_conformance.harness.known.entry import Known
 from autograd_conformance.harness.known.writes import writes_aliased, writes_computed, writes_operand, writes_overlapped
 from autograd_conformance.ops.catalogue import row_of
@@ -16,10 +17,8 @@ from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
-    BackwardCall,
     Detach,
     DetachInPlace,
-    Grad,
     InPlace,
     Instruction,
     Leaf,
@@ -36,8 +35,6 @@ from autograd_conformance.rules.judge.due import DueError, DueReturn
 from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError, ResultDtype
 from autograd_conformance.rules.judge.violation import Allowed, Violation
 from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY
-
-CALLS = (Backward, Grad)
 
 MOVING = (
     "optimizers/formula", "optimizers/groups", "optimizers/skips", "optimizers/remembers", "optimizers/variants",
@@ -69,7 +66,10 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.after is not None and not _stands_before(program, violation.at, entry.after):
         return False
-    if entry.again and not _goes_again(program, violation.at):
+    if entry.again and not goes_again(program, violation.at):
+        return False
+    subject = violation.subject
+    if entry.held and (subject is None or not may_hold(program, violation.at, subject, entry.op)):
         return False
     if entry.twice and not any(_has_root_twice(program, step) for step in program.instructions[: violation.at + 1]):
         return False
@@ -166,7 +166,7 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
     instead = Allowed(DueReturn(), violation.rule) in violation.allowed or _is_cut_short(violation)
     if unheard or (instead and (entry.message or entry.raised)):
         return ("errors/legal-returns",)
-    says_where = entry.op or entry.again or entry.twice or entry.switched or entry.overlapped
+    says_where = entry.op or entry.again or entry.held or entry.twice or entry.switched or entry.overlapped
     if not (says_where and isinstance(observed, OtherGradient)):
         return ()
     return ("gradients/graph", "higher/differentiable") if violation.rule in HIGHER else ("gradients/graph",)
@@ -196,18 +196,6 @@ def _stands_before(program: Program, at: int, what: str) -> bool:
     return any((isinstance(step, Apply) and step.op == what) or _is_step(step, what) for step in before)
 
 
-def _goes_again(program: Program, at: int) -> bool:
-    """Whether instruction `at` is a backward call through a value, its root included, that an earlier one went
-    through; the leaves that calls end at are not meant.
-    """
-    call = program[at]
-    earlier = {ref for step in program.instructions[:at] if isinstance(step, CALLS) for ref in _behind(program, step)}
-    return isinstance(call, CALLS) and any(
-        ref in earlier and (ref in call.roots or not isinstance(program[ref.at], Leaf))
-        for ref in _behind(program, call)
-    )
-
-
 def _has_root_twice(program: Program, step: Instruction) -> bool:
     """Whether an instruction is a call that has a root twice, a root and what may be a view of it, or one of its inputs
     among its roots.
@@ -224,20 +212,6 @@ def _viewed(program: Program, ref: Ref) -> Ref:
     if isinstance(step, Apply) and step.op in VIEWS:
         return _viewed(program, step.args[0])
     return ref
-
-
-def _behind(program: Program, call: BackwardCall, writes: Sequence[InPlace] = ()) -> set[Ref]:
-    """The roots of a call and all that ops, or some writes, made them from."""
-    found: set[Ref] = set()
-    waiting = list(call.roots)
-    while waiting:
-        ref = waiting.pop()
-        if ref not in found:
-            step = program[ref.at]
-            waiting += step.args if isinstance(step, Apply) else ()
-            waiting += [arg for write in writes if write.target == ref for arg in write.args]
-            found.add(ref)
-    return found
 
 
 def _is_step(step: Instruction, described: str) -> bool:
@@ -300,7 +274,7 @@ def _before(program: Program, at: int) -> set[Ref]:
     """What instruction `at`, if it is a call, goes through: ops, and writes that stand before it."""
     call = program[at]
     writes = [step for step in program.instructions[:at] if isinstance(step, InPlace)]
-    return _behind(program, call, writes) if isinstance(call, CALLS) else set()
+    return behind(program, call, writes) if isinstance(call, CALLS) else set()
 
 
 def _has_root_unreached(program: Program, call: Instruction) -> bool:
@@ -308,4 +282,4 @@ def _has_root_unreached(program: Program, call: Instruction) -> bool:
     if not isinstance(call, CALLS):
         return False
     inputs = {*(call.inputs or program.leaves)}
-    return any(inputs.isdisjoint(_behind(program, replace(call, roots=(root,)))) for root in call.roots)
+    return any(inputs.isdisjoint(behind(program, replace(call, roots=(root,)))) for root in call.roots)

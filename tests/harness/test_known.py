@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from autograd_conformance.harness.known import Known, MalformedExpectations, is_known, known, read
+from autograd_conformance.harness.known.calls import may_hold
 from autograd_conformance.harness.known.entry import Run
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -435,3 +436,23 @@ def test_files_add_up(tmp_path: Path) -> None:
     session = Session("examples.tiny_adapter:Tiny", tmp_path, known_files=files)
     assert [entry.op for entry in session.known] == ["sin", "exp"]
     assert session.broken == {"exp"}
+
+
+@pytest.mark.parametrize(
+    ("text", "through", "held"),
+    [
+        ("a = leaf 2; b = sin a; backward b; c = cos a; backward c", None, True),
+        ("a = leaf 2; b = sin a; backward b; c = cos a; backward c", "sin", True),
+        ("a = leaf 2; b = sin a; backward b; c = cos a; backward c", "cos", False),  # the failing call itself
+        (
+            "a = leaf 2; b = exp a; d = sin b; backward d; c = cos a; backward c",
+            "sin",
+            False,
+        ),  # it does not take the leaf
+        ("a = leaf 2; b = sin a; backward b; zero a; c = cos a; backward c", None, False),
+        ("a = leaf 2; e = leaf 3; b = sin e; backward b; c = cos a; backward c", None, False),
+    ],
+)
+def test_a_leaf_may_hold_what_a_call_left_there(text: str, through: str | None, held: bool):
+    program = parse(text, VOCABULARY)
+    assert may_hold(program, len(program) - 1, Ref(0), through) is held
