@@ -63,7 +63,7 @@ class State:
     def same_objects(self, refs: Iterable[Ref]) -> set[Ref]:
         """The given values and all that are one object with one of them."""
         found = set(refs)
-        if not self.same_object:
+        if not found or not self.same_object:
             return found
         objects = {self.same_object.get(r, r) for r in found}
         return found | objects | {r for r, other in self.same_object.items() if other in objects}
