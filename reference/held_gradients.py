@@ -18,6 +18,7 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
 )
 from autograd_conformance.programs.observations import Gradient, Returned, StepObservation
+from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.pullback import Pullback
 from autograd_conformance.reference.recorded_backward import RecordedBackward
 from autograd_conformance.reference.reverse import GradientEdge
@@ -266,7 +267,7 @@ class HeldGradients(Pullback):
         held, value = self.grads.get(holder), gradient.value.astype(np.float64)
         known = gradient.identity is not None and value.size > 0
         if held is not None and known and self.identities.get(holder) == gradient.identity:
-            if not np.array_equal(self.values[held], value, equal_nan=True):
+            if not is_equal(self.values[held], value):
                 self.overwrite(at, held, value)
             return
         if held is not None and not known and value.size:

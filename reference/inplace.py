@@ -34,7 +34,7 @@ class Writes(HeldGradients):
     def _write(self, at: int, step: InPlace, recording: bool) -> None:
         refs = (step.target, *step.args)
         operands = tuple([self.values[r] for r in refs])
-        (made,) = evaluate(step.op, step.attrs, operands)
+        (made,) = self._applied(at, step.op, refs, step.attrs, operands)
         needs_input_grad = tuple([recording and self.requires_grad[r] for r in refs])
         edges, storages = tuple([self.edge(r) for r in refs]), tuple([self.storages.storage(r) for r in refs])
         (self.latest,) = self.record_internal(

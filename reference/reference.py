@@ -19,7 +19,6 @@ from autograd_conformance.programs.language import (
     RANDOM,
     Apply,
     AssignGrad,
-    Attrs,
     Backward,
     Clip,
     Delete,
@@ -44,7 +43,6 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Returned, StepObservation
 from autograd_conformance.reference.inplace import Writes
-from autograd_conformance.reference.reverse import evaluate
 from autograd_conformance.reference.staging.derivatives import Array, array, reaching
 from autograd_conformance.reference.storage import Derived
 
@@ -129,10 +127,6 @@ class Reference(Writes):
 
     # -- ops ----------------------------------------------------------------------------------------------------------
 
-    def apply(self, op: str, args: tuple[Ref, ...], attrs: Attrs) -> tuple[Array, ...]:
-        """The results that an op would have here, without adding an instruction."""
-        return evaluate(op, attrs, [self.values[r] for r in args])
-
     def draws(self, ref: Ref) -> bool:
         """Whether a value was drawn at random."""
         step = self.steps[ref.at]
@@ -140,7 +134,7 @@ class Reference(Writes):
 
     def _apply(self, at: int, step: Apply, recording: bool, seen: StepObservation | None) -> tuple[Array, ...]:
         operands = tuple([self.values[r] for r in step.args])
-        made = evaluate(step.op, step.attrs, operands)
+        made = self._applied(at, step.op, step.args, step.attrs, operands)
         draws = step.op in RANDOM
         if draws and seen is not None and isinstance(seen.outcome, Returned):
             found = seen.outcome.values

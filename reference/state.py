@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from autograd_conformance.ops.catalogue import MAY_BE_VIEWS
-from autograd_conformance.programs.language import Apply, Grad, Instruction, Ref
+from autograd_conformance.programs.language import Apply, Attrs, Grad, Instruction, Ref
 from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.reference.staging.vjp import RecordedOp
@@ -49,6 +49,7 @@ class State:
         self.unspecified = False
         """Whether the program went on with something of which the rules do not say what it is: from then on nothing
         can be said."""
+        self._tried: tuple[object, tuple[Array, ...]] = (None, ())  # the op that was tried last, and its results
         self._internal_counts: dict[int, int] = {}
         self._held_gradients = 0
 
@@ -62,7 +63,7 @@ class State:
     def same_objects(self, refs: Iterable[Ref]) -> set[Ref]:
         """The given values and all that are one object with one of them."""
         found = set(refs)
-        if not self.same_object:
+        if not found or not self.same_object:
             return found
         objects = {self.same_object.get(r, r) for r in found}
         return found | objects | {r for r, other in self.same_object.items() if other in objects}
@@ -97,6 +98,21 @@ class State:
         edge = InternalValue(at, number)
         self.values[edge], self.requires_grad[edge] = value, False
         return edge
+
+    # -- computing ----------------------------------------------------------------------------------------------------
+
+    def apply(self, op: str, args: tuple[Ref, ...], attrs: Attrs) -> tuple[Array, ...]:
+        """The results that an op, or a write, would have here, without adding an instruction."""
+        made = evaluate(op, attrs, [self.values[r] for r in args])
+        self._tried = (len(self.steps), op, args, attrs), made
+        return made
+
+    def _applied(
+        self, at: int, op: str, args: tuple[Ref, ...], attrs: Attrs, operands: tuple[Array, ...]
+    ) -> tuple[Array, ...]:
+        """The results of an op that instruction `at` applies: who draws has mostly tried it before."""
+        tried, made = self._tried
+        return made if tried == (at, op, args, attrs) else evaluate(op, attrs, operands)
 
     # -- recording ----------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import numpy as np
 from autograd_conformance.programs.language import BackwardCall, Ref
 from autograd_conformance.programs.observations import Gradient
 from autograd_conformance.reference.bounds import EPSILON, Bound, close, gradient_bound
+from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.rules.judge.state import HUGE, Judging
 from autograd_conformance.rules.tape.exercises import derived_op
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
@@ -35,8 +36,7 @@ def is_same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     """Whether two arrays are equal, or both missing: a gradient of zeros may stay undefined."""
     if one is None or other is None:
         return one is other
-    alike = one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
-    return alike or np.array_equal(one, other, equal_nan=True)  # the first is cheap, and nearly always enough
+    return is_equal(one, other)
 
 
 def is_anothers(judging: Judging, leaf: Ref) -> bool:

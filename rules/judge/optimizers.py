@@ -8,6 +8,7 @@ from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.programs.language import Clip, Ref, Step
 from autograd_conformance.programs.observations import Gradient, StepObservation
 from autograd_conformance.programs.operands import grouped
+from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.optimizers import LeafState, slack, stepped
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.judge.contributions import is_unchanged
@@ -87,7 +88,7 @@ def check_aliases(judging: Judging, at: int, step: Step, seen: StepObservation) 
             if got is None or alias in storages.unspecified:
                 continue
             want = content[storages.offsets(alias)]
-            if not np.array_equal(got.value, want, equal_nan=True) and judging.applies(rule):
+            if not is_equal(got.value, want) and judging.applies(rule):
                 allowed = (Allowed(DefinedValue(), rule),)
                 return Violation(rule, at, OtherValue(), allowed, alias, op_of(step), got=got.value, want=want)
     return None

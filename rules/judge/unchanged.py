@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from autograd_conformance.programs.language import (
     AssignGrad,
     BackwardCall,
@@ -17,6 +15,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Gradient, Raised, StepObservation
 from autograd_conformance.programs.operands import made_for
 from autograd_conformance.reference.bounds import close
+from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.rules.judge.contributions import is_anothers, is_complete, is_unchanged, value_of
 from autograd_conformance.rules.judge.due import (
     AssignedGradient,
@@ -143,7 +142,7 @@ def check_refused_write(judging: Judging, at: int, step: InPlace, seen: StepObse
         before = judging.reference.values.get(ref)
         if before is None or ref in judging.reference.storages.unspecified:
             continue
-        if not np.array_equal(tensor.value, before, equal_nan=True):
+        if not is_equal(tensor.value, before):
             observed, due = ValueChanged(Changed.REFUSED), Unchanged(Kept.VALUES)
             return judging.differs("writes/refused-keeps-values", at, ref, observed, due, step)
     return None

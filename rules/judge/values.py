@@ -27,6 +27,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import StepObservation, Tensor
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.reference.bounds import close, forward_bound
+from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.rules.judge import memory
 from autograd_conformance.rules.judge.due import DefinedValue, DocumentedDraw, Kept, Unchanged
@@ -197,7 +198,7 @@ def check_detached(judging: Judging, at: int, step: DetachInPlace, seen: StepObs
     if left is None or target in judging.reference.storages.unspecified or not judging.applies(rule):
         return None
     want = judging.reference.values[target]
-    if not np.array_equal(left.value, want, equal_nan=True):
+    if not is_equal(left.value, want):
         allowed = (Allowed(Unchanged(Kept.TARGET), rule),)
         return Violation(rule, at, ValueChanged(Changed.TARGET), allowed, target, got=left.value, want=want)
     if left.requires_grad:
@@ -213,7 +214,7 @@ def check_elsewhere(judging: Judging, at: int, step: InPlace | Step, seen: StepO
     affected = {alias for target in targets for alias in storages.aliases(target)} | storages.unspecified
     for ref, tensor in seen.values.items():
         before = judging.before.get(ref)
-        if ref in affected or before is None or np.array_equal(tensor.value, before, equal_nan=True):
+        if ref in affected or before is None or is_equal(tensor.value, before):
             continue
         observed, due = ValueChanged(Changed.ELSEWHERE), Unchanged(Kept.VALUES_ELSEWHERE)
         return judging.differs("writes/nothing-else", at, ref, observed, due, step)

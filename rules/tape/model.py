@@ -57,6 +57,7 @@ class Tape(TapeState):
         self, at: int, step: Instruction, expectation: Expectation, seen: StepObservation, modes: Modes = ()
     ) -> None:
         """Take the outcome that was observed and go on from there."""
+        self._traversals.clear()
         returned = isinstance(seen.outcome, Returned)
         match step:
             case Leaf(value, requires_grad):

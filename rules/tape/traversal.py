@@ -56,6 +56,7 @@ class RecordedGraph:
         """For each instruction that ran as one with others, the numbers of all of these."""
         self.nodes: dict[int, Node] = {}
         """The nodes made so far, by the number of their tape entry."""
+        self._traversals: dict[tuple[Ref, ...], Traversal] = {}  # of whole graphs, before one and the same instruction
 
     def node(self, number: int) -> Node:
         """The node of a tape entry."""
@@ -93,7 +94,14 @@ class RecordedGraph:
     # -- traversals ---------------------------------------------------------------------------------------------------
 
     def traverse(self, call: BackwardCall) -> Traversal:
-        """Everything that a call goes through."""
+        """Everything that a call goes through; who draws a call has mostly asked for that of its roots before."""
+        if call.inputs is not None:
+            return self._traversed(call)
+        if call.roots not in self._traversals:
+            self._traversals[call.roots] = self._traversed(call)
+        return self._traversals[call.roots]
+
+    def _traversed(self, call: BackwardCall) -> Traversal:
         found = self._behind(call)
         siblings = {out for node in found.visited for out in node.entry.outs}
         maybe = (found.may_reach | found.via | siblings) - found.must_reach

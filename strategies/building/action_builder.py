@@ -37,7 +37,6 @@ from autograd_conformance.programs.language import (
     Step,
     is_recorded,
 )
-from autograd_conformance.reference.reverse import evaluate
 from autograd_conformance.rules.tape.graph import Traversal
 from autograd_conformance.strategies.building.choices import Draw
 from autograd_conformance.strategies.building.draft import Undrawable
@@ -104,7 +103,7 @@ class ActionBuilder(OpBuilder):
         args = [self._source(row, k, shape, target, source) for k, shape in enumerate(shapes, 1)]
         attrs = self.pick(choices_of(row, (self.shape(target), *shapes)))
         operands = [self.reference.values[r] for r in (target, *args)]
-        (made,) = evaluate(row.name, attrs, operands)
+        (made,) = self.reference.apply(row.name, (target, *args), attrs)
         apart = row.apart is None or bool(row.apart(*operands))
         if not apart or (made.size and not np.abs(made).max() <= LIMIT):
             return name is None and self.write(target, "zero_")
