@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.ops.needs import needs
-from autograd_conformance.programs.language import Apply, InPlace, Leaf, Program
+from autograd_conformance.ops.optimizers import IMPLEMENTATION
+from autograd_conformance.programs.language import Apply, InPlace, Leaf, Optimizer, Program, Step
 from autograd_conformance.strategies.building.action_builder import writes_of
 
 
@@ -13,7 +14,16 @@ def lacking(program: Program, target: Target) -> set[str]:
     had = {Apply: set(target.ops), InPlace: set(writes_of(tuple(target.ops))[1])}
     ops = {step.op for step in program if isinstance(step, Apply | InPlace) and step.op not in had[type(step)]}
     missing = {need.value for need in needs(program) - target.capabilities} | {f"the op {op}" for op in ops}
+    missing |= {each for step in program if isinstance(step, Step | Optimizer) for each in _settings(step, target)}
     leaves = [step.value for step in program if isinstance(step, Leaf)]
     missing |= {leaf.dtype for leaf in leaves} - set(target.dtypes)
     shaped = target.traits.scalars and any(leaf.shape for leaf in leaves)
     return missing | ({"tensors of several elements"} if shaped else set())
+
+
+def _settings(step: Step | Optimizer, target: Target) -> set[str]:
+    """The settings of an optimizer that the framework's own does not know; the optimizer where it has none."""
+    if step.optimizer not in target.optimizers:
+        return {f"the optimizer {step.optimizer}"}
+    had = {*target.optimizers[step.optimizer], *IMPLEMENTATION}
+    return {f"{step.optimizer}'s {name}" for name, _ in step.settings if name not in had}

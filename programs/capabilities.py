@@ -173,10 +173,10 @@ def _needs(step: Instruction, program: Program) -> set[Capability]:
             return {Capability.ASSIGNS}
         case AssignGrad():
             return {Capability.ASSIGNS, *({Capability.ZERO_TO_NONE} if step.value is None else ())}
-        case Step(groups=groups):
-            return {Capability.OPTIMIZERS, *({Capability.GROUPS} if groups else ())}
-        case Optimizer(groups=groups):
-            return {Capability.MAKES_OPTIMIZERS, *({Capability.GROUPS} if groups else ())}
+        case Step():
+            return {Capability.OPTIMIZERS, *_optimizer_needs(step)}
+        case Optimizer():
+            return {Capability.MAKES_OPTIMIZERS, *_optimizer_needs(step)}
         case Clip():
             return {Capability.CLIPS}
         case Apply() | RemoveHook() | Delete():
@@ -196,5 +196,15 @@ def _call_needs(call: Backward | Grad) -> set[Capability]:
         Capability.COTANGENTS: any(c is not None for c in call.cotangents),
         Capability.RETAIN: call.retain_graph is not None,
         Capability.CREATE_GRAPH: call.create_graph,
+    }
+    return {need for need, asked in options.items() if asked}
+
+
+def _optimizer_needs(step: Step | Optimizer) -> set[Capability]:
+    settings = dict(step.settings)
+    options = {
+        Capability.GROUPS: bool(step.groups),
+        Capability.FOREACH: "foreach" in settings,
+        Capability.FUSED: "fused" in settings,
     }
     return {need for need, asked in options.items() if asked}

@@ -62,9 +62,8 @@ def _add(b: OpBuilder, kind: str, called: list[Ref]) -> None:
             b.leaf(value=step.value)
         case "refused":
             root = b.recent(b.live)
-            wrong = b.tensor((2,), b.dtypes[root])
-            cotangent = b.pick([None, wrong] if b.can(Capability.COTANGENTS) else [None])
-            b.backward(root, cotangents=[cotangent], retain=True)
+            if ways := b.refusable(root):
+                b.backward(root, cotangents=[b.pick(ways)], retain=True)
 
 
 def _call(b: OpBuilder, roots: list[Ref]) -> None:

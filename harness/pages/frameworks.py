@@ -1,14 +1,17 @@
-"""`python -m autograd_conformance.harness.pages.frameworks`: write docs/frameworks.md, a row for each framework that
-the suite comes with; all of them have to be installed.
+"""`python -m autograd_conformance.harness.pages.frameworks chainer=/its/python`: write docs/frameworks.md, a row for
+each framework that the suite comes with. One that cannot be installed beside others is asked in the environment that is
+given for it; one that is neither given nor installed keeps the row that it has.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from autograd_conformance.frameworks.registry import FRAMEWORKS, load
-from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter
+from autograd_conformance.frameworks.remote.command import served
+from autograd_conformance.frameworks.target import opened
 from autograd_conformance.harness.known import known
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.reports.render.markdown import environment
@@ -17,15 +20,27 @@ from autograd_conformance.rules.catalogue import RULES, Level
 PAGE = Path(__file__).parents[2] / "docs" / "frameworks.md"
 
 
-def page() -> str:
-    """The page, in GitHub's Markdown, ending in a line end."""
+def page(pythons: Mapping[str, str]) -> str:
+    """The page, in GitHub's Markdown, ending in a line end; `pythons` are interpreters by the frameworks' names."""
     template = environment().get_template("frameworks.md.j2")
-    return template.render(rows=[row(name) for name in FRAMEWORKS]).rstrip() + "\n"
+    return template.render(rows=[_row(name, pythons.get(name)) for name in FRAMEWORKS]).rstrip() + "\n"
 
 
-def row(name: str) -> str:
-    """A framework's row; `BrokenAdapter` where it is not installed."""
-    target = InProcess(load(name))
+def _row(name: str, python: str | None) -> str:
+    try:
+        return row(name, python)
+    except BrokenAdapter:
+        kept = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |")]
+        if not kept:
+            raise
+        return kept[0]
+
+
+def row(name: str, python: str | None = None) -> str:
+    """A framework's row, as it is in this environment or that of an interpreter; `BrokenAdapter` where it is not
+    installed.
+    """
+    target = opened(served(name, python, None))
     must = [rule for rule in RULES.values() if rule.level is Level.MUST]
     counter = target.saved_tensor_counter
     claimed = target.capabilities | (counter.capabilities if counter else frozenset())
@@ -40,7 +55,8 @@ def row(name: str) -> str:
 
 def main() -> int:
     """Write the page; 0."""
-    PAGE.write_text(page(), encoding="utf-8")
+    pythons = dict(argument.split("=", 1) for argument in sys.argv[1:])
+    PAGE.write_text(page(pythons), encoding="utf-8")
     print(PAGE.name)
     return 0
 

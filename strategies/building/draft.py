@@ -339,6 +339,15 @@ class Draft(Choices):
             return None
         return self.tensor(shape, self.dtypes[root])
 
+    def refusable(self, root: Ref) -> list[Literal | None]:
+        """The cotangents with which a call on a root may be refused: none, and one of two elements. What a framework
+        does with one that it neither takes nor claims to refuse is said nowhere.
+        """
+        shape = self.shape(root)
+        implicit = self.can(Capability.NON_SCALAR_CHECK) or self.alphabet.traits.implies(shape)
+        checked = self.can(Capability.COTANGENTS) and (shape == (2,) or self.can(Capability.COTANGENT_CHECK))
+        return [*([None] if implicit else []), *([self.tensor((2,), self.dtypes[root])] if checked else [])]
+
     def zero_grad(self, *leaves: Ref, to_none: bool = True) -> None:
         """Clear gradients to none or to zeros, as far as the framework claims either."""
         none, zeros = self.can(Capability.ZERO_TO_NONE), self.can(Capability.ZERO_TO_ZEROS)

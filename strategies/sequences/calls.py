@@ -90,8 +90,8 @@ def _plain(root: Ref, s: Sequence) -> Backward:
 def refused(s: Sequence) -> None:
     """A call with a cotangent of another shape, or on a value that has no history."""
     root = s.value()
-    wrong = s.b.tensor((2,), s.b.dtypes[root])
-    s.b.call(root, cotangents=[s.b.pick([None, wrong] if s.b.can(Capability.COTANGENTS) else [None])], retain=True)
+    if ways := s.b.refusable(root):
+        s.b.call(root, cotangents=[s.b.pick(ways)], retain=True)
 
 
 @action(1)

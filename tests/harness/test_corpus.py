@@ -15,6 +15,7 @@ from autograd_conformance.harness.known import known
 from autograd_conformance.harness.lacking import lacking
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.text import parse, render
 from autograd_conformance.reference.reference import Reference
 from examples.tiny_adapter import Tiny
@@ -42,6 +43,24 @@ def test_what_was_found_once_is_found_again_where_nobody_knows_of_it() -> None:
         Check(InProcess(Torch()))(find.program)
     assert caught.value.violation.rule == find.rule
     assert lacking(find.program, InProcess(Tiny())) == {"the op stack"}
+
+
+@pytest.mark.parametrize(
+    ("steps", "missing"),
+    [
+        ("step a sgd lr=0.125 momentum=0.5", set()),
+        ("step a sgd lr=0.125 foreach=True", {Capability.FOREACH.value}),
+        ("step a sgd lr=0.125 fused=True", {Capability.FUSED.value}),
+        ("step a adam lr=0.125 amsgrad=True", {"adam's amsgrad"}),
+        ("step a rmsprop lr=0.125", {"the optimizer rmsprop"}),
+    ],
+)
+def test_settings_and_optimizers_that_a_framework_does_not_know_are_lacking(steps: str, missing: set[str]) -> None:
+    class Usual(Tiny):
+        capabilities = Tiny.capabilities | {Capability.OPTIMIZERS}
+        step = optimizer = None  # nothing is run
+
+    assert lacking(parse(f"a = leaf [1]; {steps}", VOCABULARY), InProcess(Usual())) == missing
 
 
 def test_no_program_is_there_twice() -> None:

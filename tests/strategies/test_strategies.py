@@ -10,9 +10,11 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -26,7 +28,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
 from autograd_conformance.ops.needs import needs
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Apply, Program
+from autograd_conformance.programs.language import Apply, Backward, Program
 from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import validate
 from autograd_conformance.reference.reference import Reference
@@ -37,6 +39,7 @@ from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.random_programs import programs
+from autograd_conformance.strategies.sequences import sequences
 from autograd_conformance.strategies.situations import gradients
 from tests.strategies.census import features, programs_of, situations, size
 
@@ -353,6 +356,28 @@ def test_nothing_is_asked_that_is_not_claimed(rule: str, test: Callable[..., Non
             all_of(test, check)
         except Undrawable:
             pytest.skip("not applicable")
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+@pytest.mark.parametrize("strategy", [programs, sequences])
+def test_cotangents_of_other_shapes_are_for_frameworks_that_claim_to_refuse_them(
+    strategy: Callable[[], st.SearchStrategy[Drawn]], claimed: bool
+):
+    other = 0
+
+    @settings(settings.get_profile("counting"), max_examples=25)
+    @given(strategy())
+    def drawn(case: Drawn) -> None:
+        nonlocal other
+        for call in case.program:
+            if isinstance(call, Backward):
+                pairs = zip(call.roots, call.cotangents)
+                other += sum(c is not None and c.shape != np.shape(case.reference.values[root]) for root, c in pairs)
+
+    claims = frozenset(Capability) - (frozenset() if claimed else {Capability.COTANGENT_CHECK})
+    with alphabet.using(replace(alphabet.EVERYTHING, ops=SMALL, capabilities=claims)):
+        drawn()
+    assert (other > 0) is claimed
 
 
 @pytest.mark.parametrize("op", ["cos", "atan", "silu", "gelu"])

@@ -1,0 +1,1 @@
+"""Chainer: its adapter, and how its programs are printed."""

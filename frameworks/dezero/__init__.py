@@ -1,0 +1,1 @@
+"""DeZero: its adapter, and how its programs are printed."""

@@ -1,0 +1,72 @@
+"""Frameworks that want an older NumPy than the suite, served from environments of their own, where there are such:
+CHAINER_PYTHON and DEZERO_PYTHON name the interpreters.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from autograd_conformance.frameworks.remote.command import served
+from autograd_conformance.frameworks.target import opened
+from autograd_conformance.harness.check import judged, violation_of
+from autograd_conformance.harness.known import is_known, known
+from autograd_conformance.harness.lacking import lacking
+from autograd_conformance.harness.pages import frameworks
+from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
+from autograd_conformance.programs.observations import Returned
+from autograd_conformance.programs.text import parse
+
+NAMES = ("chainer", "dezero")
+PYTHONS = {name: os.environ.get(f"{name.upper()}_PYTHON") for name in NAMES}
+ENTRIES = [(name, entry) for name in NAMES for entry in known(name)]
+PROGRAMS = (
+    "a = leaf [1, 2]; b = sin a; backward b with [1, 10]; backward b with [1, 10]; zero a; backward b with [1, 10]",
+    "a = leaf f32 [1, 2]; b = multiply a a; c = sum b dim=(0,) keepdim=False; backward c",
+    "a = leaf 2; b = pow_integer a exponent=3; backward b create=True; c = held a; zero a; backward c create=True; "
+    "d = held a; zero a; backward d",
+    "a = leaf [1, 2]; no_grad: b = sin a; c = multiply a b; backward c with [1, 10]",
+    "a = leaf [1, 2]; b = exp a; backward b with [1, 10]; step a sgd lr=0.125 momentum=0.5; "
+    "c = exp a; backward c with [1, 10]; step a sgd lr=0.125 momentum=0.5",
+    "a = leaf [1, 2]; b = exp a; backward b with [1, 10]; step a adagrad lr=0.125",
+)
+"""Accumulation, float32, derivatives up to the third, a mode, and steps."""
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def target(request):
+    if PYTHONS[request.param] is None:
+        pytest.skip(f"{request.param.upper()}_PYTHON names no interpreter")
+    return opened(served(request.param, PYTHONS[request.param], None))
+
+
+def test_it_is_served(target):
+    assert target.version
+    assert set(target.ops) <= set(APPLIED)
+    assert f"{frameworks.row(target.name, PYTHONS[target.name])}\n" in frameworks.PAGE.read_text()
+
+
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_calls_modes_and_steps_are_right(text: str, target):
+    program = parse(text, VOCABULARY)
+    assert not lacking(program, target)
+    for seen in (target.observe(program), target.observe_printed(program)):
+        assert all(isinstance(each.outcome, Returned) for each in seen)
+        assert judged(program, seen, target) is None
+
+
+def test_a_fault_is_seen(target):
+    first, other = PROGRAMS[0], PROGRAMS[0].replace("with [1, 10]", "with [2, 10]", 1)
+    violation = judged(parse(first, VOCABULARY), target.observe(parse(other, VOCABULARY)), target)
+    assert violation is not None
+    assert violation.rule.startswith("gradients/")
+
+
+@pytest.mark.parametrize(("name", "entry"), ENTRIES, ids=lambda each: getattr(each, "rule", each))
+def test_each_difference_shows_in_its_witness(name: str, entry, target):
+    if target.name != name:
+        pytest.skip("another's")
+    violation = violation_of(entry.witness, target)
+    assert violation is not None
+    assert is_known(entry, entry.witness, violation)
