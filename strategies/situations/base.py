@@ -22,6 +22,8 @@ Programs = st.SearchStrategy[Drawn]
 FREEING = (None, False)
 """The two ways to say that a graph need not be kept."""
 
+SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (2, 3), ())
+
 
 def situation(write: Callable[..., None]) -> Callable[..., Programs]:
     """The strategy of the programs that `write` puts into an `OpBuilder`."""
@@ -64,6 +66,23 @@ def joined(b: OpBuilder, values: Sequence[Ref]) -> Ref:
 def negative(b: OpBuilder) -> str | None:
     """The simplest op that saves nothing, where there is one."""
     return "negative" if "negative" in b.alphabet.ops else None
+
+
+def cut(b: OpBuilder) -> None:
+    """An action that has nothing to do with what was computed: the unit ends here."""
+    leaf = b.leaf(b.pick(b.shapes(SHAPES)))
+    if b.can(Capability.ZERO_TO_NONE):
+        b.zero_grad(leaf)
+    else:
+        b.backward(leaf)
+
+
+def may_cut(b: OpBuilder) -> None:
+    """Where the framework takes functions as units, mostly a cut: between two results of one unit nothing may flow, so
+    that what is about a value within a graph needs a unit on either side of it.
+    """
+    if b.alphabet.units and b.below(4):
+        cut(b)
 
 
 NONEMPTY = tuple(s for s in POOL if 0 not in s)

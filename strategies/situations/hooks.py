@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.situations.base import among, computed, history, joined, view
+from autograd_conformance.strategies.situations.base import among, computed, history, joined, may_cut, view
 
 SHAPES = ((3,), (2, 3), (), (2, 2))
 CHANGING = (("scale", 2.0), ("replace", 0.5), ("scale", -0.5), ("replace", 0.0), ("scale", 0.0))
@@ -21,6 +21,7 @@ def _hooked(b: ActionBuilder) -> tuple[Ref, Ref]:
             value = view(b, b.nonlinear(leaf), 1)
         case _:
             value = b.nonlinear(leaf)
+    may_cut(b)
     return value, leaf
 
 
@@ -194,6 +195,7 @@ def retained_gradients(b: ActionBuilder) -> None:
     b.require(Capability.RETAINS_GRAD)
     value = computed(b, *SHAPES)
     value = view(b, value, 1) if b.can(Capability.VIEWS) and b.below(4) == 3 else value
+    may_cut(b)
     if b.can(Capability.WRITES) and b.below(4) == 3:
         b.write(value, b.pick(("mul_scalar_", "add_scalar_")))
     first = b.below(2)

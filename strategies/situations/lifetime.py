@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autograd_conformance.strategies.building.op_builder import OpBuilder
-from autograd_conformance.strategies.situations.base import FREEING, among, joined, negative, situation
+from autograd_conformance.strategies.situations.base import FREEING, among, joined, may_cut, negative, situation
 
 
 @situation
@@ -74,11 +74,14 @@ def retained(b: OpBuilder) -> None:
 @situation
 def branches(b: OpBuilder) -> None:
     """One graph with two branches; a call on the first must leave the second."""
-    left, right = b.nonlinear(b.leaf((3,))), b.nonlinear(b.leaf((3,)))
+    left = b.nonlinear(b.leaf((3,)))
     if b.below(2):
         left = b.beyond(left)
+    may_cut(b)
+    right = b.nonlinear(b.leaf((3,)))
     if b.below(2):
         right = b.beyond(right)
+    may_cut(b)
     whole = joined(b, [left, right])
     b.backward(left, retain=b.pick(FREEING))
     b.backward(*among(b, right), retain=b.pick((None, True)))
@@ -91,6 +94,7 @@ def independent_graphs(b: OpBuilder) -> None:
     """Two graphs that share leaves and nothing else; one is freed, the other traversed."""
     shared = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
     first = b.nonlinear(shared)
+    may_cut(b)
     second = b.nonlinear(b.beyond(shared)) if b.below(2) else b.nonlinear(shared, negative(b))
     b.backward(first, retain=b.pick(FREEING))
     b.backward(second, retain=b.pick((None, True)))

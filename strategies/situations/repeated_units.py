@@ -10,8 +10,8 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Undrawable
-from autograd_conformance.strategies.situations.base import SMOOTH, chain
-from autograd_conformance.strategies.situations.units import call_some, cut, in_units
+from autograd_conformance.strategies.situations.base import SMOOTH, chain, cut
+from autograd_conformance.strategies.situations.units import call_some, in_units
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,21 @@ from collections.abc import Callable, Sequence
 from autograd_conformance.ops.row import Certainty, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Ref, Shape
+from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
-from autograd_conformance.strategies.situations.base import FREEING, LOOKING, SMOOTH, Programs, chain, history, joined
+from autograd_conformance.strategies.situations.base import (
+    FREEING,
+    LOOKING,
+    SHAPES,
+    SMOOTH,
+    Programs,
+    chain,
+    cut,
+    history,
+    joined,
+)
 from autograd_conformance.strategies.situations.writes import LINEAR
 
 VIEWING = tuple(name for name in LOOKING if OPS[name].aliases is Certainty.ALWAYS)
@@ -23,7 +33,6 @@ VIEWING = tuple(name for name in LOOKING if OPS[name].aliases is Certainty.ALWAY
 
 RETAINING = (True, None, False)
 """What a call may say of its graph."""
-SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (2, 3), ())
 
 
 def in_units(write: Callable[[ActionBuilder], None]) -> Callable[..., Programs]:
@@ -35,15 +44,6 @@ def in_units(write: Callable[[ActionBuilder], None]) -> Callable[..., Programs]:
 
     asked.__name__, asked.__doc__ = write.__name__, write.__doc__
     return history(asked)
-
-
-def cut(b: ActionBuilder) -> None:
-    """An action that has nothing to do with what was computed: the unit ends here."""
-    leaf = b.leaf(b.pick(b.shapes(SHAPES)))
-    if b.can(Capability.ZERO_TO_NONE):
-        b.zero_grad(leaf)
-    else:
-        b.call(leaf)
 
 
 def retain(b: ActionBuilder) -> bool | None:

@@ -21,6 +21,7 @@ from autograd_conformance.strategies.situations.base import (
     chain,
     computed,
     history,
+    may_cut,
     plain,
     situation,
     view,
@@ -161,6 +162,7 @@ def written_leaves(b: ActionBuilder) -> None:
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2)))))
     root = plain(b, leaf)
     target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(2) else leaf
+    may_cut(b)  # of a unit that is refused as a whole, nobody says which values it keeps
     modes = ("no_grad", "enable_grad") if b.can(Capability.MODES) and b.below(4) == 3 else ()
     with b.under(*modes):
         b.write(target)
@@ -219,6 +221,7 @@ def written_parameters(b: ActionBuilder) -> None:
 def written_unneeded(b: ActionBuilder) -> None:
     """A value that no derivative needs, written to; then a call on what was computed from it."""
     b.require(Capability.WRITES)
+    _require_known_needs(b)
     start = (
         computed(b, (3,), (2, 3), (2, 2), most=1) if b.below(2) else b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2)))))
     )
@@ -227,6 +230,12 @@ def written_unneeded(b: ActionBuilder) -> None:
         made = b.op(b.pick(b.available(*LINEAR)), on=made)[0]
     _unneeded(b, value)
     b.call(made if b.requires(made) else value)
+
+
+def _require_known_needs(b: OpBuilder) -> None:
+    """Give up where nobody says what the derivative of a unit needs: it may be any of the unit's values."""
+    if b.alphabet.traits.one_node:
+        raise Undrawable("a unit is one node, whose derivative may need any of its values")
 
 
 def _unneeded(b: ActionBuilder, value: Ref) -> None:
@@ -274,6 +283,7 @@ def written_between(b: OpBuilder) -> None:
 @situation
 def written_unsaved(b: OpBuilder) -> None:
     """A retained graph that needs nothing of the leaf that is stepped, and another call."""
+    _require_known_needs(b)
     leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     value = leaf
     for _ in range(1 + b.below(3)):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from autograd_conformance.frameworks.pytorch.units import TorchUnits
+from autograd_conformance.frameworks.pytorch.units import TorchCompileAot, TorchUnits
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.check import Check
 from autograd_conformance.harness.known import known
+from autograd_conformance.harness.seeding import BACKEND
 from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.printing.functions import canonical
 from autograd_conformance.programs.language import (
@@ -29,10 +31,11 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Observation, Raised
 from autograd_conformance.programs.regions import Region, seen_units
-from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building import alphabet, pool
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.situations import repeated_units, units
+from autograd_conformance.strategies.building.pool import Pool
+from autograd_conformance.strategies.situations import hooks, lifetime, repeated_units, units, writes
 from autograd_conformance.suites import test_units as suite
 
 EACH = 24
@@ -244,3 +247,51 @@ def test_nothing_is_drawn_for_other_frameworks(name: str) -> None:
 
     with alphabet.using(alphabet.EVERYTHING), pytest.raises(Undrawable, match="functions as units"):
         draw()
+
+
+# -- one node ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rule", "make", "least"),
+    [
+        ("hooks/order", hooks.ordered_hooks, 20), ("hooks/removed", hooks.removed_hooks, 20),
+        ("hooks/result", hooks.changing_hooks, 20), ("hooks/raise", hooks.raising_hooks, 20),
+        ("hooks/shape", hooks.misshaping_hooks, 20), ("lifetime/traversed-only", lifetime.branches, 20),
+        ("lifetime/independent", lifetime.independent_graphs, 20), ("writes/leaf-raises", writes.written_leaves, 6),
+        ("writes/refused-keeps-values", writes.written_leaves, 6),
+    ],
+)  # fmt: skip
+def test_what_is_within_a_graph_is_put_to_the_test_where_a_unit_is_one_node(
+    rule: str, make: Callable[[], Any], least: int
+):
+    target = InProcess(TorchCompileAot())
+    near = Pool(target.programs_each)
+    check = Check(target, known("torch-compile-aot_eager"), rule, pool=near)
+
+    @seed(1)
+    @settings(
+        max_examples=40, database=None, phases=[Phase.generate], deadline=None, backend=BACKEND,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(case=make())
+    def run(case: Drawn) -> None:
+        check(case)
+
+    with alphabet.using(alphabet_of(target, ("float64",))), pool.using(near):
+        run()
+    assert check.exercised[rule] >= least, f"{check.exercised[rule]} of {check.programs}"
+
+
+@pytest.mark.parametrize("make", [writes.written_unneeded, writes.written_unsaved])
+def test_what_no_derivative_needs_is_not_asked_of_a_unit_that_is_one_node(make: Callable[[], Any]):
+    @settings(max_examples=1, database=None, phases=[Phase.generate], deadline=None)
+    @given(case=make())
+    def run(case: Drawn) -> None:
+        assert case.program.instructions
+
+    run()
+    one_node = alphabet_of(InProcess(TorchCompileAot()), ("float64",))
+    with alphabet.using(one_node), pytest.raises(Undrawable, match="one node"):
+        run()
