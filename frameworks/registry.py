@@ -31,12 +31,9 @@ FRAMEWORKS = {
     "torch-func": (f"{_PYTORCH}.functional:TorchFunc", _TORCH),
     "tinygrad": ("autograd_conformance.frameworks.tinygrad.adapter:Tinygrad", "tinygrad==0.14.0"),
     "mygrad": ("autograd_conformance.frameworks.mygrad.adapter:MyGrad", "mygrad==2.5.0"),
-<<<<<<< HEAD
     "paddle": ("autograd_conformance.frameworks.paddle.adapter:Paddle", "paddlepaddle==3.3.1"),
-=======
     "chainer": ("autograd_conformance.frameworks.chainer.adapter:Chainer", "chainer==7.8.1"),
     "dezero": ("autograd_conformance.frameworks.dezero.adapter:DeZero", "dezero==0.0.13"),
->>>>>>> elders
     "autograd": ("autograd_conformance.frameworks.hips_autograd.adapter:HipsAutograd", "autograd"),
     "mlx": ("autograd_conformance.frameworks.mlx.adapter:Mlx", "mlx[cpu]"),
     "jax": ("autograd_conformance.frameworks.jax.adapter:Jax", "jax"),
