@@ -109,6 +109,9 @@ class Traits:
     """Whether a leaf that is used in a new computation may lose the gradient that it holds (MyGrad), where PyTorch
     keeps it until it is cleared."""
 
+    distinct_roots: bool = False
+    """Whether a call refuses a root that it is given twice (PaddlePaddle), which PyTorch counts twice."""
+
     one_node: bool = False
     """Whether a unit of several instructions is one node of the graph: a call through a part of it frees all of it,
     gives inputs that it does not reach zeros, and no gradient goes from one of its results to another."""

@@ -28,6 +28,9 @@ MESSAGES = (
         "does not appear in the backward graph. Please check the input tensor or set allow_unused=True",
         Kind.UNUSED_INPUT,
     ),
+    ("doesn't have any grad op. If you don't intend calculating higher order", Kind.NOT_IMPLEMENTED),
+    ("double_grad only support", Kind.NOT_IMPLEMENTED),
+    ("_double_grad` is not registered", Kind.NOT_IMPLEMENTED),
     ("Cannot register hook on a tensor that stop gradient", Kind.HOOK_NO_GRAD),
 )
 """How PaddlePaddle's errors are told apart: by the most stable part of the message."""
@@ -42,16 +45,22 @@ class Paddle:
     capabilities = frozenset(
         {
             Capability.IMPERATIVE, Capability.ACCUMULATES, Capability.RETAIN, Capability.FREES,
-            Capability.COTANGENTS, Capability.COTANGENT_CHECK, Capability.MULTIPLE_ROOTS,
+            Capability.COTANGENTS, Capability.MULTIPLE_ROOTS,
             Capability.CONSTANTS, Capability.REQUIRES_GRAD, Capability.IDENTITY, Capability.DETACH,
             Capability.ZERO_TO_NONE, Capability.ZERO_TO_ZEROS, Capability.ASSIGNS, Capability.MODES,
             Capability.RETAINS_GRAD, Capability.HOOKS, Capability.OPTIMIZERS, Capability.MAKES_OPTIMIZERS,
-            Capability.CLIPS, Capability.VIEWS, Capability.MEMORY, Capability.LAYOUT, Capability.FUNCTIONAL,
+            Capability.CLIPS, Capability.MEMORY, Capability.LAYOUT, Capability.FUNCTIONAL,
             Capability.UNUSED, Capability.CREATE_GRAPH,
         }
     )  # fmt: skip
-    traits = Traits(implicit_ones=True)
-    trait_sources: ClassVar[Mapping[str, str]] = {"implicit_ones": "docstring of paddle.Tensor.backward"}
+    """Not claimed: what `backward` has not (`create_graph`, `inputs`), and what the documentation does not say: that
+    `paddle.grad` refuses a cotangent of another shape, which it reads beyond its end; that a root without history is
+    refused; that a write through one view becomes part of the history of another."""
+    traits = Traits(implicit_ones=True, distinct_roots=True)
+    trait_sources: ClassVar[Mapping[str, str]] = {
+        "implicit_ones": "docstring of paddle.Tensor.backward",
+        "distinct_roots": "docstring of paddle.autograd.backward",
+    }
     ops = frozenset(OPS)
     optimizers = OPTIMIZERS
     dtypes = ("float64", "float32")
@@ -64,7 +73,10 @@ class Paddle:
         self.templates = Templates.of(DIALECT)
 
     def reset(self) -> None:
-        """Optimizers belong to one program; PaddlePaddle itself keeps no state between programs."""
+        """Optimizers belong to one program. A second derivative that is refused leaves the process as if under
+        `no_grad`, which is not the next program's fault.
+        """
+        paddle.set_grad_enabled(True)
         self.made_optimizers: dict[object, Any] = {}
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:

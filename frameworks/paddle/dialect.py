@@ -190,7 +190,6 @@ OPS: Mapping[str, Template] = {
     "einsum": "paddle.einsum({equation}, {0}, {1})",
     "einsum_three": "paddle.einsum({equation}, {0}, {1}, {2})",
     "kron": "paddle.kron({0}, {1})",
-    "cross": "paddle.cross({0}, {1}, {dim})",
     "linear_bias": "F.linear({0}, {1}.T, {2})",
     "multi_dot": "paddle.linalg.multi_dot([{0}, {1}, {2}])",
     "addmm": "paddle.addmm({0}, {1}, {2}, beta={beta}, alpha={alpha})",
@@ -237,7 +236,10 @@ OPS: Mapping[str, Template] = {
     "matrix_exp": "paddle.linalg.matrix_exp({0} / 4)",
     "matrix_norm": "paddle.linalg.matrix_norm({0})",
 }
-"""The catalogue's name of each op that PaddlePaddle has, and its code."""
+"""The catalogue's name of each op that PaddlePaddle has, and its code, where it takes all attributes and shapes. Not
+so: `paddle.cross`, whose derivative ends the process where an operand is constant; `F.layer_norm`, which wants two
+dimensions and a small `epsilon`; pooling, which wants a batch; `F.pad`, which does not cut; `F.cross_entropy` and
+`F.nll_loss`, which keep other dimensions."""
 
 PRELUDE = """\
 import paddle

@@ -70,7 +70,7 @@ class Known:
     message: str | None = None
     """The message of the exception that was raised has that in it."""
     after: str | None = None
-    """That op, or such a step, stands before."""
+    """That op, such a step, or an instruction of that word (`grad`, `assign`) stands before."""
     again: bool = False
     """The failing call goes through a value, its root included, through which an earlier call of the program went."""
     held: bool = False

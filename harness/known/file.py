@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from packaging.specifiers import SpecifierSet
 
@@ -17,7 +17,7 @@ from autograd_conformance.harness.known.entry import NOT_REPORTED, Known
 from autograd_conformance.harness.places import PACKAGE
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.programs.language import DTYPES, Apply, Program
+from autograd_conformance.programs.language import DTYPES, Apply, Notation, Program
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import MalformedProgram
@@ -105,7 +105,7 @@ def _step(value: Any) -> str:
 
 
 def _before(value: Any) -> str:
-    return value if isinstance(value, str) and value in APPLIED else _step(value)
+    return value if isinstance(value, str) and value in {*APPLIED, *get_args(Notation)} else _step(value)
 
 
 def _dtype(value: Any) -> str:
@@ -136,7 +136,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "views": (_flag, "true or false"),
     "raised": (_kind, f"a kind of error: {', '.join(kind.value for kind in Kind)}"),
     "message": (_text, "a text"),
-    "after": (_before, "an op, or an optimizer with settings, such as 'sgd fused=True'"),
+    "after": (_before, "an op, an instruction's word, or an optimizer with settings, such as 'sgd fused=True'"),
     "again": (_flag, "true or false"),
     "held": (_flag, "true or false"),
     "twice": (_flag, "true or false"),

@@ -15,6 +15,7 @@ from autograd_conformance.harness.known.writes import writes_aliased, writes_com
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import (
+    INSTRUCTIONS,
     Apply,
     Backward,
     Detach,
@@ -191,9 +192,14 @@ def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:
 
 
 def _stands_before(program: Program, at: int, what: str) -> bool:
-    """Whether an op, or a step as `_is_step` describes it, stands before an instruction."""
+    """Whether an op, a step as `_is_step` describes it, or an instruction of that word stands before an instruction."""
     before = program.instructions[:at]
-    return any((isinstance(step, Apply) and step.op == what) or _is_step(step, what) for step in before)
+    return any(
+        INSTRUCTIONS[type(step)].notation == what
+        or (isinstance(step, Apply) and step.op == what)
+        or _is_step(step, what)
+        for step in before
+    )
 
 
 def _has_root_twice(program: Program, step: Instruction) -> bool:

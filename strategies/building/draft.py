@@ -88,8 +88,8 @@ class Draft(Choices):
         self.alphabet: Alphabet = current()
         """What the program may be made of."""
 
-        self.limited = (
-            not {Capability.RETAIN, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS} <= self.alphabet.capabilities
+        self.limited = self.alphabet.traits.distinct_roots or not (
+            {Capability.RETAIN, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS} <= self.alphabet.capabilities
         )
         """Whether some backward calls have to be brought within the claims."""
 
@@ -310,9 +310,12 @@ class Draft(Choices):
     def _within_claims(
         self, roots: tuple[Ref, ...], retain: bool | None, cotangents: Sequence[Literal | None] | None
     ) -> tuple[tuple[Ref, ...], bool | None, Sequence[Literal | None] | None]:
-        """The nearest call within the claims: one root, its sum, nothing said about the graph."""
+        """The nearest call within the claims: one root, its sum, each root once, nothing said about the graph."""
         if not self.can(Capability.MULTIPLE_ROOTS):
             roots, cotangents = roots[-1:], cotangents and cotangents[-1:]
+        if self.alphabet.traits.distinct_roots:
+            kept = [k for k, root in enumerate(roots) if root not in roots[:k]]
+            roots, cotangents = tuple(roots[k] for k in kept), cotangents and [cotangents[k] for k in kept]
         if not self.can(Capability.COTANGENTS) and cotangents is None:
             roots = tuple(self.total(root) for root in roots)
         return roots, retain if self.can(Capability.RETAIN) else None, cotangents

@@ -144,6 +144,7 @@ def sums(a: ActionBuilder) -> Related:
     _compute(a)
     terms = [_root(a)]
     terms += [_root(a, a.dtypes[terms[0]]) for _ in range(1 + a.below(2))]
+    terms = list(dict.fromkeys(terms)) if a.alphabet.traits.distinct_roots else terms
     together = a.can(Capability.MULTIPLE_ROOTS) and a.below(2)
     if not together and len({a.shape(r) for r in terms}) > 1:
         terms = [a.summed(r) for r in terms]

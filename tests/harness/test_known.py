@@ -273,7 +273,7 @@ def refused(path: Path, text: str | bytes) -> str:
         ('message = ""', "message has to be a text, not ''"),
         ('raised = "wrong"', "raised has to be a kind of error: graph freed, no grad, "),
         ('step = "sdg fused=True"', "step has to be an optimizer with settings, such as 'sgd fused=True', not 'sdg"),
-        ('after = "unfolded"', "after has to be an op, or an optimizer with settings"),
+        ('after = "unfolded"', "after has to be an op, an instruction's word, or an optimizer"),
         ('link = "see the forum"', "link has to be an address that begins with https://, or 'not reported', not 'see"),
         ('since = "last year"', "since has to be a day, such as 2026-11-22, not 'last year'"),
         ('version = "newest"', "version has to be versions of the framework, such as '>=2.12,<2.14', not 'newest'"),
