@@ -32,8 +32,9 @@ from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.frameworks.remote.link import Link, Patience, unstretched
 from autograd_conformance.frameworks.remote.smoke import smoke as wire_smoke
+from autograd_conformance.frameworks.runner import Run
 from autograd_conformance.frameworks.smoke import smoke
-from autograd_conformance.frameworks.units import observed
+from autograd_conformance.frameworks.units import runner
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Program
@@ -91,7 +92,11 @@ class InProcess:
     def observe(self, program: Program) -> Observation:
         """What the framework does with a program; its exceptions are outcomes."""
         self.note(program)
-        return observed(program, self.adapter)
+        return self._runner(program, self.adapter).observed()
+
+    @cached_property
+    def _runner(self) -> type[Run]:
+        return runner(self.adapter)
 
     @property
     def prints(self) -> bool:

@@ -19,9 +19,14 @@ from autograd_conformance.programs.regions import Region, region_of, regions
 
 def observed(program: Program, adapter: Adapter) -> Observation:
     """What a framework does with a program, in units where its adapter has them, by functions where it takes these."""
+    return runner(adapter)(program, adapter).observed()
+
+
+def runner(adapter: Adapter) -> type[Run]:
+    """What runs an adapter's programs, told from its methods; to look for these takes as long as some ops do."""
     if isinstance(adapter, HasVjp):
-        return FunctionalRun(program, adapter).observed()
-    return (UnitRun if isinstance(adapter, HasUnits) else Run)(program, adapter).observed()
+        return FunctionalRun
+    return UnitRun if isinstance(adapter, HasUnits) else Run
 
 
 class UnitRun(Run):

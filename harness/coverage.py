@@ -97,11 +97,15 @@ def pairs(program: Program) -> set[Pair]:
             dtypes.update((Ref(at, k), dtype) for k in range(count))
     found: set[Pair] = set()
     after: set[str] = set()
+    before: dict[tuple[str, str, bool], set[str]] = {}
     for at in range(len(program) - 1, -1, -1):
         step = program[at]
         if isinstance(step, (Apply, InPlace)) and after:
             first = step.args[0] if isinstance(step, Apply) else step.target
             dtype, recorded = dtypes.get(first, "float64"), is_recorded(program.mode(at))
-            found.update(Pair(step.op, dtype, recorded, action) for action in after)
+            done = before.setdefault((step.op, dtype, recorded), set())
+            if len(done) < len(after):  # behind an earlier op are all the actions that are behind a later one
+                found.update([Pair(step.op, dtype, recorded, action) for action in after - done])
+                done |= after
         after.update(actions(step))
     return found

@@ -52,7 +52,8 @@ def close(got: Array, want: Array, dtype: str) -> bool:
     if not got.size:
         return True
     largest = np.maximum.reduce
-    return bool(largest(np.abs(got - want), axis=None) <= _CHEAP[dtype] * largest(np.abs(want), axis=None))
+    distance = largest(np.abs(got - want), axis=None)
+    return bool(distance == 0.0 or distance <= _CHEAP[dtype] * largest(np.abs(want), axis=None))
 
 
 def _dtypes(reference: Reference, narrow: str) -> Dtypes:

@@ -30,8 +30,17 @@ def _cumulative(function: str) -> Expression:
     return lambda args, params, eqn: f"cumulative({function}, {args[0]}, {params['axis']}, {params['reverse']})"
 
 
+def _method(name: str, operand: str, argument: object) -> str:
+    """A method of an array, which spares what NumPy's function of the same name does around it; numbers have none."""
+    return f"np.{name}({operand}, {argument})" if operand.startswith("(") else f"{operand}.{name}({argument})"
+
+
 def _reshaped(args: Sequence[str], params: Any, eqn: Any) -> str:
-    return f"np.reshape({args[0]}, {tuple(eqn.outvars[0].aval.shape)})"
+    return _method("reshape", args[0], tuple(eqn.outvars[0].aval.shape))
+
+
+def _transposed(args: Sequence[str], params: Any, eqn: Any) -> str:
+    return _method("transpose", args[0], tuple(params["permutation"]))
 
 
 def _broadcast(args: Sequence[str], params: Any, eqn: Any) -> str:
@@ -39,11 +48,12 @@ def _broadcast(args: Sequence[str], params: Any, eqn: Any) -> str:
     inner = [1] * len(shape)
     for axis, dim in enumerate(dims):
         inner[dim] = eqn.invars[0].aval.shape[axis]
+    if args[0].startswith("("):
+        return f"np.full({shape}, {args[0]})"
     if not dims:
-        return f"np.broadcast_to({args[0]}, {shape})"
-    if tuple(inner) == shape:
-        return f"np.reshape({args[0]}, {shape})"
-    return f"np.broadcast_to(np.reshape({args[0]}, {tuple(inner)}), {shape})"
+        return f"spread({args[0]}, {shape})"
+    reshaped = _method("reshape", args[0], tuple(inner))
+    return reshaped if tuple(inner) == shape else f"spread({reshaped}, {shape})"
 
 
 def _slice(args: Sequence[str], params: Any, eqn: Any) -> str:
@@ -89,17 +99,23 @@ def cumulative(function: Any, x: Any, axis: int, reverse: bool) -> Any:
 
 def pad(x: Any, value: Any, config: Sequence[tuple[int, int, int]]) -> Any:
     """`lax.pad`: low, high (which may be negative) and interior padding per dimension."""
-    for axis, (low, high, interior) in enumerate(config):
-        n = x.shape[axis] + max(0, x.shape[axis] - 1) * interior
-        shape = list(x.shape)
-        shape[axis] = n + max(0, low) + max(0, high)
-        out = np.full(shape, value, dtype=x.dtype)
-        at: list[Any] = [slice(None)] * x.ndim
-        at[axis] = slice(max(0, low), max(0, low) + n, interior + 1)
-        out[tuple(at)] = x
-        at[axis] = slice(max(0, -low), shape[axis] - max(0, -high))
-        x = out[tuple(at)]
-    return x
+    shape, places, kept = [], [], []
+    for n, (low, high, interior) in zip(x.shape, config, strict=True):
+        before, size = max(0, low), n + max(0, n - 1) * interior
+        shape.append(before + size + max(0, high))
+        places.append(slice(before, before + size, interior + 1))
+        kept.append(slice(max(0, -low), shape[-1] - max(0, -high)))
+    out = np.empty(shape, x.dtype)
+    out.fill(value)
+    out[tuple(places)] = x
+    return out[tuple(kept)]
+
+
+def spread(x: Any, shape: tuple[int, ...]) -> Any:
+    """What `np.broadcast_to` gives, in memory of its own: of a few elements it is there sooner."""
+    out = np.empty(shape, x.dtype)
+    out[...] = x
+    return out
 
 
 def logcumsumexp(x: Any, axis: int) -> Any:
@@ -127,7 +143,7 @@ def scan(
     return (*carry, *outs)
 
 
-HELPERS = {"cumulative": cumulative, "pad": pad, "logcumsumexp": logcumsumexp, "scan": scan}
+HELPERS = {"cumulative": cumulative, "pad": pad, "spread": spread, "logcumsumexp": logcumsumexp, "scan": scan}
 
 _NUMPY = {
     "neg": "negative", "exp": "exp", "exp2": "exp2", "log": "log", "log1p": "log1p", "expm1": "expm1", "sqrt": "sqrt",
@@ -167,7 +183,7 @@ PRIMITIVES: dict[str, Expression] = {
     "rsqrt": lambda args, params, eqn: f"(1.0 / np.sqrt({args[0]}))",
     "integer_pow": lambda args, params, eqn: f"({args[0]} ** {float(params['y'])})",
     "clamp": lambda args, params, eqn: f"np.minimum(np.maximum({args[1]}, {args[0]}), {args[2]})",
-    "transpose": lambda args, params, eqn: f"np.transpose({args[0]}, {tuple(params['permutation'])})",
+    "transpose": _transposed,
     "rev": lambda args, params, eqn: f"np.flip({args[0]}, {tuple(params['dimensions'])})",
     "concatenate": lambda args, params, eqn: f"np.concatenate(({', '.join(args)},), axis={params['dimension']})",
     "pad": lambda args, params, eqn: f"pad({args[0]}, {args[1]}, {tuple(params['padding_config'])})",

@@ -371,7 +371,7 @@ class Draft(Choices):
 
     def shape(self, ref: Ref) -> Shape:
         """The shape of a value."""
-        return np.shape(self.reference.values[ref])
+        return self.reference.values[ref].shape
 
     def requires(self, ref: Ref) -> bool:
         """Whether a value requires grad."""

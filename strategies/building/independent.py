@@ -46,8 +46,14 @@ class Independent(HypothesisProvider):
 
     def below(self, n: int) -> int:
         """A number from 0 to n - 1; n is at most `MOST`."""
-        assert self._random is not None
-        number = self._random.randrange(n) if self._near is None else self._near.below(n)
+        if self._near is None:
+            assert self._random is not None
+            bits, size = self._random.getrandbits, n.bit_length()  # what `randrange` does, without what it is asked
+            number = bits(size)
+            while number >= n:
+                number = bits(size)
+        else:
+            number = self._near.below(n)
         self._keep(number, NUMBER)
         return number
 

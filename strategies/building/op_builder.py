@@ -141,10 +141,11 @@ class OpBuilder(Draft):
     ) -> Ref:
         """An existing value that fits (the newest first), or a fresh leaf in the op's domain."""
         domain = op.domain(place)
+        values, dtypes = self.reference.values, self.dtypes
         fitting = [] if fresh else [
             r
             for r in self.live
-            if accepts(self.shape(r)) and (dtype is None or self.dtypes[r] == dtype) and (where is None or where(r))
+            if (dtype is None or dtypes[r] == dtype) and accepts(values[r].shape) and (where is None or where(r))
         ]  # fmt: skip
         if fitting:
             choice = self.back(len(fitting) + 1)
