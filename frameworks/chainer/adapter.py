@@ -57,7 +57,8 @@ class Chainer:
         self.reset()
 
     def reset(self) -> None:
-        """Optimizers belong to one program."""
+        """Optimizers belong to one program, and so do the gradients that were told apart."""
+        self.told: list[np.ndarray] = []
         self.made: dict[object, chainer.optimizer.Optimizer] = {}
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Variable:
@@ -114,7 +115,8 @@ class Chainer:
         self.made[key].update()
 
     def identity(self, gradient: Variable) -> int:
-        """Where the memory of a gradient's array begins."""
+        """Where the memory of a gradient's array begins, which is kept: another could take its place."""
+        self.told.append(gradient.array)
         return int(gradient.array.__array_interface__["data"][0])
 
     def read(self, value: Variable) -> np.ndarray:

@@ -49,7 +49,8 @@ class DeZero:
         self.reset()
 
     def reset(self) -> None:
-        """Optimizers belong to one program."""
+        """Optimizers belong to one program, and so do the gradients that were told apart."""
+        self.told: list[np.ndarray] = []
         self.made: dict[object, dezero.Optimizer] = {}
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Variable:
@@ -105,7 +106,8 @@ class DeZero:
         self.made[key].update()
 
     def identity(self, gradient: Variable) -> int:
-        """Where the memory of a gradient's array begins."""
+        """Where the memory of a gradient's array begins, which is kept: another could take its place."""
+        self.told.append(gradient.data)
         return int(gradient.data.__array_interface__["data"][0])
 
     def read(self, value: Variable) -> np.ndarray:

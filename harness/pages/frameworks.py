@@ -9,9 +9,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter
+from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter, load
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.target import opened
+from autograd_conformance.frameworks.target import InProcess, opened
 from autograd_conformance.harness.known import known
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.reports.render.markdown import environment
@@ -40,7 +40,7 @@ def row(name: str, python: str | None = None) -> str:
     """A framework's row, as it is in this environment or that of an interpreter; `BrokenAdapter` where it is not
     installed.
     """
-    target = opened(served(name, python, None))
+    target = InProcess(load(name)) if python is None else opened(served(name, python, None))
     must = [rule for rule in RULES.values() if rule.level is Level.MUST]
     counter = target.saved_tensor_counter
     claimed = target.capabilities | (counter.capabilities if counter else frozenset())
