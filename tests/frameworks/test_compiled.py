@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-from autograd_conformance.frameworks.pytorch.compiled import TorchCompileAotDynamic, TorchCompileAotFresh
+from autograd_conformance.frameworks.pytorch.compiled import (
+    TorchCompileAotDynamic,
+    TorchCompileAotFresh,
+    TorchCompileAotSteps,
+)
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import judged
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.text import parse
 
 PROGRAM = parse("a = leaf [1, 2]; b = square a; c = sin b; backward c with [1, 2]", VOCABULARY)
+
+
+STEPPED = "a = leaf f32 [1, 2]; b = square a; c = sin b; backward c with [1, 2] retain=True; step a adam lr=0.5"
+"""A training step."""
 
 
 @pytest.mark.parametrize("make", [TorchCompileAotDynamic, TorchCompileAotFresh])
@@ -47,3 +57,31 @@ def test_the_nearest_variation_keeps_sizes_numbers():
         "without dynamic=True", "with backend='eager'", "without torch.compile",
     ]  # fmt: skip
     assert [*TorchCompileAotFresh().plainer()] == ["without torch.compile"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "behind", ["", "; step a adam lr=0.5", "; backward c with [1, 2]", "; d = sin a; backward d with [1, 2]"]
+)
+def test_a_compiled_step_does_what_a_step_does_as_called_and_as_printed(behind: str):
+    program, target = parse(f"{STEPPED}; {behind}", VOCABULARY), InProcess(TorchCompileAotSteps())
+    for seen in (target.observe(program), target.observe_printed(program)):
+        assert judged(program, seen, target) is None
+
+
+@pytest.mark.slow
+def test_steps_are_compiled_as_called_and_as_printed(monkeypatch: pytest.MonkeyPatch):
+    compiled: list[object] = []
+    compile = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda made, **more: compiled.append(made) or compile(made, **more))
+    target = InProcess(TorchCompileAotSteps())
+    program = parse(f"{STEPPED}; step a adam lr=0.5", VOCABULARY)
+    target.observe(program)
+    assert sum(getattr(each, "__name__", "") == "step" for each in compiled) == 2
+    assert "torch.compile(adam5.step, backend='aot_eager')()" in " ".join(code(program, target.dialect))
+
+
+def test_a_step_that_is_compiled_is_the_first_thing_left_away():
+    assert [*TorchCompileAotSteps().plainer()] == [
+        "without a compiled step", "with backend='eager'", "without torch.compile",
+    ]  # fmt: skip
