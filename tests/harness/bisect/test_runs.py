@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.bisect.versions import FRAMEWORK, interpreter, program, sources, wheel, write
+from tests.harness.bisect.versions import DIES, FRAMEWORK, RIGHT, WRONG, interpreter, program, sources, wheel, write
 from tests.harness.test_cli import ROOT
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def ran(folder: Path, *words: str) -> tuple[int, str]:
 def test_the_version_in_which_a_finding_began_is_found_among_interpreters(tmp_path: Path) -> None:
     words = []
     for at in range(1, 9):
-        files = sources(f"{at}.0", wrong=at >= 6, broken=at in (1, 4))
+        files = sources(f"{at}.0", WRONG if at >= 6 else RIGHT, broken=at in (1, 4))
         words.append(f"--python=v{at}={interpreter(tmp_path / f'v{at}', files)}")
     page = tmp_path / "page.md"
     code, said = ran(tmp_path, *words, f"--markdown={page}")
@@ -54,9 +54,18 @@ def test_the_version_in_which_a_finding_began_is_found_among_interpreters(tmp_pa
     assert (code, said.endswith("No version that was tried can run it.")) == (3, True)
 
 
+def test_the_end_of_the_process_is_bad_and_another_difference_tells_nothing(tmp_path: Path) -> None:
+    found = {"right": RIGHT, "shapeless": "np.zeros(7)", "dies": DIES}
+    python = {name: interpreter(tmp_path / name, sources("1.0", sine)) for name, sine in found.items()}
+    code, said = ran(tmp_path, *(f"--python={name}={path}" for name, path in python.items()), "--all")
+    assert (code, "dies bad: the process died of SIGABRT" in said) == (3, True), said
+    assert "shapeless skipped: it differs otherwise: errors/legal-returns" in said
+    assert said.endswith("First bad: dies, last good: right (between them shapeless cannot tell).")
+
+
 def test_packages_are_installed_into_environments_that_stay(tmp_path: Path) -> None:
     for version in ("1", "2"):
-        wheel(tmp_path, version, sources(version, wrong=version == "1"))
+        wheel(tmp_path, version, sources(version, WRONG if version == "1" else RIGHT))
     words = ["--versions", "1", "2", "3", f"--environments={tmp_path / 'made'}"]
     words.append(f"--install={tmp_path}/tiny_versions-{{}}-py3-none-any.whl")
     code, said = ran(tmp_path, *words)
@@ -86,7 +95,7 @@ def test_git_finds_the_commit(tmp_path: Path) -> None:
 
     git("init", "--quiet")
     for at in range(1, 9):
-        write(repository, sources(f"{at}.0", wrong=at >= 6, broken=at == 4))
+        write(repository, sources(f"{at}.0", WRONG if at >= 6 else RIGHT, broken=at == 4))
         git("add", ".")
         git("commit", "--quiet", "--message", f"version {at}")
     git("bisect", "start", "HEAD", "HEAD~7")

@@ -12,16 +12,18 @@ from autograd_conformance.programs.text import parse
 from tests.harness.test_cli import ROOT, TINY
 
 FRAMEWORK = TINY
-RIGHT, WRONG = "np.cos(a.data)", "np.sin(a.data)"
+RIGHT = "np.cos(a.data)"
+WRONG, DIES = "np.sin(a.data)", "__import__('os').abort()"
+"""What may stand in the place of the sine's derivative."""
 PROGRAM = {"rule": "gradients/op", **codec.to_json(parse("a = leaf [1, 2]\nb = sin a\nbackward b with [1, 1]"))}
 
 
-def sources(version: str, *, wrong: bool = False, broken: bool = False) -> dict[str, str]:
-    """The files of a version, by their paths; a broken one cannot be imported."""
+def sources(version: str, sine: str = RIGHT, *, broken: bool = False) -> dict[str, str]:
+    """The files of a version, by their paths, with a derivative of the sine; a broken one cannot be imported."""
     tiny, adapter = ((ROOT / "examples" / name).read_text() for name in ("tiny.py", "tiny_adapter.py"))
     assert tiny.count(RIGHT) == 1
     assert adapter.count('version = "1.0"') == 1
-    tiny = tiny.replace(RIGHT, WRONG) if wrong else tiny
+    tiny = tiny.replace(RIGHT, sine)
     tiny = f"import no_such_module\n{tiny}" if broken else tiny
     adapter = adapter.replace('version = "1.0"', f'version = "{version}"')
     return {"examples/__init__.py": "", "examples/tiny.py": tiny, "examples/tiny_adapter.py": adapter}

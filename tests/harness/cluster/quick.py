@@ -49,14 +49,16 @@ def report(series: Series, seed: int) -> Report:
     )
 
 
+def started(words: Sequence[str], series: Series, folder: Path) -> Finished:
+    """What the process of a shard does; the threads of a worker call it at a time."""
+    time.sleep(float(os.environ.get(SECONDS, "0")))
+    (seed,) = (word.partition("=")[2] for word in words if word.startswith("--hypothesis-seed="))
+    write(report(series, int(seed)), folder / "report" / "records.jsonl")
+    return Finished(0, "", "")
+
+
 def run(shard: Shard, storage: Storage, suite: str) -> Done | NotDone:
     """What `work.run` does, but for the process."""
-
-    def started(words: Sequence[str], series: Series, folder: Path) -> Finished:
-        time.sleep(float(os.environ.get(SECONDS, "0")))
-        write(report(series, shard.seed), folder / "report" / "records.jsonl")
-        return Finished(0, "", "")
-
     work._started = started
     return work.run(shard, storage, suite)
 
