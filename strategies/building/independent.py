@@ -50,7 +50,7 @@ class Independent(HypothesisProvider):
             assert self._random is not None
             bits, size = self._random.getrandbits, n.bit_length()  # what `randrange` does, without what it is asked
             number = bits(size)
-            while number >= n:
+            while number >= n > 0:
                 number = bits(size)
         else:
             number = self._near.below(n)
