@@ -31,6 +31,7 @@ from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.sequences import sequences
 from autograd_conformance.strategies.situations import accumulation, detach, gradients, lifetime
+from autograd_conformance.strategies.training import loops
 from tests.benchmarks import baseline
 from tests.benchmarks.commits import compare
 from tests.benchmarks.suites import suite_speeds
@@ -45,6 +46,7 @@ WORKLOADS = {
     "backward twice": lifetime.backward_twice,
     "detached operands": detach.detached_operands,
     "sequences of everything": sequences,
+    "training loops": loops,
 }
 
 
