@@ -31,7 +31,7 @@ def test_a_script_of_a_finding_shows_it_alone(script: str) -> None:
     """It prints what its comments say, or ends in the error that one tells of; what kills the process, or may never
     come back, is compiled.
     """
-    framework = re.match(r"(?:import|from) (torch|autograd|jax|mlx|mygrad|tensorflow|tinygrad)\b", script)
+    framework = re.match(r"(?:import|from) (torch|autograd|jax|mlx|mygrad|paddle|tensorflow|tinygrad)\b", script)
     assert framework
     pytest.importorskip(framework[1])
     code = compile(script, "finding", "exec")
