@@ -220,7 +220,6 @@ OPS: Mapping[str, Template] = {
     "det": "paddle.linalg.det({0})",
     "slogdet": "paddle.linalg.slogdet({0})",
     "inv": "paddle.linalg.inv({0})",
-    "solve": "paddle.linalg.solve({0}, {1})",
     "solve_triangular": "paddle.linalg.triangular_solve({0}, {1}, upper={upper})",
     "cholesky": "paddle.linalg.cholesky(({0} + {0}.mT) / 2)",
     "eigvalsh": "paddle.linalg.eigvalsh(({0} + {0}.mT) / 2)",
@@ -229,10 +228,10 @@ OPS: Mapping[str, Template] = {
     "matrix_norm": "paddle.linalg.matrix_norm({0})",
 }
 """The catalogue's name of each op that PaddlePaddle has, and its code, where it takes all attributes and shapes. Not
-so: `paddle.cross` and `F.prelu`, whose derivatives end the process where an operand is constant; `F.batch_norm` with a
-weight, which gets no gradient where the bias is constant; `F.layer_norm`, which wants two dimensions and a small
-`epsilon`; pooling, which wants a batch; `F.pad`, which does not cut; `F.cross_entropy` and `F.nll_loss`, which keep
-other dimensions."""
+so: `paddle.linalg.solve`, `paddle.cross` and `F.prelu`, whose derivatives end the process where an operand is constant;
+`F.batch_norm` with a weight, which gets no gradient where the bias is constant; `F.layer_norm`, which wants two
+dimensions and a small `epsilon`; pooling, which wants a batch; `F.pad`, which does not cut; `F.cross_entropy` and
+`F.nll_loss`, which keep other dimensions."""
 
 PRELUDE = """\
 import paddle
