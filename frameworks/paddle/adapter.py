@@ -49,7 +49,7 @@ class Paddle:
             Capability.CONSTANTS, Capability.REQUIRES_GRAD, Capability.IDENTITY, Capability.DETACH,
             Capability.ZERO_TO_NONE, Capability.ZERO_TO_ZEROS, Capability.ASSIGNS, Capability.MODES,
             Capability.RETAINS_GRAD, Capability.HOOKS, Capability.OPTIMIZERS, Capability.MAKES_OPTIMIZERS,
-            Capability.CLIPS, Capability.MEMORY, Capability.LAYOUT, Capability.FUNCTIONAL,
+            Capability.CLIPS, Capability.MEMORY, Capability.FUNCTIONAL,
             Capability.UNUSED, Capability.CREATE_GRAPH,
         }
     )  # fmt: skip
@@ -200,10 +200,6 @@ class Paddle:
     def memory(self, value: Tensor) -> int | None:
         """Where the memory begins that the first element lies in at an offset."""
         return value.data_ptr() - value.offset if value.size else None
-
-    def strides(self, value: Tensor) -> tuple[int, ...]:
-        """The strides in elements."""
-        return tuple(value.strides)
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
         """`paddle.no_grad()` or `paddle.enable_grad()`."""

@@ -13,12 +13,8 @@ def _over(function: str, more: str = "") -> Template:
     return over(function, more, keeps="keepdim")
 
 
-def _normalized(scale: str = "") -> str:
-    """A batch normalised by its own mean and variance; the running ones that the function wants are new."""
-    running = "paddle.zeros({0}.shape[1:2], {0}.dtype), paddle.ones({0}.shape[1:2], {0}.dtype)"
-    return f"F.batch_norm({{0}}, {running}, {scale}training=True, epsilon={{eps}})"
-
-
+_NEW = "paddle.zeros({0}.shape[1:2], {0}.dtype), paddle.ones({0}.shape[1:2], {0}.dtype)"
+"""The running mean and variance that a batch normalised by its own is asked for."""
 _CONVOLUTION = "stride={stride}, padding={padding}, dilation={dilation}, groups={groups}"
 _TRANSPOSED = "stride={stride}, padding={padding}, output_padding={output_padding}, groups={groups}"
 _SPREAD = ", unbiased=bool({correction})"
@@ -82,7 +78,6 @@ OPS: Mapping[str, Template] = {
     "relu": "F.relu({0})",
     "relu6": "F.relu6({0})",
     "leaky_relu": "F.leaky_relu({0}, {slope})",
-    "prelu": "F.prelu({0}, {1})",
     "elu": "F.elu({0}, {alpha})",
     "celu": "F.celu({0}, {alpha})",
     "selu": "F.selu({0})",
@@ -209,12 +204,9 @@ OPS: Mapping[str, Template] = {
     "cosine_similarity": "F.cosine_similarity({0}, {1}, {dim})",
     "dist": "paddle.dist({0}, {1}, {p})",
     # normalisation and convolution
-    "batch_norm": _normalized(),
-    "batch_norm_affine": _normalized("{1}, {2}, "),
+    "batch_norm": f"F.batch_norm({{0}}, {_NEW}, training=True, epsilon={{eps}})",
     "batch_norm_running": "F.batch_norm({0}, paddle.to_tensor({mean}, {0}.dtype), paddle.to_tensor({var}, {0}.dtype), "
     "epsilon={eps})",
-    "batch_norm_running_affine": "F.batch_norm({0}, paddle.to_tensor({mean}, {0}.dtype), "
-    "paddle.to_tensor({var}, {0}.dtype), {1}, {2}, epsilon={eps})",
     "group_norm": "F.group_norm({0}, {num_groups}, {eps})",
     "group_norm_affine": "F.group_norm({0}, {num_groups}, {eps}, {1}, {2})",
     "instance_norm": "F.instance_norm({0}, eps={eps})",
@@ -228,7 +220,6 @@ OPS: Mapping[str, Template] = {
     "det": "paddle.linalg.det({0})",
     "slogdet": "paddle.linalg.slogdet({0})",
     "inv": "paddle.linalg.inv({0})",
-    "solve": "paddle.linalg.solve({0}, {1})",
     "solve_triangular": "paddle.linalg.triangular_solve({0}, {1}, upper={upper})",
     "cholesky": "paddle.linalg.cholesky(({0} + {0}.mT) / 2)",
     "eigvalsh": "paddle.linalg.eigvalsh(({0} + {0}.mT) / 2)",
@@ -237,7 +228,8 @@ OPS: Mapping[str, Template] = {
     "matrix_norm": "paddle.linalg.matrix_norm({0})",
 }
 """The catalogue's name of each op that PaddlePaddle has, and its code, where it takes all attributes and shapes. Not
-so: `paddle.cross`, whose derivative ends the process where an operand is constant; `F.layer_norm`, which wants two
+so: `paddle.linalg.solve`, `paddle.cross` and `F.prelu`, whose derivatives end the process where an operand is constant;
+`F.batch_norm` with a weight, which gets no gradient where the bias is constant; `F.layer_norm`, which wants two
 dimensions and a small `epsilon`; pooling, which wants a batch; `F.pad`, which does not cut; `F.cross_entropy` and
 `F.nll_loss`, which keep other dimensions."""
 
