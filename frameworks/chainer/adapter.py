@@ -29,6 +29,7 @@ class Chainer:
     capabilities = frozenset(
         {
             Capability.IMPERATIVE, Capability.ACCUMULATES, Capability.COTANGENTS, Capability.CREATE_GRAPH,
+            Capability.CREATES_IN_LEAVES,
             Capability.CONSTANTS, Capability.IDENTITY, Capability.DETACH, Capability.ZERO_TO_NONE, Capability.ASSIGNS,
             Capability.MODES, Capability.OPTIMIZERS,
         }

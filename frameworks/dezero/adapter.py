@@ -28,6 +28,7 @@ class DeZero:
     capabilities = frozenset(
         {
             Capability.IMPERATIVE, Capability.ACCUMULATES, Capability.COTANGENTS, Capability.CREATE_GRAPH,
+            Capability.CREATES_IN_LEAVES,
             Capability.IDENTITY, Capability.ZERO_TO_NONE, Capability.ASSIGNS, Capability.MODES, Capability.OPTIMIZERS,
         }
     )  # fmt: skip
