@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from inspect import Parameter, signature
 
 from autograd_conformance.frameworks.base import Adapter, HasVjp
@@ -41,8 +41,24 @@ KEYWORDS_OF: dict[Capability, tuple[str, str]] = {
 """The method and its keyword that a capability needs."""
 
 
+CLAIMS_OF: dict[Capability, tuple[Capability, ...]] = {
+    Capability.FUNCTIONAL: (Capability.UNUSED, Capability.MATERIALIZES),
+    Capability.CREATE_GRAPH: (Capability.CREATES_IN_LEAVES, Capability.FUNCTIONAL),
+}
+"""The capabilities of which a capability needs one at least: what unused inputs give, which calls create a graph."""
+
+
+def unclaimed(capabilities: Collection[Capability]) -> list[str]:
+    """The capabilities of which one would have to be claimed beside others, in words."""
+    return [
+        f"a claim of {' or '.join(other.name for other in others)}, as it claims {capability.name}"
+        for capability, others in CLAIMS_OF.items()
+        if capability in capabilities and not set(others) & set(capabilities)
+    ]
+
+
 def lacking(adapter: Adapter) -> list[str]:
-    """The methods and keywords that an adapter's capabilities need and that it does not have, in words."""
+    """The methods, keywords and claims that an adapter's capabilities need and that it does not have, in words."""
     methods = [
         f"{method}(), as it claims {' and '.join(capability.name for capability in together)}"
         for together, methods in METHODS_OF.items()
@@ -50,11 +66,15 @@ def lacking(adapter: Adapter) -> list[str]:
         for method in methods
         if not (method == "grad" and isinstance(adapter, HasVjp)) and not callable(getattr(adapter, method, None))
     ]
-    return methods + [
-        f"{method}'s keyword {keyword}, as it claims {capability.name}"
-        for capability, (method, keyword) in KEYWORDS_OF.items()
-        if capability in adapter.capabilities and not _takes(getattr(adapter, method, None), keyword)
-    ]
+    return (
+        methods
+        + unclaimed(adapter.capabilities)
+        + [
+            f"{method}'s keyword {keyword}, as it claims {capability.name}"
+            for capability, (method, keyword) in KEYWORDS_OF.items()
+            if capability in adapter.capabilities and not _takes(getattr(adapter, method, None), keyword)
+        ]
+    )
 
 
 def _takes(method: Callable[..., object] | None, keyword: str) -> bool:

@@ -32,7 +32,7 @@ def test_viewed_results(check, drawn: Drawn):
     check(drawn)
 
 
-@rule("writes/error-or-recorded")
+@rule("writes/unsaved-works")
 @given(drawn=units.unneeded_written())
 def test_unneeded_written(check, drawn: Drawn):
     check(drawn)

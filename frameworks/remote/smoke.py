@@ -14,6 +14,7 @@ import numpy as np
 from autograd_conformance.frameworks.ended import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.client import Remote
+from autograd_conformance.frameworks.requirements import unclaimed
 from autograd_conformance.frameworks.smoke import simplest
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.programs.capabilities import Capability
@@ -74,6 +75,8 @@ def smoke(target: Remote) -> None:
 
 def tried(target: Remote) -> Iterator[Trial]:
     """The trials that a far end has stood, one after the other; raises `BrokenAdapter` at the first that it has not."""
+    if absent := unclaimed(target.capabilities):
+        raise BrokenAdapter(f"{target.name}: its greeting lacks {'; '.join(absent)} (see docs/capabilities.md)")
     _ = target.dialect  # read once, so that what is wrong with it is said now
     for trial in trials(target):
         try:

@@ -26,7 +26,7 @@ from autograd_conformance.strategies.situations.base import (
     history,
     joined,
 )
-from autograd_conformance.strategies.situations.writes import LINEAR
+from autograd_conformance.strategies.situations.writes import LINEAR, require_known_needs
 
 VIEWING = tuple(name for name in LOOKING if OPS[name].aliases is Certainty.ALWAYS)
 """Ops that certainly give a view: of what stays within a unit, nobody sees what another one gave."""
@@ -120,6 +120,7 @@ def viewed_results(b: ActionBuilder) -> None:
 def unneeded_written(b: ActionBuilder) -> None:
     """A result that no derivative of its unit needs, written to behind the unit; then a call on what was made of it."""
     b.require(Capability.WRITES)
+    require_known_needs(b)
     shape = b.pick(b.shapes(((3,), (2, 2), (2, 3))))
     start = chain(b, b.leaf(shape), 1) if b.below(2) else b.leaf(shape)
     value = made = b.apply(b.pick(b.available("negative", "clone")), (start,))[0]

@@ -221,7 +221,7 @@ def written_parameters(b: ActionBuilder) -> None:
 def written_unneeded(b: ActionBuilder) -> None:
     """A value that no derivative needs, written to; then a call on what was computed from it."""
     b.require(Capability.WRITES)
-    _require_known_needs(b)
+    require_known_needs(b)
     start = (
         computed(b, (3,), (2, 3), (2, 2), most=1) if b.below(2) else b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2)))))
     )
@@ -232,7 +232,7 @@ def written_unneeded(b: ActionBuilder) -> None:
     b.call(made if b.requires(made) else value)
 
 
-def _require_known_needs(b: OpBuilder) -> None:
+def require_known_needs(b: OpBuilder) -> None:
     """Give up where nobody says what the derivative of a unit needs: it may be any of the unit's values."""
     if b.alphabet.traits.one_node:
         raise Undrawable("a unit is one node, whose derivative may need any of its values")
@@ -283,7 +283,7 @@ def written_between(b: OpBuilder) -> None:
 @situation
 def written_unsaved(b: OpBuilder) -> None:
     """A retained graph that needs nothing of the leaf that is stepped, and another call."""
-    _require_known_needs(b)
+    require_known_needs(b)
     leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     value = leaf
     for _ in range(1 + b.below(3)):

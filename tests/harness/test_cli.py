@@ -92,7 +92,7 @@ def written(path: Path, program: str) -> Path:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("torhc", "unknown framework 'torhc'. There are: autograd, jax, "),
+        ("torhc", "unknown framework 'torhc'. There are: autograd, chainer, dezero, jax, "),
         ("no.such.module:Adapter", "there is no module 'no'"),
         ("examples.tiny_adapter:Huge", "module examples.tiny_adapter has no 'Huge'"),
     ],
@@ -107,7 +107,11 @@ def test_a_framework_that_is_not_there(name, said, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("Incomplete", "the adapter lacks backward, classify"), ("Leafless", "leaf() raised NotImplementedError: to be")],
+    [
+        ("Incomplete", "the adapter lacks backward, classify"),
+        ("CreatesNowhere", "lacks a claim of CREATES_IN_LEAVES or"),
+        ("Leafless", "leaf() raised NotImplementedError: to be"),
+    ],
 )
 def test_an_adapter_error_is_no_verdict(name, said, tmp_path):
     seen = run(tmp_path, ONE, framework=f"{UNUSABLE}:{name}")

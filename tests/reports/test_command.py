@@ -63,6 +63,7 @@ def test_reports_stand_on_the_ground_floor_alone() -> None:
         "jsonschema",
         "jsonschema_rs",
         "markdown_it",
+        "packaging",
         "grandalf",
         "pygal",
         "pygments",

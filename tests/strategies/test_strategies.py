@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
+from autograd_conformance.frameworks.requirements import CLAIMS_OF
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.known import known
@@ -344,6 +345,8 @@ SMALL = ("add", "multiply", "negative", "sum", "exp", "reshape", "select", "clon
 @pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
 def test_nothing_is_asked_that_is_not_claimed(rule: str, test: Callable[..., None], ops: tuple[str, ...]):
     claims = RULES[rule].needs | {Capability.IMPERATIVE, Capability.FREES}
+    for claim, others in CLAIMS_OF.items():
+        claims |= {others[0]} if claim in claims and not claims & {*others} else set()
     drawn_from = alphabet.Alphabet(tuple(op for op in OPS if op in ops), capabilities=claims)
 
     def check(case: Program | Drawn | Related) -> None:

@@ -284,7 +284,7 @@ def test_what_is_within_a_graph_is_put_to_the_test_where_a_unit_is_one_node(
     assert check.exercised[rule] >= least, f"{check.exercised[rule]} of {check.programs}"
 
 
-@pytest.mark.parametrize("make", [writes.written_unneeded, writes.written_unsaved])
+@pytest.mark.parametrize("make", [writes.written_unneeded, writes.written_unsaved, units.unneeded_written])
 def test_what_no_derivative_needs_is_not_asked_of_a_unit_that_is_one_node(make: Callable[[], Any]):
     @settings(max_examples=1, database=None, phases=[Phase.generate], deadline=None)
     @given(case=make())

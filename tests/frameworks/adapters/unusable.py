@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.observations import Kind
 from examples.tiny import Tensor
 from examples.tiny_adapter import Tiny
@@ -97,3 +98,9 @@ class Sourceless(Tiny):
     """It documents a trait that there is not."""
 
     trait_sources = {"scalar": "https://example.org"}
+
+
+class CreatesNowhere(Tiny):
+    """Claims to create graphs, and not by which calls."""
+
+    capabilities = Tiny.capabilities | {Capability.CREATE_GRAPH}

@@ -23,6 +23,7 @@ GREETINGS = {
     "a trait that there is not": {"traits": {"friendly": True}},
     "a source of no trait": {"trait_sources": {"friendly": "https://docs.example"}},
     "a package without a version": {"packages": {"numpy": None}},
+    "a claim that needs another": {"capabilities": ["FUNCTIONAL", "COTANGENTS"]},
     "no dtype": {"dtypes": []},
     "half a program": {"programs_each": 0.5},
 }

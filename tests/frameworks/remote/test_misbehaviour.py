@@ -52,6 +52,7 @@ def test_a_far_end_without_a_line_of_the_suite_is_a_target():
             "a package without a version",
             "packages['numpy'] has to be text of one line, of 1 to 300 characters, not None",
         ),
+        ("a claim that needs another", "lacks a claim of UNUSED or MATERIALIZES, as it claims FUNCTIONAL"),
         ("no dtype", "dtypes is empty"),
         ("half a program", "programs_each has to be a whole number, not 0.5"),
         ("no such device", "far has no device 'cpu'"),
