@@ -6,7 +6,8 @@ Failures are put together only for a reason that stands in the records:
   without it, and no other fault explains what was seen;
 - a call returned that had to raise because its graph is freed: what is never freed shows in every rule about freeing;
 - one rule is broken in one way: about the same op, by the same known fault, with the same error;
-- rules of one family are broken in one way by the same program, up to names and values.
+- rules of one family are broken in one way by the same program, up to names and values;
+- of two programs that a rule relates, one breaks another rule by itself in that way, or both do.
 
 What cannot be told stays a cause of its own.
 """
@@ -19,7 +20,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autograd_conformance.reports.records import Deviation, Failure, Report, Severity
+from autograd_conformance.reports.records import Deviation, Failure, Part, Report, Severity
 from autograd_conformance.reports.severity import rank, severity
 
 FREED = "graph freed"
@@ -135,6 +136,9 @@ def _keys(failure: Failure, alone: Mapping[tuple[str, Sign], set[str]]) -> Itera
     if op is not None:
         yield "op", op, sign
         return
+    by_parts = {_part_key(part, alone) for part in failure.parts}
+    if len(by_parts) == 1 and None not in by_parts:  # what both break in two ways may have two causes
+        yield from by_parts
     if deviation is not None and deviation.severity == "lost error" and deviation.error == FREED:
         yield "freed", failure.verdict
         return
@@ -149,6 +153,16 @@ def _keys(failure: Failure, alone: Mapping[tuple[str, Sign], set[str]]) -> Itera
     if form:
         family = failure.rule.partition("/")[0]
         yield "program", family, failure.op, sign, failure.diagnosis, json.dumps(form, sort_keys=True)
+
+
+def _part_key(part: Part, alone: Mapping[tuple[str, Sign], set[str]]) -> Hashable:
+    """What a program of two breaks by itself, as the failures have it that break the same in that way; None where that
+    could be anything.
+    """
+    sign: Sign = ("fail", part.deviation)
+    if part.op is not None and part.rule in alone.get((part.op, sign), ()):
+        return "op", part.op, sign
+    return ("rule", part.rule, part.op, sign, part.diagnosis) if part.op or part.diagnosis else None
 
 
 def shape(form: Any) -> Any:

@@ -215,6 +215,16 @@ class Alone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What one of two related programs breaks by itself."""
+
+    rule: str
+    op: str | None = None
+    deviation: Deviation
+    diagnosis: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """One way in which the framework breaks a rule: the shrunk program and everything that explains it.
 
@@ -226,8 +236,8 @@ class Failure:
     comments, and prints what is wrong; it is empty where the framework has no code of its own. `replay` is a program
     file's path, `command` the command that runs it again. `alone` says whether it fails where nothing else ran.
     `deviation` is `observed` as data, and `cured` names the ops without which the program does not show it: each was
-    tried. `flow` says how the gradient went through the failing call, and `groups` which lines belong together. What is
-    not known is None, and reports leave it out.
+    tried. `flow` says how the gradient went through the failing call, and `groups` which lines belong together. `parts`
+    is what programs that a rule relates break by themselves. What is not known is None, and reports leave it out.
     """
 
     verdict: Wrong
@@ -257,6 +267,7 @@ class Failure:
     cured: tuple[str, ...] = field(default=(), metadata=LATER)
     flow: GradientFlow | None = field(default=None, metadata=LATER)
     groups: tuple[Group, ...] = field(default=(), metadata=LATER)
+    parts: tuple[Part, ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,6 +407,7 @@ def decode(form: Mapping[str, Any]) -> Record:
                 "alone": Alone(**values["alone"]) if values.get("alone") else None,
                 "deviation": Deviation(**values["deviation"]) if values.get("deviation") else None,
                 "cured": tuple(values.get("cured", ())),
+                "parts": tuple(_part(each) for each in values.get("parts", ())),
                 "groups": tuple(Group(each["kind"], tuple(each["lines"])) for each in values.get("groups", ())),
                 "flow": _flow(values["flow"]) if values.get("flow") else None,
             }
@@ -427,6 +439,10 @@ def _plain(value: Any) -> Any:
             return str(value)
         case _:
             return value
+
+
+def _part(form: Mapping[str, Any]) -> Part:
+    return Part(**{**form, "deviation": Deviation(**form["deviation"])})
 
 
 def _flow(form: Mapping[str, Any]) -> GradientFlow:

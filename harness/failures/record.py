@@ -91,6 +91,7 @@ def _relation(
     form = relations_codec.to_json(related)
     path = file or _replay_file(form, session, violation.rule, test)
     command = replay_command(session, path)
+    alone = relations.alone(related, broken.target)
     return Failure(
         verdict=verdict,
         **_rule(violation.rule),
@@ -103,11 +104,12 @@ def _relation(
         other="\n".join(code(related.second, dialect)),
         why=relations.why(related, violation),
         error=_error(violation),
-        diagnosis=relations.alone(related, broken.target),
+        diagnosis=relations.told(alone),
         script=relations.script(related, violation, broken.target),
         replay=str(path),
         command=command,
         deviation=deviation_of(violation),
+        parts=relations.parts(alone),
     )
 
 

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import judged
+from autograd_conformance.harness.deviation import deviation_of
 from autograd_conformance.harness.failures.blame import settled
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.listing import indented, statements, whole
@@ -14,7 +15,7 @@ from autograd_conformance.programs.language import Grad, Hook, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned, Skipped
 from autograd_conformance.programs.regions import seen_units
 from autograd_conformance.programs.text import names
-from autograd_conformance.reports.records import Step
+from autograd_conformance.reports.records import Part, Step
 from autograd_conformance.rules.explanation.due_words import due_text
 from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.observed import ValuesDiffer
@@ -50,18 +51,34 @@ def why(related: Related, violation: Violation) -> tuple[Step, ...]:
     return (Step(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {due}."),)
 
 
-def alone(related: Related, target: Target) -> str:
+def alone(related: Related, target: Target) -> tuple[Violation | None, Violation | None]:
     """What each program breaks by itself."""
-    said = []
-    for which, program in zip(("first", "second"), programs(related)):
-        observation = target.observe(program)
-        found = judged(program, observation, target)
-        broken = "breaks no rule"
-        if found is not None:
-            found = settled(Case(program, observation, found, target)).violation
-            broken = f"breaks {found.rule} on line {found.at + 1}: {observed_text(found)}"
-        said.append(f"the {which} program {broken}")
-    return f"By itself, {'; '.join(said)}."
+    first, second = (_broken(program, target) for program in programs(related))
+    return first, second
+
+
+def _broken(program: Program, target: Target) -> Violation | None:
+    observation = target.observe(program)
+    found = judged(program, observation, target)
+    return None if found is None else settled(Case(program, observation, found, target)).violation
+
+
+def told(broken: tuple[Violation | None, Violation | None]) -> str:
+    """What each program breaks by itself, in words."""
+    said = [
+        "breaks no rule" if found is None else f"breaks {found.rule} on line {found.at + 1}: {observed_text(found)}"
+        for found in broken
+    ]
+    return f"By itself, the first program {said[0]}; the second program {said[1]}."
+
+
+def parts(broken: tuple[Violation | None, Violation | None]) -> tuple[Part, ...]:
+    """The same as data."""
+    return tuple(
+        Part(rule=found.rule, op=found.op, deviation=deviation_of(found), diagnosis=found.diagnosis)
+        for found in broken
+        if found is not None
+    )
 
 
 def script(related: Related, violation: Violation, target: Target) -> str:

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from autograd_conformance.reports.causes import Cause, causes, number
-from autograd_conformance.reports.records import Alone, Deviation, Failure, Report, Result, decode, encode
+from autograd_conformance.reports.records import Alone, Deviation, Failure, Part, Report, Result, decode, encode
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.render.failures import WHOLE, print_failures
 from autograd_conformance.reports.severity import severity
@@ -286,3 +286,32 @@ def test_rules_name_their_causes() -> None:
     assert re.search(r"lifetime/same-root-raises +MUST +cause 2: returned", shown(FAULTY))
     below = shown(FAULTY, above=WHOLE)
     assert re.search(r"lifetime/same-root-raises +MUST +cause 2, 1 failure *$", below, re.MULTILINE)
+
+
+# -- two related programs ----------------------------------------------------------------------------------------------
+
+FAN_OUT = failed("gradients/fan-out", OTHER, "square", "add", diagnosis="only the first")
+ONCE = Part(rule="gradients/fan-out", deviation=OTHER, diagnosis="only the first")
+SUMS = failed("relations/sum", Deviation("value", "sums differ"), "square", "sin", diagnosis="By itself, ...")
+
+
+def test_a_relation_has_the_cause_of_what_its_programs_break_by_themselves() -> None:
+    assert together(FAN_OUT, replace(SUMS, parts=(ONCE,))) == [[0, 1]]
+    assert together(FAN_OUT, replace(SUMS, parts=(ONCE, ONCE))) == [[0, 1]]
+    wrong = Part(rule="gradients/op", op="tanh", deviation=OTHER)
+    assert together(TANH, replace(SUMS, parts=(wrong,))) == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (),
+        (replace(ONCE, diagnosis=None),),  # it could be anything
+        (replace(ONCE, diagnosis="another"),),
+        (replace(ONCE, rule="gradients/graph"),),
+        (ONCE, replace(ONCE, rule="gradients/graph")),  # of two causes, it has neither for certain
+        (ONCE, replace(ONCE, diagnosis=None)),
+    ],
+)
+def test_a_relation_keeps_a_cause_of_its_own(parts: tuple[Part, ...]) -> None:
+    assert together(FAN_OUT, replace(SUMS, parts=parts)) == [[0], [1]]

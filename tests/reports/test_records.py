@@ -15,9 +15,11 @@ from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGr
 from autograd_conformance.reports.records import (
     NAMES,
     Allowed,
+    Deviation,
     Error,
     Framework,
     Group,
+    Part,
     Record,
     Report,
     Source,
@@ -35,12 +37,13 @@ SOURCE = Source("scalars", "https://docs.example/values")
 SCALARS = replace(HEADER, framework=replace(HEADER.framework, traits=("scalars",), trait_sources=(SOURCE,)))
 SET = replace(HEADER, variables={"TORCHINDUCTOR_FREEZING": "1"})
 ELSEWHERE = replace(HEADER, environment=("Python 3.9.18", "numpy 1.26.4"))
+RELATED = replace(FAILURE, parts=(Part(rule=RAISES, deviation=Deviation("value", "other gradient, leaf"), op="sin"),))
 INFINITE = replace(FAILURE, error=Error(float("inf"), 1e-9, float("inf")))
 
 
 @pytest.mark.parametrize(
     "record",
-    [*EVERY, INFINITE, replace(HEADER, seed=None), SCALARS, SET, ELSEWHERE, DIFFERS, EVERYWHERE],
+    [*EVERY, INFINITE, RELATED, replace(HEADER, seed=None), SCALARS, SET, ELSEWHERE, DIFFERS, EVERYWHERE],
     ids=lambda record: type(record).__name__,
 )
 def test_a_record_comes_back_as_it_was(record: Record) -> None:
