@@ -94,12 +94,14 @@ class Writes(HeldGradients):
     # -- flags and histories ------------------------------------------------------------------------------------------
 
     def _detach_in_place(self, at: int, target: Ref) -> None:
-        """A value loses its history."""
+        """A value loses its history, and so does what is one object with it."""
+        names = self.same_objects([target])
         if not self.is_leaf(target):
-            self.edges[target] = self.constant(at, self.values[target])
-            if target in self.retained | self.captured_inputs:
+            self.edges[self.same_object.get(target, target)] = self.constant(at, self.values[target])
+            if names & (self.retained | self.captured_inputs):
                 self.unspecified = True  # nothing says whether it still holds gradients
-        self.requires_grad[target] = False
+        self.requires_grad.update(dict.fromkeys(names, False))
+        self._renew_histories(names)
         self.storages.versions[self.storages.storage(target)] = at  # what saved it may miss its history
         self._toggle_views(target)
         self._pullbacks.clear()

@@ -27,6 +27,10 @@ JUDGED = {
     "backward e with (0, 3) []",
     "a step moves a gradient that lies in the leaf's memory": f"{LEAF}; backward a with [1, 2, 3]; b = held a; "
     "d = detach b; requires d True; assign d b; step d sgd lr=0.125; backward d with [1, 2, 3]",
+    "what is one object with a value that loses its history loses it": "a = leaf [1, 2] const; b = multiply a a; "
+    "assign a b; c = leaf 3; write b mul_ c; d = held a; detach_ b; backward d with [3, 4]",
+    "and what is computed from it has none": "a = leaf [1, 2] const; b = multiply a a; assign a b; c = leaf 3; "
+    "write b mul_ c; d = held a; detach_ b; e = sin d; f = held a; backward f with [1, 1]",
     "a gradient that came to require grad is a part of the next": f"{LEAF}; b = leaf [1, 2, 3] const; assign a b; "
     "requires b True; backward a with [1, 2, 3] create=True; d = held a; backward d with [1, 2, 3]",
     "and one that ceased to is not": f"{LEAF}; b = leaf [1, 2, 3]; assign a b; requires b False; "
