@@ -66,15 +66,12 @@ def lacking(adapter: Adapter) -> list[str]:
         for method in methods
         if not (method == "grad" and isinstance(adapter, HasVjp)) and not callable(getattr(adapter, method, None))
     ]
-    return (
-        methods
-        + unclaimed(adapter.capabilities)
-        + [
-            f"{method}'s keyword {keyword}, as it claims {capability.name}"
-            for capability, (method, keyword) in KEYWORDS_OF.items()
-            if capability in adapter.capabilities and not _takes(getattr(adapter, method, None), keyword)
-        ]
-    )
+    keywords = [
+        f"{method}'s keyword {keyword}, as it claims {capability.name}"
+        for capability, (method, keyword) in KEYWORDS_OF.items()
+        if capability in adapter.capabilities and not _takes(getattr(adapter, method, None), keyword)
+    ]
+    return methods + unclaimed(adapter.capabilities) + keywords
 
 
 def _takes(method: Callable[..., object] | None, keyword: str) -> bool:

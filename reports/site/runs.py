@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count
@@ -13,7 +12,7 @@ from autograd_conformance.reports.causes import Cause
 from autograd_conformance.reports.prose import listed, shortened
 from autograd_conformance.reports.records import LONGEST, Failure, Header, Report
 from autograd_conformance.reports.summary import RuleSummary, Summary, summarize
-from autograd_conformance.reports.versions import place
+from autograd_conformance.reports.versions import Place, place
 
 
 @dataclass(frozen=True)
@@ -102,16 +101,13 @@ def runs(reports: Iterable[Report]) -> tuple[Run, ...]:
     everything = [each.report for each in found]
     names = unique(f"{r.header.framework.name}-{r.header.framework.version}" for r in everything)
     headers = [report.header for report in everything]
-    last = {name: max(place(each.framework.version) for each in group) for name, group in _by_name(headers).items()}
-    latest = [place(each.framework.version) == last[each.framework.name] for each in headers]
+    last = {each.framework.name: each.framework.version for each in sorted(headers, key=_version)}
+    latest = [_version(each) == place(last[each.framework.name]) for each in headers]
     return tuple(Run(*each) for each in zip(everything, names, _details(headers), latest, strict=True))
 
 
-def _by_name(headers: Iterable[Header]) -> Mapping[str, Sequence[Header]]:
-    found: dict[str, list[Header]] = defaultdict(list)
-    for header in headers:
-        found[header.framework.name].append(header)
-    return found
+def _version(header: Header) -> Place:
+    return place(header.framework.version)
 
 
 def unique(names: Iterable[str]) -> Iterator[str]:
