@@ -93,7 +93,7 @@ def _perturbed(
     detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
 
     def origin(edge: GradientEdge) -> GradientEdge:
-        while edge in detached and not reference.observing:
+        while edge in detached and (not reference.observing or edge in reference.unseen):
             edge = detached[edge]
         return edge
 
@@ -105,13 +105,17 @@ def _perturbed(
         step = rounding(entry)
         operands = tuple([jitter(x if by is None else x + by, step) for x, by in exact])
         made = evaluate(entry.op, entry.attrs, operands)
-        for edge, y in zip(entry.outs, made, strict=True):
+        for k, (edge, y) in enumerate(zip(entry.outs, made, strict=True)):
             values[edge] = jitter(y, step, list(operands))
-            # what was seen carries no error further
-            if isinstance(edge, InternalValue) or not reference.observing or edge in reference.unseen:
+            if isinstance(edge, InternalValue) or not reference.observing:
                 moved[edge] = values[edge] - reference.values[edge]
+            elif (
+                edge in reference.unseen
+            ):  # which may have been written to since; what was seen carries no error further
+                moved[edge] = values[edge] - evaluate(entry.op, entry.attrs, entry.operands)[k]
         entries.append(replace(entry, operands=operands))
-    values.update({ref: values[origin(ref)] for ref in detached if origin(ref) in moved})
+    sources = {ref: origin(source) for ref, source in detached.items()}
+    values.update({ref: values[source] for ref, source in sources.items() if source in moved})
 
     def vjp(entry: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         step = rounding(entry)

@@ -30,6 +30,7 @@ from autograd_conformance.programs.language import (
     Ref,
 )
 from autograd_conformance.programs.operands import results
+from autograd_conformance.reference.observed import in_domain
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related
@@ -201,13 +202,15 @@ def _again(broken: Broken, program: Program, known: Sequence[Known]) -> Broken |
     try:
         observation = target.observe(program)
         found = judged(program, observation, target, excuses)
-        Reference(program, target.traits)  # what the framework refuses for another reason, the judge does not compute
+        reference = Reference(program, target.traits)  # what is refused for another reason, the judge does not compute
     except (Exception, BrokenAdapter):  # operands of shapes that an op does not take, or makes more results of
         return None
     if found is None or (found.rule, found.op) != (was.rule, was.op):
         return None
     if type(program[found.at]) is not type(broken.program[was.at]):
         return None
+    if isinstance(program[found.at], Apply) and not in_domain(reference, program[found.at]):
+        return None  # such as a refusal of operands that the op does not take
     if any(is_known(entry, program, found) for entry in known):
         return None
     return type(broken)(program, observation, found, target)

@@ -21,6 +21,9 @@ DATA = 24
 """How many bytes all numbers of a loop come from."""
 
 LAYERS = (1, 2, 2, 3)
+ITERATIONS = (1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6, 7, 8)
+"""How many iterations a loop has: most faults show in two or three, and short loops find more in the same time."""
+
 CHOICES = 12
 BOUNDS = (0.25, 0.0625, 1.0)
 ALWAYS = ("linear", "linear_bias", "tanh", "mse_loss", "add", "mean")
@@ -41,7 +44,7 @@ def drawn_plan(b: ActionBuilder, pattern: Pattern, mistakes: Sequence[Mistake] |
     able = _ops(b, pattern)
     activations = [name for name in (ACTIVATIONS if pattern.order == 1 else SMOOTH) if name in able]
     losses = [name for name in (LOSSES if pattern.order == 1 else LOSSES[:2]) if name in able]
-    iterations, layers, bias = 1 + b.below(8), LAYERS[b.below(len(LAYERS))], b.below(2) == 1
+    iterations, layers, bias = ITERATIONS[b.below(len(ITERATIONS))], LAYERS[b.below(len(LAYERS))], b.below(2) == 1
     activation, loss, reduction = _of(b, activations), _of(b, losses), b.pick(("mean", "sum"))
     wide, out, batch = b.pick((2, 3)), b.pick((1, 2)), b.pick((2, 1, 3))
     count, variant = _of(b, pattern.counts), _of(b, pattern.variants_of(made))

@@ -154,6 +154,10 @@ RIGHT = [
     "a = leaf [[1, 2], [3, 4]]; b = square a; c = matrix_transpose b; hook b observe; write b mul_ c",
     "a = leaf [[1, 2], [3, 4]]; b = square a; c = matrix_transpose b; hook b observe; write b mul_ c; d = negative c",
     f"{A}; b = leaf [3, 4]; c = add a b; d, e = grad c wrt c, a with [1, 2]; f = permute_dims e dims=(0,)",
+    "a = leaf f32 [-22, 12, 40]; b = multiply a a; c = sin b; d = detach c; requires d True",
+    "a = leaf [4.088388347648318, -0.5110485434560398, -2.555242717280199]; b = cross a a dim=0; c = detach b; "
+    "write b square_; d = multiply b b",
+    "a = leaf [0.5, 0.25]; write a exp_; b = negative a; c = binary_cross_entropy a b reduction='sum'",
 ]
 
 
@@ -179,6 +183,20 @@ WRONG = [
 @pytest.mark.parametrize(("text", "adapter"), WRONG)
 def test_what_a_faulty_framework_does_is_not(text, adapter):
     assert violation(text, adapter()) is not None
+
+
+@pytest.mark.parametrize("factor", [1.0001, 0.5])
+def test_a_gradient_behind_a_write_to_what_nobody_saw_is_judged_as_closely_as_any(factor: float) -> None:
+    """What a unit wrote over is not what its ops took: the distance between the two is no rounding."""
+    text = "a = leaf [[1, 2], [3, 4]]; b = negative a; c = matrix_transpose b; d = matrix_transpose c; write d square_"
+    program = parse(f"{text}; e = multiply b d; backward e with [[1, 2], [3, 5]]", VOCABULARY)
+    target = InProcess(TorchUnits())
+    observation = target.observe(program)
+    assert judged(program, observation, target) is None
+    (leaf,), last = program.leaves, observation[-1]
+    gradient = last.gradients[leaf]
+    wrong = replace(last, gradients={leaf: replace(gradient, value=gradient.value * factor)})
+    assert judged(program, (*observation[:-1], wrong), target) is not None
 
 
 def test_what_stands_behind_an_error_is_judged() -> None:

@@ -167,6 +167,28 @@ def test_numbers_stay_small_where_an_op_is_flat_for_larger_ones() -> None:
     assert leaf.value.data == (0.3, 0.4, 0.5, 0.6)
 
 
+class RefusesLosses(Torch):
+    """A loss of probabilities is refused, whatever they are."""
+
+    def apply(self, op: str, args: Sequence[torch.Tensor], attrs: Any) -> Any:
+        if op == "binary_cross_entropy":
+            raise RuntimeError("not today")
+        return super().apply(op, args, attrs)
+
+
+def test_operands_stay_where_an_op_takes_them() -> None:
+    """What PyTorch refuses for its numbers would be refused with the same words by nobody, and is no failure."""
+    target = InProcess(RefusesLosses())
+    text = "a = leaf [0.40625, 0.6875]; b = leaf [0.34375, 0.5] const; c = binary_cross_entropy a b reduction='mean'"
+    program = parse(text, VOCABULARY)
+    observation = target.observe(program)
+    violation = judged(program, observation, target)
+    assert violation is not None
+    found = reduced(Broken(program, observation, violation, target))
+    numbers = [x for step in found.program if isinstance(step, Leaf) for x in step.value.data]
+    assert all(0 < x < 1 for x in numbers)
+
+
 def test_related_programs_get_the_same_other_numbers() -> None:
     first = parse("a = leaf [1, 2]; b = square a; c = leaf [1, 2]; d = square c; backward b with [1, 2]; "
                   "backward d with [1, 2]", VOCABULARY)  # fmt: skip

@@ -28,6 +28,7 @@ from autograd_conformance.rules.judge.observed import RaisedError
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.alphabet import Alphabet
 from autograd_conformance.strategies.higher_order import derivatives_of
+from autograd_conformance.suites.test_higher_ops import sound
 
 STEPS = frozenset({"sign", "floor", "ceil", "round"})
 """Ops whose derivatives are zero: there is nothing to differentiate twice."""
@@ -118,6 +119,16 @@ def test_the_audit_finds_the_third_derivatives_that_torch_has_wrong(op: str):
 def test_a_wrong_third_derivative_is_told_as_that_ops():
     found = [violation_of(p, InProcess(TORCH)) for p in audit.curvatures("layer_norm", ("float64",), times=3)]
     assert {(v.rule, v.op) for v in found if v} == {("higher/op-third", "layer_norm")}
+
+
+@pytest.mark.parametrize(("made", "judged"), [("b = leaf [3, 5]", True), ("b = roll a shifts=1 dims=0", False)])
+def test_an_op_with_a_wrong_third_derivative_is_asked_for_it_by_itself(made: str, judged: bool, tmp_path: Path):
+    """With another op it would break a rule about both, which nobody lists."""
+    text = f"a = leaf [0, 2]; {made}; c = leaf [0, 0]; d = layer_norm_affine a b c normalized_shape=(2,) eps=1.0; "
+    calls = "backward d with [0, 1] create=True; e = held a; zero a; backward e with [0, 1] create=True; f = held a"
+    program = parse(f"{text}{calls}; zero a; backward f with [0, 1]", VOCABULARY)
+    session = Session("torch", tmp_path)
+    assert sound(program, "layer_norm_affine", session) is judged
 
 
 def test_ops_that_are_many_in_one_are_not_asked():

@@ -394,3 +394,25 @@ def test_a_nonlinear_value_is_made_where_the_usual_ops_are_left_out(op: str):
 
     with alphabet.using(alphabet.Alphabet((op,))):
         drawn()
+
+
+def test_what_stands_in_the_place_of_a_view_is_in_the_domain_too(monkeypatch: pytest.MonkeyPatch):
+    """A view that is too large is passed over for a calm op, whose result the op may not take."""
+    monkeypatch.setattr(OpBuilder, "rarely", lambda self, rarity: rarity == "beside")
+    monkeypatch.setattr(OpBuilder, "largest", 1)
+    row, calm = OPS["binary_cross_entropy"], 0
+
+    @settings(settings.get_profile("counting"), max_examples=50)
+    @given(st.data())
+    def drawn(data: st.DataObject) -> None:
+        nonlocal calm
+        draft = OpBuilder(data.draw)
+        draft.op("binary_cross_entropy", fresh=True)
+        for step in draft.reference.steps:
+            if isinstance(step, Apply) and step.op == "binary_cross_entropy":
+                assert all(row.domain(k).holds(draft.reference.values[ref]) for k, ref in enumerate(step.args))
+            calm += isinstance(step, Apply) and step.op == "negative"
+
+    with alphabet.using(alphabet.Alphabet(("binary_cross_entropy", "reshape", "negative"))):
+        drawn()
+    assert calm
