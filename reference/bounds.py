@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.catalogue import WRITES, row_of
 from autograd_conformance.ops.dtypes import precision, result_dtype
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Leaf, Program, Ref
@@ -100,6 +100,15 @@ def _perturbed(
     values = dict(reference.values)
     moved: dict[GradientEdge, Array] = {}
     entries: list[TapeEntry] = []
+
+    def overwritten(target: GradientEdge, off: Array) -> None:
+        """Let what was written in place, and all that nobody saw of its memory, be off as what was written is."""
+        assert isinstance(target, Ref)
+        for ref in reference.unseen.intersection(reference.storages.aliases(target)):
+            anywhere = np.copysign(np.abs(off).max(initial=0.0), random.random(reference.values[ref].shape) - 0.5)
+            moved[ref] = off if ref == target else anywhere
+            values[ref] = reference.values[ref] + moved[ref]
+
     for entry in reference.entries:
         exact = [(x, moved.get(origin(edge))) for edge, x in zip(entry.args, entry.operands, strict=True)]
         step = rounding(entry)
@@ -109,10 +118,13 @@ def _perturbed(
             values[edge] = jitter(y, step, list(operands))
             if isinstance(edge, InternalValue) or not reference.observing:
                 moved[edge] = values[edge] - reference.values[edge]
-            elif (
-                edge in reference.unseen
-            ):  # which may have been written to since; what was seen carries no error further
-                moved[edge] = values[edge] - evaluate(entry.op, entry.attrs, entry.operands)[k]
+            elif reference.unseen:  # it may have been written to since
+                off = values[edge] - evaluate(entry.op, entry.attrs, entry.operands)[k]
+                values[edge] = reference.values[edge] + off
+                if edge in reference.unseen:  # what was seen carries no error further
+                    moved[edge] = off
+        if entry.op in WRITES and entry.args[0] in reference.unseen:
+            overwritten(entry.args[0], moved[entry.outs[0]])
         entries.append(replace(entry, operands=operands))
     sources = {ref: origin(source) for ref, source in detached.items()}
     values.update({ref: values[source] for ref, source in sources.items() if source in moved})

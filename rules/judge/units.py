@@ -83,7 +83,8 @@ def check_end(judging: Judging, moment: Moment) -> Violation | None:
         made = ref.at in moment.seen.unit
         rule = "writes/value" if ref in targets else "writes/aliases" if ref in affected else "writes/nothing-else"
         rule = "gradients/forward" if made and ref not in affected else rule
-        violation = value_violation(judging, moment.at, moment.step, rule, ref, tensor, judging.reference.values[ref])
+        want, edge = judging.reference.values[ref], judging.reference.edge(ref)
+        violation = value_violation(judging, moment.at, moment.step, rule, ref, tensor, want, edge)
         if made and not violation:
             violation = _made(judging, moment, ref, tensor)
         if violation:

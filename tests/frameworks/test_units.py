@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -197,6 +198,27 @@ def test_a_gradient_behind_a_write_to_what_nobody_saw_is_judged_as_closely_as_an
     gradient = last.gradients[leaf]
     wrong = replace(last, gradients={leaf: replace(gradient, value=gradient.value * factor)})
     assert judged(program, (*observation[:-1], wrong), target) is not None
+
+
+WRITTEN = {
+    "recorded": "a = leaf f32 [[1, 2], [3, 4]]; b = negative a; c = matrix_transpose b; write b square_",
+    "a view": "a = leaf f32 [[1, 2], [3, 4]]; b = negative a; c = matrix_transpose b; write c square_",
+    "not recorded": "a = leaf f32 [[1, 2], [3, 4]] const; b = negative a; c = matrix_transpose b; write b square_",
+    "twice": "a = leaf f32 [[1, 2], [3, 4]] const; b = negative a; write b square_; write b sin_",
+    "and read": "a = leaf f32 [[1, 2], [3, 4]] const; b = negative a; write b square_; c = sin b; d = multiply c b",
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN)
+def test_what_a_unit_wrote_is_judged_as_closely_as_any(text: str) -> None:
+    """What stood there before is no measure of how far rounding may take it."""
+    target, program = InProcess(TorchUnits()), parse(text, VOCABULARY)
+    observation = target.observe(program)
+    assert judged(program, observation, target) is None
+    last = observation[-1]
+    for ref, tensor in last.values.items():
+        wrong = replace(last, values={**last.values, ref: replace(tensor, value=tensor.value * np.float32(1.001))})
+        assert judged(program, (*observation[:-1], wrong), target) is not None, ref
 
 
 def test_what_stands_behind_an_error_is_judged() -> None:
