@@ -110,12 +110,14 @@ class Recorder:
         """Pytest's session, which is asked later for how many tests it has, and told to stop."""
         self.running = session
 
+    @pytest.hookimpl(trylast=True)  # after the progress line, which reads them, too
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Write the records that came with a test's report, and add up its counts."""
+        """Take the records that came with a test's report, and write them, and add up its counts."""
         if report.when not in ("setup", "call"):  # the last report of a test, or the only one of a process that died
             self.ended.add(report.nodeid)
         found: list[Record] = []
-        for name, value in report.user_properties:
+        sent, report.user_properties = report.user_properties, []  # pytest keeps every report to the end of the run
+        for name, value in sent:
             if name == PROPERTY:
                 found.append(decode(value))  # type: ignore[arg-type]
                 self._write(found[-1])
@@ -125,8 +127,10 @@ class Recorder:
                 pytest.exit(f"adapter error: {value}", returncode=ADAPTER_ERROR)
             elif name == PLAN:
                 self.deselected = value["deselected"]  # type: ignore[index, call-overload]
-            elif name == UNWRITABLE and self.writer.problem is None:
-                self.writer.problem = str(value)
+            elif name == UNWRITABLE:
+                self.writer.problem = self.writer.problem or str(value)
+            else:
+                report.user_properties.append((name, value))
         leave_out(report, found)
         if self.writer.problem:
             self._stop(f"the report cannot be written any more ({self.writer.problem})")
