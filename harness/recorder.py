@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -51,6 +52,9 @@ ADAPTER = "conformance adapter error"
 """The user property under which a test says that the adapter cannot be used, which ends the run."""
 UNWRITABLE = "conformance unwritable"
 """The user property under which a test says what its process could not write to the report's folder."""
+
+SENT = frozenset((PROPERTY, TALLY, ADAPTER, UNWRITABLE, PLAN))
+"""All user properties under which a test sends something to the controlling process."""
 
 ENDS = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 """Pytest's exit codes for sessions that nobody stopped."""
@@ -110,8 +114,16 @@ class Recorder:
         """Pytest's session, which is asked later for how many tests it has, and told to stop."""
         self.running = session
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Write the records that came with a test's report, and add up its counts."""
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Iterator[None]:
+        """Write the records that came with a test's report, and add up its counts; once all have read the report, which
+        pytest keeps to the end of the run, it is without them.
+        """
+        self._take(report)
+        yield
+        report.user_properties = [(name, value) for name, value in report.user_properties if name not in SENT]
+
+    def _take(self, report: pytest.TestReport) -> None:
         if report.when not in ("setup", "call"):  # the last report of a test, or the only one of a process that died
             self.ended.add(report.nodeid)
         found: list[Record] = []

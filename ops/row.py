@@ -59,6 +59,9 @@ POOL: tuple[Shape, ...] = (
 """The shapes of fresh leaves: few, so that what is computed once per shape is soon known; rank 0 to 4, 0 and 1 among
 the dimensions."""
 
+KEPT = 8192
+"""For how many shapes is remembered what ops make of them."""
+
 LARGEST = 24
 """The most elements that a value of a drawn program has."""
 
@@ -134,7 +137,7 @@ class Op:
         return self.saves
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=KEPT)
 def rest_of(op: Op, first: Shape) -> tuple[tuple[Shape, ...], ...]:
     """`op.rest`, remembered, less the shapes that leave no attributes to choose from."""
     return tuple(rest for rest in op.rest(first) if op.choices(first, *rest))
@@ -146,13 +149,13 @@ def arity(op: Op) -> int:
     return 1 + len(op.rest(op.fresh[0])[0])
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=KEPT)
 def takes(op: Op, first: Shape) -> bool:
     """Whether an op can be drawn with a first operand of this shape."""
     return op.accepts(first) and bool(rest_of(op, first))
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=KEPT)
 def choices_of(op: Op, shapes: tuple[Shape, ...]) -> tuple[Attrs, ...]:
     """`op.choices` as hashable attributes, remembered."""
     return tuple(tuple(choice.items()) for choice in op.choices(*shapes))

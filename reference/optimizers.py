@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 else:
     from autograd_conformance.reference.staging.late import jax, jnp, optax
 
+KEPT = 1024
+"""Of how many settings, and shapes, what was staged is kept in memory."""
+
 
 @dataclass
 class LeafState:
@@ -186,12 +189,12 @@ _FORMULAS: dict[str, Callable[[Any], optax.GradientTransformation]] = {
 # -- from transformations to functions of arrays -----------------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=KEPT)
 def _formula(optimizer: str, settings: Attrs) -> Attrs:
     return tuple(OPTIMIZERS[optimizer].formula(dict(settings)).items())
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=KEPT)
 def _staged(optimizer: str, settings: Attrs, shape: Shape) -> tuple[Staged, Staged]:
     """What a leaf's memory is at first, and one step from a value, a gradient and a memory to a value and a memory."""
     attrs = _formula(optimizer, settings)
@@ -204,10 +207,11 @@ def _staged(optimizer: str, settings: Attrs, shape: Shape) -> tuple[Staged, Stag
 
         return made
 
-    return store().staged(("optimizer's start", *key), make(0)), store().staged(("optimizer's step", *key), make(1))
+    start, step = (store().staged((f"optimizer's {part}", *key), make(k)) for k, part in enumerate(("start", "step")))
+    return start.function, step.function
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=KEPT)
 def _enclosing(optimizer: str, attrs: Attrs, shape: Shape) -> Staged:
     """One step on intervals."""
 
@@ -215,7 +219,7 @@ def _enclosing(optimizer: str, attrs: Attrs, shape: Shape) -> Staged:
         (_, step), shapes = _functions(optimizer, attrs, shape)
         return stage_enclosures(jax.make_jaxpr(step)(*(jax.ShapeDtypeStruct(s, np.float64) for s in shapes)))
 
-    return store().staged(("optimizer's enclosure", _optax(), optimizer, attrs, shape), made)
+    return store().staged(("optimizer's enclosure", _optax(), optimizer, attrs, shape), made).function
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.row import RESULTS, Certainty
 from autograd_conformance.programs.language import Attrs, Shape
-from autograd_conformance.reference.staging.derivatives import KEPT, vjp_source
+from autograd_conformance.reference.staging.derivatives import KEPT, staged_vjp
 from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp, base_op
 
 
@@ -19,7 +19,7 @@ def needs(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: tup
     An implementation that saves a result in their place, as it may, depends on that result instead; where nothing is
     needed, no result is, either. Operands are given by their positions.
     """
-    reads = vjp_source(op, attrs, shapes).reads
+    reads = staged_vjp(op, attrs, shapes).reads
     wanted = (read for read, required in zip(reads, requires, strict=True) if required)
     return frozenset(k for read in wanted for k in read if k < len(shapes))
 

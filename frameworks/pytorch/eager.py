@@ -26,6 +26,9 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Groups
 from autograd_conformance.programs.observations import Kind
 
+KEPT = 4096
+"""How many calls are kept as functions, to be made again with the same attributes."""
+
 
 def _params(leaves: Sequence[torch.Tensor], groups: Groups) -> list[Any]:
     """What an optimizer is made of: the leaves, or a dict for each parameter group."""
@@ -38,13 +41,13 @@ def _params(leaves: Sequence[torch.Tensor], groups: Groups) -> list[Any]:
 _GLOBALS = {"torch": torch, "F": torch.nn.functional}
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=KEPT)
 def _code(op: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
     given = _names(operands)
     return eval(f"lambda {', '.join(given)}: {fill(row_of(op).template, given, attrs)}", _GLOBALS)
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=KEPT)
 def _statement(op: str, attrs: Attrs, operands: int) -> Callable[..., None]:
     given = _names(operands)
     made: dict[str, Any] = {}

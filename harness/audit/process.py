@@ -28,6 +28,7 @@ from autograd_conformance.harness.audit.together import GROUP, right_together
 from autograd_conformance.harness.child import LOADING
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.programs.language import Program
+from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.strategies.building import alphabet
 
 FAILED = "failed"
@@ -123,4 +124,5 @@ def together(
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
+    store().close()  # what was staged, before this process leaves
     os._exit(0)  # whatever threads the framework leaves

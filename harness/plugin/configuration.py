@@ -19,6 +19,7 @@ from autograd_conformance.harness.plugin.workers import Workers
 from autograd_conformance.harness.progress import Progress
 from autograd_conformance.harness.recorder import Recorder
 from autograd_conformance.harness.termination import Termination
+from autograd_conformance.reference.staging.cache import store
 
 WARNINGS = (
     "error::pytest.PytestUnknownMarkWarning",
@@ -63,8 +64,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """What is alive ends with the process: pytest, which looks for garbage five times now, need not look at it."""
+    """What was staged is written, for a watched process leaves at once. What is alive ends with the process: pytest,
+    which looks for garbage five times now, need not look at it.
+    """
     if SESSION in config.stash:
+        store().close()
         gc.freeze()
 
 

@@ -152,6 +152,7 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
     journal.begin(request.node.nodeid, rule, op)
     with pool.using(check.pool):
         yield check
+    del request.node.stash[CHECK]  # pytest keeps every test to the end of the run
     journal.end()
     if BUDGET in request.config.stash:
         seconds = check.first_seconds if isinstance(check, BoundedCheck) else 0.0

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from autograd_conformance.reference.staging.numpy_source import Source, Staged
+from autograd_conformance.reference.staging.numpy_source import Loaded, Source
 
 BATCH = 64
 """How many new sources are collected before they are written."""
@@ -96,11 +96,11 @@ class Store:
             self._damaged(error)
             return None
 
-    def staged(self, key: object, make: Callable[[], Source]) -> Staged:
-        """The function of the source that is stored under `key`, or that `make` makes."""
-        return self.source(key, make).function()
+    def staged(self, key: object, make: Callable[[], Source]) -> Loaded:
+        """What the source defines that is stored under `key`, or that `make` makes."""
+        return self._source(key, make).loaded()
 
-    def source(self, key: object, make: Callable[[], Source]) -> Source:
+    def _source(self, key: object, make: Callable[[], Source]) -> Source:
         """The source stored under `key`, or the one that `make` makes, stored for next time."""
         name = repr(key)
         known = self.fresh.get(name) or self._known(name)

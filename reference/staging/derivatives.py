@@ -12,7 +12,7 @@ from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs.language import Attrs, Literal, Shape
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.reference.staging.namespace import J
-from autograd_conformance.reference.staging.numpy_source import Source, Staged, stage
+from autograd_conformance.reference.staging.numpy_source import Loaded, Reads, Source, Staged, stage
 from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ else:
 Array = np.ndarray
 
 KEPT = 8192
-"""How many sources of each kind are kept in memory; the others are loaded from disk again, in tens of microseconds."""
+"""How many functions of each kind are kept in memory; others are loaded from disk again, in tens of microseconds."""
 
 np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infinities, NumPy need not warn of them
 
@@ -48,27 +48,27 @@ def _differentiated(op: Vjp, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...
 
 def forward_of(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
     """The results of an op as a NumPy function of its operands."""
-    return _forward_source(op, attrs, shapes).function()
+    return _forward(op, attrs, shapes).function
 
 
-def reaching(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> tuple[frozenset[int], ...]:
+def reaching(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Reads:
     """For each result of an op, the operands that it is computed from."""
-    return _forward_source(op, attrs, shapes).reads
+    return _forward(op, attrs, shapes).reads
 
 
 @lru_cache(maxsize=KEPT)
-def _forward_source(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
-    return store().source(("forward", op, attrs, shapes), lambda: stage(definition(op, attrs), *shapes))
+def _forward(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Loaded:
+    return store().staged(("forward", op, attrs, shapes), lambda: stage(definition(op, attrs), *shapes))
 
 
 def vjp_of(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
     """The vector-Jacobian product of an op as a NumPy function of its operands and its results' cotangents."""
-    return vjp_source(op, attrs, shapes).function()
+    return staged_vjp(op, attrs, shapes).function
 
 
 @lru_cache(maxsize=KEPT)
-def vjp_source(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
-    """The source of an op's vector-Jacobian product: what it computes, and which arguments that depends on."""
+def staged_vjp(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Loaded:
+    """An op's vector-Jacobian product, staged: what it computes, and which arguments that depends on."""
     function = definition(op, attrs)
 
     def pull(*inputs: jax.Array) -> tuple[jax.Array, ...]:
@@ -78,7 +78,7 @@ def vjp_source(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Sourc
         outs = jax.eval_shape(function, *(jax.ShapeDtypeStruct(s, np.float64) for s in shapes))
         return stage(pull, *shapes, *(o.shape for o in outs))
 
-    return store().source(("vjp", op, attrs, shapes), make)
+    return store().staged(("vjp", op, attrs, shapes), make)
 
 
 def array(value: Literal) -> Array:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from types import CodeType
+from functools import lru_cache
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,28 +36,41 @@ _INLINED = {
 
 Staged = Callable[..., tuple[np.ndarray, ...]]
 
+Reads = tuple[frozenset[int], ...]
+"""For each result of a function, the positions of the arguments that its value depends on."""
 
-@dataclass(frozen=True)
+
+class Loaded(NamedTuple):
+    """What is kept in memory of a source, of thousands at a time."""
+
+    function: Staged
+    reads: Reads
+    portable: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
-    """Straight-line NumPy code, compiled, and the constants in it; `portable` unless it calls back into JAX.
-
-    `reads` says for each result which of the function's arguments its value depends on.
-    """
+    """Straight-line NumPy code, compiled, and the constants in it; `portable` unless it calls back into JAX."""
 
     code: CodeType
     constants: dict[str, Any]
-    reads: tuple[frozenset[int], ...]
+    reads: Reads
     portable: bool = True
 
-    def function(self) -> Staged:
-        """The function that the source defines."""
-        return self._compiled
-
-    @cached_property
-    def _compiled(self) -> Staged:
+    def loaded(self) -> Loaded:
+        """The function that the source defines, in a scope of its own if it needs anything that others do not."""
+        defined = [each for each in self.code.co_consts if isinstance(each, CodeType)]
+        if len(defined) == 1 and not self.constants:
+            return Loaded(FunctionType(defined[0], _SCOPE), _one(self.reads), self.portable)
         scope = {**_SCOPE, **self.constants}
         exec(self.code, scope)
-        return scope["staged"]
+        return Loaded(scope["staged"], _one(self.reads), self.portable)
+
+
+@lru_cache(maxsize=1024)
+def _one(reads: Reads) -> Reads:
+    """The same, once for all functions that are alike in it, as most are."""
+    return reads
 
 
 def stage(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Source:
@@ -69,9 +82,6 @@ def stage(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Source:
 
 
 _SCOPE = {"np": np, "special": special, **HELPERS}
-
-
-Reads = tuple[frozenset[int], ...]
 
 
 class _Line(NamedTuple):

@@ -16,7 +16,7 @@ from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import RANDOM
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.reference.staging.derivatives import definition, forward_of, vjp_of, vjp_source
+from autograd_conformance.reference.staging.derivatives import definition, forward_of, staged_vjp, vjp_of
 from autograd_conformance.reference.staging.numpy_source import stage
 from autograd_conformance.reference.staging.vjp import Vjp
 from tests.ops.module_cases import CASES, FEW, Arrays, Case, cotangents, each, recurrent, tensors
@@ -68,7 +68,7 @@ def test_what_is_staged_and_jax_and_torch_agree(case: Case):
 
 @each
 def test_nothing_calls_back_into_jax(case: Case):
-    assert vjp_source(case.op, case.attrs, case.shapes).portable
+    assert staged_vjp(case.op, case.attrs, case.shapes).portable
 
 
 @each
@@ -135,7 +135,7 @@ def test_what_the_results_of_a_loop_depend_on():
 
     source = stage(function, (), (), (), (3,))
     assert source.reads == tuple(map(frozenset, ({0, 1, 2}, {1, 2}, {1}, {3}, {0, 1, 2})))
-    got = source.function()(2.0, 3.0, 5.0, np.arange(3.0))
+    got = source.loaded().function(2.0, 3.0, 5.0, np.arange(3.0))
     (*carry, xs, firsts) = jax.tree.leaves(function(2.0, 3.0, 5.0, np.arange(3.0)))
     assert all_near(got, [*carry, xs, firsts])
 
