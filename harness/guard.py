@@ -58,10 +58,12 @@ def say_loaded() -> None:
         os.write(_Child.writing, LOADED)
 
 
-def die_with_parent() -> None:
-    """End this process when the one that started it ends, however that ends; on Linux."""
+def die_with_parent(parent: int) -> None:
+    """End this process when the one that started it, whose number is given, ends, however that ends; on Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before it could be watched
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def watched(main: Callable[[], int]) -> Ended:
@@ -70,11 +72,12 @@ def watched(main: Callable[[], int]) -> Ended:
     os.set_blocking(reading, False)  # a process that the framework leaves may hold the other end for ever
     sys.stdout.flush()
     sys.stderr.flush()
+    parent = os.getpid()
     with warnings.catch_warnings(action="ignore"):  # NumPy's threads sleep, and know what to do
         child = os.fork()
     if not child:
         _Child.writing = writing
-        _be_child(main)
+        _be_child(main, parent)
     os.close(writing)
     with _forwarding(child) as forwarded:
         _, status = os.waitpid(child, 0)
@@ -87,12 +90,12 @@ def watched(main: Callable[[], int]) -> Ended:
     return Ended(int(code) if ended else None, os.waitstatus_to_exitcode(status), LOADED in head, bool(forwarded))
 
 
-def _be_child(main: Callable[[], int]) -> None:
+def _be_child(main: Callable[[], int], parent: int) -> None:
     """Call the function, say what it came to, and leave at once, whatever threads the framework leaves."""
     code = 3  # pytest's own for an internal error
     try:
         os.setpgid(0, 0)
-        die_with_parent()
+        die_with_parent(parent)
         code = int(main())
     except BaseException:
         traceback.print_exc()

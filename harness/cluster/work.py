@@ -108,7 +108,7 @@ def run(shard: Shard, storage: Storage, suite: str) -> Done | NotDone:
 def _started(words: Sequence[str], series: Series, folder: Path) -> Finished:
     for name, text in (*series.known, *series.included):
         (folder / name).write_text(text, encoding="utf-8")
-    return finished(["-m", PROCESS, *words], None, folder)
+    return finished(["-m", PROCESS, str(os.getpid()), *words], None, folder)
 
 
 def _records(done: Finished, path: Path) -> bytes | NotDone:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -45,3 +47,13 @@ def test_an_interruption_that_nobody_hears_of_comes_again(monkeypatch: pytest.Mo
         time.sleep(0.8)
     finally:
         termination.restore()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has ended")
+def test_a_shard_whose_worker_is_gone_before_it_begins_does_not_begin() -> None:
+    """Else it would run to its end, beside the one that is run in its place."""
+    ends = []
+    for worker in (os.getpid(), os.getpid() + 1):
+        command = [sys.executable, "-m", "autograd_conformance.harness.cluster.process", str(worker), "--version"]
+        ends.append(subprocess.run(command, capture_output=True).returncode)
+    assert ends == [0, -signal.SIGKILL]
