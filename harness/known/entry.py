@@ -57,6 +57,8 @@ class Known:
     """Values that are no numbers were seen; the others are off by no more than the limits, or than rounding."""
     gives: str | None = None
     """The result has this dtype, where another is due; such an entry excuses no wrong value."""
+    shape: bool = False
+    """The result has another shape than is due; such an entry excuses no wrong value."""
     elements: int | None = None
     """The difference is about a leaf, or a wrong value, of that many elements."""
     dimensions: int | None = None
