@@ -3,6 +3,11 @@
 import {readFileSync} from 'node:fs';
 import {lax, nn, numpy as np, scipySpecial, tree, vjp} from '@jax-js/jax';
 
+if (!globalThis.Float16Array) {
+  console.error('jax-js needs Node.js 24: it uses Float16Array and the methods of iterators');
+  process.exit(2);
+}
+
 const PACKAGE = new URL('../package.json', import.meta.resolve('@jax-js/jax')); // beside `dist`; the library does not tell its version
 
 const all = (dims) => (dims.length ? dims : null); // over no dimensions is over all
@@ -25,7 +30,8 @@ function convolved([x, weight], {stride, padding, dilation, groups}) {
 
 // The catalogue's name of each op, and jax-js's function of it, for all attributes and shapes. Not so: `nn.softplus`, without parameters;
 // `np.sort`, in ascending order; `lax.topK`, of the largest; `np.pad`, with zeros; `np.moveaxis`, of one dimension; `np.repeat`, as often
-// for each; `np.diag`, of vectors; `lax.convTranspose`, without groups; `lax.reduceWindow`, without padding. There is no `copy`.
+// for each; `np.diag`, of vectors; `lax.convTranspose`, without groups; `lax.reduceWindow`, without padding; `np.linalg.eigvalsh`, which
+// has no derivative. There is no `copy`.
 const OPS = {
   negative: unary(np.negative),
   add_scalar: ([x], {scalar}) => np.add(x, scalar),
@@ -176,7 +182,6 @@ const OPS = {
   solve: binary(np.linalg.solve),
   solve_triangular: ([a, b], {upper}) => lax.linalg.triangularSolve(a, b, {leftSide: true, lower: !upper}),
   cholesky: ([x]) => np.linalg.cholesky(x, {symmetrizeInput: true}),
-  eigvalsh: ([x]) => np.linalg.eigvalsh(x, {symmetrizeInput: true}),
   matrix_power: ([x], {n}) => np.linalg.matrixPower(x, n),
   matrix_norm: ([x]) => np.linalg.matrixNorm(x, {ord: 'fro'}),
 };
@@ -187,13 +192,15 @@ export default {
   // Its documentation of `vjp`: cotangents for each output, those of each input; of transformations, which compose; of `lax.stopGradient`.
   capabilities: ['FUNCTIONAL', 'MATERIALIZES', 'COTANGENTS', 'MULTIPLE_ROOTS', 'CREATE_GRAPH', 'DETACH'],
   traits: {},
-  dtypes: ['float32'],
+  dtypes: ['float32'], // float64 is computed as float32 is: docs/findings.md
   ops: OPS,
-  leaf: (data, shape) => np.array(data, {shape, dtype: np.float32}),
+  leaf: (data, shape, dtype) => np.array(data, {shape, dtype}),
   read: (value) => ({shape: value.shape, dtype: value.dtype, data: Array.from(value.ref.dataSync())}),
   // Every function takes over the arrays that it is given, and an array is freed when nobody holds it any more.
   shared: (value) => value.ref,
-  released: (value) => value.dispose(),
+  released: (value) => {
+    if (value.refCount !== 0) value.dispose(); // `vjp` frees once too often what its function returns twice
+  },
   cleared: (f) => f(),
   detached: (value) => lax.stopGradient(value),
   vjp: (roots, inputs, cotangents) => {

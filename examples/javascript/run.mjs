@@ -37,7 +37,7 @@ export function observed(program, framework) {
 function done(program, step, values, framework) {
   switch (step.do) {
     case 'leaf':
-      return [framework.leaf(step.data, step.shape)];
+      return [framework.leaf(step.data, step.shape, step.dtype)];
     case 'apply':
     case 'detach':
       return applied(step, (ref) => values.get(ref), framework);
@@ -72,6 +72,6 @@ function gradients(program, call, outside, framework) {
     }
   }
 
-  const cotangents = call.cotangents.map((each) => each && framework.leaf(each.data, each.shape));
+  const cotangents = call.cotangents.map((each) => each && framework.leaf(each.data, each.shape, each.dtype));
   return framework.vjp(roots, call.inputs.map((ref) => framework.shared(outside(ref))), cotangents, call);
 }

@@ -65,6 +65,8 @@ class Known:
     """The difference is about a leaf, or a wrong value, of that many dimensions."""
     zero: int | None = None
     """This operand of the op may hold a zero: it is a leaf that does, or computed."""
+    empty: bool = False
+    """A leaf of the program has no elements."""
     views: bool = False
     """The op makes a view, or, where the failing instruction applies no op, some op of the program does."""
     raised: str | None = None

@@ -62,6 +62,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
         return False
+    if entry.empty and all(program[leaf.at].value.data for leaf in program.leaves):
+        return False
     raised = violation.observed if isinstance(violation.observed, RaisedError) else None
     if entry.raised is not None and (raised is None or raised.kind.value != entry.raised):
         return False
