@@ -62,7 +62,7 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
         return False
-    if entry.empty and all(program[leaf.at].value.data for leaf in program.leaves):
+    if entry.empty and not any(isinstance(step, Leaf) and not step.value.data for step in program):
         return False
     raised = violation.observed if isinstance(violation.observed, RaisedError) else None
     if entry.raised is not None and (raised is None or raised.kind.value != entry.raised):
@@ -182,7 +182,8 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
     instead = Allowed(DueReturn(), violation.rule) in violation.allowed or _is_cut_short(violation)
     if unheard or (instead and (entry.message or entry.raised)):
         return ("errors/legal-returns",)
-    says_where = entry.op or entry.again or entry.held or entry.twice or entry.switched or entry.overlapped
+    calls = entry.again or entry.held or entry.twice or entry.unreached
+    says_where = entry.op or calls or entry.switched or entry.overlapped
     if not (says_where and isinstance(observed, OtherGradient)):
         return ()
     return ("gradients/graph", "higher/differentiable") if violation.rule in HIGHER else ("gradients/graph",)

@@ -43,7 +43,7 @@ RIGHT = (
 """Programs of first and higher order, of results of several orders, and with an input that nothing leads from."""
 
 DETACHED_OR_SEVERAL = (
-    "a = leaf f32 [1, 2]; b = sin a; c = detach b; d = multiply a c; e = grad d wrt a with f32 [1, 10] materialize=True",
+    "a = leaf f32 [1, 2]; b = detach a; c = multiply a b; d = grad c wrt a with f32 [1, 10] materialize=True",
     "a = leaf f32 [1, 2]; b = detach a; c = sin b; d = grad c wrt a with f32 [1, 10] materialize=True",
     "a = leaf f32 [1, 2]; b = sin a; c = cos a; d = grad b, c wrt a with f32 [1, 10], f32 [3, 4] materialize=True",
 )
@@ -90,7 +90,12 @@ def test_what_only_one_of_them_claims_is_right(target: Remote, text: str):
     assert violation_of(program, target) is None
 
 
-@pytest.mark.parametrize(("target", "entry"), ENTRIES, ids=lambda of: f"{of.rule} {of.op}" if isinstance(of, Known) else of, indirect=["target"])
+@pytest.mark.parametrize(
+    ("target", "entry"),
+    ENTRIES,
+    ids=lambda of: f"{of.rule} {of.op}" if isinstance(of, Known) else of,
+    indirect=["target"],
+)
 def test_each_difference_shows_in_its_witness(target: Remote, entry: Known):
     violation = violation_of(entry.witness, target)
     assert violation is not None
