@@ -167,6 +167,9 @@ def test_an_entry_may_ask_for_a_root_that_none_of_the_inputs_lead_to(inputs: str
     (entry,) = (entry for entry in known("torch-func") if entry.unreached)
     program = f"a = leaf [1, 2]; b = leaf [3, 4]; c = sin a; d = sin b; e = grad c, d wrt {inputs} with [1, 1], [1, 1]"
     assert is_known(entry, parse(program), Violation(entry.rule, 4, ReturnedUnexpectedly(), ())) is holds
+    of_gradients = Known("gradients/graph", None, "r", parse(program), any_value=True, unreached=True)
+    through_op = Violation("gradients/op", 4, OtherGradient(Place.RESULT), (), Ref(4), "sin")
+    assert is_known(of_gradients, parse(program), through_op) is holds
 
 
 @pytest.mark.parametrize(
