@@ -24,6 +24,7 @@ function attribute(form) {
 function results(step) {
   switch (step.do) {
     case 'leaf':
+    case 'detach':
       return 1;
     case 'apply':
       return step.results ?? 1;
@@ -37,7 +38,7 @@ function results(step) {
 }
 
 // The values that an instruction reads.
-export const operands = (step) => step.args ?? step.values ?? [...(step.roots ?? []), ...(step.inputs ?? [])];
+export const operands = (step) => step.args ?? step.values ?? [...(step.source ? [step.source] : []), ...(step.roots ?? []), ...(step.inputs ?? [])];
 
 // The instructions on the way from a call's inputs to its roots, in order: the body of the function that is differentiated, which
 // closes over all else. A gradient is on it where it was made to be differentiated.
@@ -45,7 +46,7 @@ export function body(program, call) {
   const depends = new Set(call.inputs);
   const steps = [];
   for (const step of program.slice(0, program.indexOf(call))) {
-    if ((step.do === 'apply' || (step.do === 'grad' && step.create_graph)) && reads(program, step).some((ref) => depends.has(ref))) {
+    if (passes(step) && reads(program, step).some((ref) => depends.has(ref))) {
       steps.push(step);
       step.made.forEach((ref) => depends.add(ref));
     }
@@ -61,9 +62,12 @@ export function body(program, call) {
   return kept;
 }
 
+// Whether an instruction computes something that can be differentiated.
+const passes = (step) => step.do === 'apply' || step.do === 'detach' || (step.do === 'grad' && step.create_graph);
+
 // The values that a step of a body reads: of a call for gradients, what its function is given and closes over.
 function reads(program, step) {
-  if (step.do !== 'grad') return step.args;
+  if (step.do !== 'grad') return operands(step);
   const inner = body(program, step);
   const within = new Set(inner.flatMap((each) => each.made));
   const used = [...inner.flatMap((each) => reads(program, each)), ...step.roots];

@@ -8,7 +8,7 @@ export function observed(program, framework) {
   const values = new Map();
   const deleted = new Set(); // the program has let go of them; functions that are made later may need them
   const leaves = [];
-  return program.map((step) => {
+  const observation = program.map((step) => {
     const seen = outcome(step, () => done(program, step, values, framework));
     if (seen.returned && step.do === 'leaf') leaves.push(step.made[0]);
     if (seen.returned && step.do === 'drop') step.values.forEach((ref) => deleted.add(ref));
@@ -18,6 +18,8 @@ export function observed(program, framework) {
     }
     return seen;
   });
+  values.forEach(framework.released);
+  return observation;
 
   function outcome(step, make) {
     if (!operands(step).every((ref) => values.has(ref))) return {skipped: true};
@@ -35,8 +37,9 @@ export function observed(program, framework) {
 function done(program, step, values, framework) {
   switch (step.do) {
     case 'leaf':
-      return [framework.leaf(step.data, step.shape)];
+      return [framework.leaf(step.data, step.shape, step.dtype)];
     case 'apply':
+    case 'detach':
       return applied(step, (ref) => values.get(ref), framework);
     case 'grad':
       return gradients(program, step, (ref) => values.get(ref), framework);
@@ -46,7 +49,8 @@ function done(program, step, values, framework) {
 }
 
 function applied(step, value, framework) {
-  const made = framework.ops[step.op](step.args.map((ref) => framework.shared(value(ref))), step.attrs);
+  const given = operands(step).map((ref) => framework.shared(value(ref)));
+  const made = step.do === 'detach' ? framework.detached(...given) : framework.ops[step.op](given, step.attrs);
   return Array.isArray(made) ? made : [made];
 }
 
@@ -57,13 +61,17 @@ function gradients(program, call, outside, framework) {
   function roots(...inputs) {
     const known = new Map(call.inputs.map((ref, k) => [ref, inputs[k]]));
     const value = (ref) => known.get(ref) ?? outside(ref);
-    for (const step of steps) {
-      const made = step.do === 'grad' ? gradients(program, step, value, framework) : applied(step, value, framework);
-      made.forEach((each, k) => known.set(step.made[k], each));
+    try {
+      for (const step of steps) {
+        const made = step.do === 'grad' ? gradients(program, step, value, framework) : applied(step, value, framework);
+        made.forEach((each, k) => known.set(step.made[k], each));
+      }
+      return call.roots.map((ref) => framework.shared(value(ref)));
+    } finally {
+      known.forEach(framework.released);
     }
-    return call.roots.map(value);
   }
 
-  const cotangents = call.cotangents.map((each) => each && framework.leaf(each.data, each.shape));
-  return framework.vjp(roots, call.inputs.map(outside), cotangents, call);
+  const cotangents = call.cotangents.map((each) => each && framework.leaf(each.data, each.shape, each.dtype));
+  return framework.vjp(roots, call.inputs.map((ref) => framework.shared(outside(ref))), cotangents, call);
 }

@@ -160,6 +160,7 @@ export default {
   leaf: (data, shape) => tf.tensor(data, shape, 'float32'),
   read: (value) => read(value, value.dataSync()),
   shared: (value) => value,
+  released: () => {}, // tensors live as long as what `cleared` runs
   cleared: (f) => {
     tf.engine().startScope();
     try {

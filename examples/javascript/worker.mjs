@@ -2,7 +2,8 @@
 //
 // A framework's module exports one object: its name, version, capabilities, traits and dtypes; `ops`, a function of operands and
 // attributes for each op's name; `leaf` and `read`, which copy elements in and out; `vjp`; the `kind` of an error; `cleared`, which runs
-// a function and frees what it made; and `shared`, another hold on a value, for a call that takes it over.
+// a function and frees what it made; `shared`, another hold on a value, for a call that takes it over, and `released`, which lets go of
+// one; and, where `DETACH` is claimed, `detached`.
 
 import {createHash} from 'node:crypto';
 import {readFileSync} from 'node:fs';
@@ -18,7 +19,7 @@ console.log = console.info = console.debug = console.error; // the standard outp
 
 const name = process.argv[2];
 if (!/^[a-z]+$/.test(name ?? '')) {
-  console.error('usage: node worker.mjs tfjs');
+  console.error('usage: node worker.mjs jaxjs|tfjs');
   process.exit(2);
 }
 const {default: framework} = await import(`./${name}.mjs`);

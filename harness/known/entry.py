@@ -57,12 +57,16 @@ class Known:
     """Values that are no numbers were seen; the others are off by no more than the limits, or than rounding."""
     gives: str | None = None
     """The result has this dtype, where another is due; such an entry excuses no wrong value."""
+    shape: bool = False
+    """The result has another shape than is due; such an entry excuses no wrong value."""
     elements: int | None = None
     """The difference is about a leaf, or a wrong value, of that many elements."""
     dimensions: int | None = None
     """The difference is about a leaf, or a wrong value, of that many dimensions."""
     zero: int | None = None
     """This operand of the op may hold a zero: it is a leaf that does, or computed."""
+    empty: bool = False
+    """A leaf of the program has no elements."""
     views: bool = False
     """The op makes a view, or, where the failing instruction applies no op, some op of the program does."""
     raised: str | None = None

@@ -128,11 +128,13 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "relative": (_limit, "a finite number, 0 or more"),
     "absolute": (_limit, "a finite number, 0 or more"),
     "any_value": (_flag, "true or false"),
-    "gives": (_dtype, " or ".join(DTYPES)),
+    "gives": (_text, "the name of a dtype"),
+    "shape": (_flag, "true or false"),
     "nan": (_flag, "true or false"),
     "elements": (_count, "a whole number, 0 or more"),
     "dimensions": (_count, "a whole number, 0 or more"),
     "zero": (_count, "the number of an operand, from 0"),
+    "empty": (_flag, "true or false"),
     "views": (_flag, "true or false"),
     "raised": (_kind, f"a kind of error: {', '.join(kind.value for kind in Kind)}"),
     "message": (_text, "a text"),
@@ -284,7 +286,8 @@ def _problem(entry: Known) -> str | None:
         return "written: it is about the operands of an op, and the entry names none"
     if entry.any_value and (entry.limited or entry.nan):
         return "any_value: it leaves no room for relative, absolute and nan"
-    excused = entry.limited or entry.nan or entry.any_value or entry.raised or entry.message or entry.gives
+    raised, form = entry.raised or entry.message, entry.gives or entry.shape
+    excused = entry.limited or entry.nan or entry.any_value or raised or form
     if entry.rule in OF_VALUES and not excused:
         return (
             f"relative: {entry.rule!r} is about values, and nothing says how far they may be off; give relative or "

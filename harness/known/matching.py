@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -27,13 +28,14 @@ from autograd_conformance.programs.language import (
     ReadGrad,
     Ref,
     SetRequiresGrad,
+    Shape,
     Step,
 )
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import grouped, operands
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.rules.judge.due import DueError, DueReturn
-from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError, ResultDtype
+from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError, ResultDtype, ResultShape
 from autograd_conformance.rules.judge.violation import Allowed, Violation
 from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY
 
@@ -59,6 +61,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.dtype is not None and entry.dtype not in _dtypes(program, violation.subject):
         return False
     if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
+        return False
+    if entry.empty and not any(isinstance(step, Leaf) and not step.value.data for step in program):
         return False
     raised = violation.observed if isinstance(violation.observed, RaisedError) else None
     if entry.raised is not None and (raised is None or raised.kind.value != entry.raised):
@@ -96,6 +100,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.gives is not None:
         return violation.observed == ResultDtype(entry.gives)
+    if entry.shape:
+        return isinstance(violation.observed, ResultShape)
     return _is_excused(entry, violation)
 
 
@@ -103,14 +109,23 @@ def _elements(subject: Instruction | None, violation: Violation) -> int | None:
     """How many elements that has which a violation is about, where that is known."""
     if isinstance(subject, Leaf):
         return len(subject.value.data)
-    return None if violation.want is None else violation.want.size
+    due = _due_shape(violation)
+    return None if due is None else prod(due)
 
 
 def _dimensions(subject: Instruction | None, violation: Violation) -> int | None:
     """How many dimensions that has which a violation is about, where that is known."""
     if isinstance(subject, Leaf):
         return len(subject.value.shape)
-    return None if violation.want is None else violation.want.ndim
+    due = _due_shape(violation)
+    return None if due is None else len(due)
+
+
+def _due_shape(violation: Violation) -> Shape | None:
+    """The shape of the value that is due, where that is known."""
+    if violation.want is not None:
+        return violation.want.shape
+    return next((allowed.due.shape for allowed in violation.allowed if isinstance(allowed.due, ResultShape)), None)
 
 
 def _dtypes(program: Program, subject: Ref | None) -> set[str | None]:
@@ -167,7 +182,8 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
     instead = Allowed(DueReturn(), violation.rule) in violation.allowed or _is_cut_short(violation)
     if unheard or (instead and (entry.message or entry.raised)):
         return ("errors/legal-returns",)
-    says_where = entry.op or entry.again or entry.held or entry.twice or entry.switched or entry.overlapped
+    calls = entry.again or entry.held or entry.twice or entry.unreached
+    says_where = entry.op or calls or entry.switched or entry.overlapped
     if not (says_where and isinstance(observed, OtherGradient)):
         return ()
     return ("gradients/graph", "higher/differentiable") if violation.rule in HIGHER else ("gradients/graph",)

@@ -20,7 +20,7 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.text import lines
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.rules.explanation.words import observed_text
-from autograd_conformance.rules.judge.observed import RaisedError, ResultDtype
+from autograd_conformance.rules.judge.observed import RaisedError, ResultDtype, ResultShape
 from autograd_conformance.rules.judge.violation import Violation
 
 HEADER = """\
@@ -42,9 +42,11 @@ class About:
     """The dtype, where values were compared."""
     nan: bool
     any_value: bool
-    """Whether no limit holds the value: it was infinite, or of another shape, or not there."""
+    """Whether no limit holds the value: it was infinite, or not there."""
     gives: str | None
     """The dtype of the result, where it is the wrong one."""
+    shape: bool
+    """Whether the shape of the result is the wrong one."""
 
     @staticmethod
     def of(program: Program, violation: Violation) -> About:
@@ -54,7 +56,8 @@ class About:
         compared = got is not None and want is not None and got.shape == want.shape
         nan = compared and bool(np.isnan(got).any())  # type: ignore[arg-type]
         gives = violation.observed.dtype if isinstance(violation.observed, ResultDtype) else None
-        boundless = raised is None and gives is None and violation.rule in OF_VALUES
+        shape = isinstance(violation.observed, ResultShape)
+        boundless = raised is None and gives is None and not shape and violation.rule in OF_VALUES
         if compared:
             boundless = bool(np.isinf(got).any() or not np.isfinite(want).all())  # type: ignore[arg-type]
         return About(
@@ -66,6 +69,7 @@ class About:
             nan,
             boundless,
             gives,
+            shape,
         )
 
 
@@ -120,6 +124,7 @@ class Finding:
             "nan": about.nan or None,
             "any_value": about.any_value or None,
             "gives": about.gives,
+            "shape": about.shape or None,
             "left_out": None if self.left_out or about.op is None else False,
             "reason": self.observed,
             "link": "not reported",

@@ -25,9 +25,11 @@ from autograd_conformance.rules.judge.observed import (
     OtherValue,
     OwnMemory,
     Place,
+    ResultDtype,
+    ResultShape,
     ReturnedUnexpectedly,
 )
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.judge.violation import Allowed, Violation
 from examples.tiny_adapter import Tiny
 
 WITNESS = 'witness = "a = leaf [1]; b = sin a; backward b"'
@@ -165,6 +167,9 @@ def test_an_entry_may_ask_for_a_root_that_none_of_the_inputs_lead_to(inputs: str
     (entry,) = (entry for entry in known("torch-func") if entry.unreached)
     program = f"a = leaf [1, 2]; b = leaf [3, 4]; c = sin a; d = sin b; e = grad c, d wrt {inputs} with [1, 1], [1, 1]"
     assert is_known(entry, parse(program), Violation(entry.rule, 4, ReturnedUnexpectedly(), ())) is holds
+    of_gradients = Known("gradients/graph", None, "r", parse(program), any_value=True, unreached=True)
+    through_op = Violation("gradients/op", 4, OtherGradient(Place.RESULT), (), Ref(4), "sin")
+    assert is_known(of_gradients, parse(program), through_op) is holds
 
 
 @pytest.mark.parametrize(
@@ -383,6 +388,32 @@ def test_an_entry_about_gradients_of_gradients_holds_for_each_order(rule: str, t
     values = {"got": np.array([2.1, 2.0]), "want": np.array([2.0, 2.0])}
     violation = Violation(told, 5, OtherGradient(Place.LEAF), (), Ref(0), "square", **values)
     assert is_known(Known(rule, "square", "r", program, relative=0.1), program, violation) is excused
+
+
+@pytest.mark.parametrize(
+    ("elements", "observed", "excused"),
+    [
+        (None, ResultShape((2, 1)), True),
+        (0, ResultShape((2, 1)), True),
+        (2, ResultShape((2, 1)), False),
+        (0, ResultDtype("float32"), False),
+    ],
+    ids=["any", "of none", "of two", "of another dtype"],
+)
+def test_an_entry_may_be_about_a_shape(elements: int | None, observed: ResultShape | ResultDtype, excused: bool):
+    program = parse("a = leaf [[1], [2]]; b = leaf (0,) []; c = where a b mask=True", VOCABULARY)
+    rule = "gradients/forward"
+    violation = Violation(rule, 2, observed, (Allowed(ResultShape((2, 0)), rule),), Ref(2), "where")
+    entry = Known(rule, "where", "r", program, shape=True, elements=elements)
+    assert is_known(entry, program, violation) is excused
+
+
+@pytest.mark.parametrize(("leaf", "excused"), [("(0,3) []", True), ("[[1, 2, 3]]", False)], ids=["none", "some"])
+def test_an_entry_may_ask_for_a_leaf_without_elements(leaf: str, excused: bool):
+    program = parse(f"a = leaf [[1, 2, 3]]; b = leaf {leaf}; c = inner a b", VOCABULARY)
+    violation = Violation("gradients/forward", 2, OtherValue(), (), Ref(2), "inner")
+    entry = Known("gradients/forward", "inner", "r", program, any_value=True, empty=True)
+    assert is_known(entry, program, violation) is excused
 
 
 # -- conditions --------------------------------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+from functools import cache
 
 import pytest
 
@@ -10,7 +12,7 @@ from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import Command
 from autograd_conformance.frameworks.remote.link import Link
 from autograd_conformance.harness.check import violation_of
-from autograd_conformance.harness.known import is_known, read
+from autograd_conformance.harness.known import Known, is_known, read
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.programs.observations import Returned
 from tests.frameworks.test_functional import program_of
@@ -19,12 +21,15 @@ from tests.harness.test_cli import ROOT
 FOLDER = ROOT / "examples" / "javascript"
 NODE = shutil.which("node")
 
+NEEDS = {"tfjs": 20, "jaxjs": 24}
+"""The oldest Node.js on which each framework runs."""
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(NODE is None or not (FOLDER / "node_modules").is_dir(), reason="npm install was not run there"),
 ]
 
-ENTRIES = read(FOLDER / "tfjs.toml")
+ENTRIES = [(name, entry) for name in NEEDS for entry in read(FOLDER / f"{name}.toml")]
 
 RIGHT = (
     "a = leaf f32 [1, 2]; b = sin a; c = grad b wrt a with f32 [1, 10] materialize=True",
@@ -37,30 +42,61 @@ RIGHT = (
 )
 """Programs of first and higher order, of results of several orders, and with an input that nothing leads from."""
 
+DETACHED_OR_SEVERAL = (
+    "a = leaf f32 [1, 2]; b = detach a; c = multiply a b; d = grad c wrt a with f32 [1, 10] materialize=True",
+    "a = leaf f32 [1, 2]; b = detach a; c = sin b; d = grad c wrt a with f32 [1, 10] materialize=True",
+    "a = leaf f32 [1, 2]; b = sin a; c = cos a; d = grad b, c wrt a with f32 [1, 10], f32 [3, 4] materialize=True",
+)
+"""Programs with values cut off from their history, and of several roots."""
+
+
+@cache
+def node_version() -> int:
+    """The major version of the Node.js that is installed."""
+    told = subprocess.run([NODE or "node", "--version"], capture_output=True, text=True, check=True).stdout
+    return int(told.removeprefix("v").split(".")[0])
+
 
 @pytest.fixture(scope="module")
-def tfjs():
-    """The target."""
-    link = Link(Command((NODE or "node", str(FOLDER / "worker.mjs"), "tfjs")))
+def target(request: pytest.FixtureRequest):
+    """A framework by its name."""
+    if node_version() < NEEDS[request.param]:
+        pytest.skip(f"{request.param} needs Node.js {NEEDS[request.param]}")
+    link = Link(Command((NODE or "node", str(FOLDER / "worker.mjs"), request.param)))
     yield Remote(link)
     link.close()
 
 
-def test_it_claims_ops_of_the_catalogue(tfjs: Remote):
-    assert tfjs.name == "tfjs"
-    assert len(tfjs.ops) >= 50
-    assert set(tfjs.ops) <= set(APPLIED)
+@pytest.mark.parametrize("target", NEEDS, indirect=True)
+def test_it_claims_ops_of_the_catalogue(target: Remote):
+    assert target.name in NEEDS
+    assert len(target.ops) >= 50
+    assert set(target.ops) <= set(APPLIED)
 
 
 @pytest.mark.parametrize("text", RIGHT)
-def test_derivatives_of_every_order_are_right(tfjs: Remote, text: str):
+@pytest.mark.parametrize("target", NEEDS, indirect=True)
+def test_derivatives_of_every_order_are_right(target: Remote, text: str):
     program = program_of(text)
-    assert all(isinstance(seen.outcome, Returned) for seen in tfjs.observe(program))
-    assert violation_of(program, tfjs) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in target.observe(program))
+    assert violation_of(program, target) is None
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.rule} {entry.op}")
-def test_each_difference_shows_in_its_witness(tfjs: Remote, entry):
-    violation = violation_of(entry.witness, tfjs)
+@pytest.mark.parametrize("target", ["jaxjs"], indirect=True)
+@pytest.mark.parametrize("text", DETACHED_OR_SEVERAL)
+def test_what_only_one_of_them_claims_is_right(target: Remote, text: str):
+    program = program_of(text)
+    assert all(isinstance(seen.outcome, Returned) for seen in target.observe(program))
+    assert violation_of(program, target) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "entry"),
+    ENTRIES,
+    ids=lambda of: f"{of.rule} {of.op}" if isinstance(of, Known) else of,
+    indirect=["target"],
+)
+def test_each_difference_shows_in_its_witness(target: Remote, entry: Known):
+    violation = violation_of(entry.witness, target)
     assert violation is not None
     assert is_known(entry, entry.witness, violation)
