@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, ClassVar
 
 import mxnet as mx
@@ -64,7 +64,11 @@ class MXNet:
         self.reset()
 
     def reset(self) -> None:
-        """Everything is recorded. Optimizers belong to one program, and so do the gradients that were told apart."""
+        """Everything is recorded. Optimizers belong to one program, and so do the gradients that were told apart, and
+        the errors of what MXNet went on with behind its back.
+        """
+        with suppress(mx.MXNetError):
+            mx.nd.waitall()
         autograd.set_recording(True)
         autograd.set_training(True)
         self.told: list[NDArray] = []
