@@ -79,16 +79,9 @@ OPS: Mapping[str, Template] = {
     "maximum": "np.maximum({0}, {1})",
     "minimum": "np.minimum({0}, {1})",
     "copysign": "np.copysign({0}, {1})",
-    "where": "np.where(np.array({mask}, dtype='bool'), {0}, {1})",
     # activations
     "relu": "npx.relu({0})",
-    "leaky_relu": "npx.leaky_relu({0}, act_type='leaky', slope={slope})",
-    "prelu": "npx.leaky_relu({0}, {1}, act_type='prelu')",
-    "elu": "npx.leaky_relu({0}, act_type='elu', slope={alpha})",
-    "selu": "npx.leaky_relu({0}, act_type='selu')",
-    "gelu": "npx.leaky_relu({0}, act_type='gelu')",
     "softsign": "npx.activation({0}, act_type='softsign')",
-    "hardsigmoid": "nd(mx.nd.hard_sigmoid, {0}, alpha=1 / 6)",
     "softmax": "npx.softmax({0}, axis={dim})",
     "log_softmax": "npx.log_softmax({0}, axis={dim})",
     "softmin": "nd(mx.nd.softmin, {0}, axis={dim})",
@@ -148,14 +141,10 @@ OPS: Mapping[str, Template] = {
     "mv": "np.dot({0}, {1})",
     "dot": "np.dot({0}, {1})",
     "bmm": "npx.batch_dot({0}, {1})",
-    "outer": "np.outer({0}, {1})",
-    "inner": "np.inner({0}, {1})",
     "tensordot": "np.tensordot({0}, {1}, {dims})",
     "einsum": "np.einsum({equation}, {0}, {1})",
     "einsum_three": "np.einsum({equation}, {0}, {1}, {2})",
     "linear_bias": "npx.fully_connected({0}, {1}, {2}, num_hidden={1}.shape[0], flatten=False)",
-    "addmm": "nd(mx.nd.linalg.gemm, {1}, {2}, {0}, beta={beta}, alpha={alpha})",
-    "baddbmm": "nd(mx.nd.linalg.gemm, {1}, {2}, {0}, beta={beta}, alpha={alpha})",
     # layers
     "batch_norm": f"npx.batch_norm({{0}}, {_PLAIN}, {_NEW}, eps={{eps}}, fix_gamma=False)",
     "batch_norm_affine": f"npx.batch_norm({{0}}, {{1}}, {{2}}, {_NEW}, eps={{eps}}, fix_gamma=False)",
@@ -171,12 +160,18 @@ OPS: Mapping[str, Template] = {
     # matrices
     "inv": "np.linalg.inv({0})",
     "solve": "np.linalg.solve({0}, {1})",
-    "solve_triangular": "nd(mx.nd.linalg.trsm, {0}, {1}, lower=not {upper})",
     "cholesky": "np.linalg.cholesky(({0} + np.swapaxes({0}, -1, -2)) / 2)",
     "eigvalsh": "np.linalg.eigvalsh(({0} + np.swapaxes({0}, -1, -2)) / 2)",
-    "matrix_norm": "np.linalg.norm({0}, 'fro', (-2, -1))",
 }
-"""The catalogue's name of each op that MXNet has, and its code."""
+"""The catalogue's name of each op that MXNet has, and its code, where it takes all attributes and shapes. Not so:
+`np.where` of two arrays, whose derivative ends the process where one has no elements; `np.linalg.det` and `slogdet`,
+whose derivatives corrupt the heap where gradients are added up; `np.inner`, `np.linalg.norm`, `nd.linalg.gemm` and
+`trsm`, whose derivatives then add to memory that nobody has written, and `np.outer`, whose derivative reads such memory
+where there are no elements; `npx.leaky_relu` in all its forms, which takes no number and computes in float32;
+`nd.hard_sigmoid`, whose slope is a float32; `nd.InstanceNorm`, which is there in float32 alone; `nd.GroupNorm`, which
+wants a weight for each group; `npx.layer_norm`, which wants one dimension; `npx.pooling`, which wants a batch; and
+`np.deg2rad`, which calls a function that is not there. What `np` leaves to NumPy has no derivative, such as
+`np.take_along_axis`."""
 
 PRELUDE = """\
 import mxnet as mx
@@ -207,8 +202,8 @@ def optimizer(leaves, lr, weight_decay=0.0, nesterov=False, **settings):
 
     return step
 """
-"""The names that code uses: all of it is recorded, as under `autograd.record()`, leaves add up what calls give them, and
-an optimizer updates leaves one after the other."""
+"""The names that code uses: all of it is recorded, as under `autograd.record()`, leaves add up what calls give them,
+and an optimizer updates leaves one after the other."""
 
 DIALECT = Dialect(
     prelude=PRELUDE,
