@@ -19,22 +19,21 @@ def _spread(function: str) -> Template:
     return over(function, ", ddof={correction}")
 
 
-def _convolution(function: str, dimensions: int, more: str = "", bias: bool = False) -> Template:
+def _convolution(dimensions: int, bias: bool = False) -> Template:
     """A convolution over some dimensions, each with the same stride, padding and dilation."""
 
     def code(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
-        each = {name: (attrs[key],) * dimensions for name, key in _CONVOLUTION.items() if key in attrs}
-        filters = f"{x[1]}.shape[1] * {attrs['groups']}" if function == "deconvolution" else f"{x[1]}.shape[0]"
+        each = {name: (attrs[key],) * dimensions for name, key in _CONVOLUTION.items()}
         given = ", ".join(f"{name}={value}" for name, value in each.items())
         return (
-            f"npx.{function}({', '.join(x)}, kernel={x[1]}.shape[2:], {given}, num_group={attrs['groups']}, "
-            f"num_filter={filters}, no_bias={not bias})"
+            f"npx.convolution({', '.join(x)}, kernel={x[1]}.shape[2:], {given}, num_group={attrs['groups']}, "
+            f"num_filter={x[1]}.shape[0], no_bias={not bias})"
         )
 
     return code
 
 
-_CONVOLUTION = {"stride": "stride", "pad": "padding", "dilate": "dilation", "adj": "output_padding"}
+_CONVOLUTION = {"stride": "stride", "pad": "padding", "dilate": "dilation"}
 
 OPS: Mapping[str, Template] = {
     # elementwise
@@ -152,11 +151,10 @@ OPS: Mapping[str, Template] = {
     "use_global_stats=True)",
     "batch_norm_running_affine": f"npx.batch_norm({{0}}, {{1}}, {{2}}, {_GIVEN}, eps={{eps}}, fix_gamma=False, "
     "use_global_stats=True)",
-    "conv1d": _convolution("convolution", 1),
-    "conv1d_bias": _convolution("convolution", 1, bias=True),
-    "conv2d": _convolution("convolution", 2),
-    "conv2d_bias": _convolution("convolution", 2, bias=True),
-    "conv_transpose1d": _convolution("deconvolution", 1),
+    "conv1d": _convolution(1),
+    "conv1d_bias": _convolution(1, bias=True),
+    "conv2d": _convolution(2),
+    "conv2d_bias": _convolution(2, bias=True),
     # matrices
     "inv": "np.linalg.inv({0})",
     "solve": "np.linalg.solve({0}, {1})",
@@ -169,9 +167,9 @@ whose derivatives corrupt the heap where gradients are added up; `np.inner`, `np
 `trsm`, whose derivatives then add to memory that nobody has written, and `np.outer`, whose derivative reads such memory
 where there are no elements; `npx.leaky_relu` in all its forms, which takes no number and computes in float32;
 `nd.hard_sigmoid`, whose slope is a float32; `nd.InstanceNorm`, which is there in float32 alone; `nd.GroupNorm`, which
-wants a weight for each group; `npx.layer_norm`, which wants one dimension; `npx.pooling`, which wants a batch; and
-`np.deg2rad`, which calls a function that is not there. What `np` leaves to NumPy has no derivative, such as
-`np.take_along_axis`."""
+wants a weight for each group; `npx.layer_norm`, which wants one dimension; `npx.pooling`, which wants a batch;
+`npx.deconvolution`, which oneDNN refuses now and then; and `np.deg2rad`, which calls a function that is not there. What
+`np` leaves to NumPy has no derivative, such as `np.take_along_axis`."""
 
 PRELUDE = """\
 import mxnet as mx
