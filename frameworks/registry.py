@@ -34,6 +34,7 @@ FRAMEWORKS = {
     "paddle": ("autograd_conformance.frameworks.paddle.adapter:Paddle", "paddlepaddle==3.3.1"),
     "chainer": ("autograd_conformance.frameworks.chainer.adapter:Chainer", "chainer==7.8.1"),
     "dezero": ("autograd_conformance.frameworks.dezero.adapter:DeZero", "dezero==0.0.13"),
+    "mxnet": ("autograd_conformance.frameworks.mxnet.adapter:MXNet", "mxnet==1.9.1"),
     "autograd": ("autograd_conformance.frameworks.hips_autograd.adapter:HipsAutograd", "autograd"),
     "mlx": ("autograd_conformance.frameworks.mlx.adapter:Mlx", "mlx[cpu]"),
     "jax": ("autograd_conformance.frameworks.jax.adapter:Jax", "jax"),

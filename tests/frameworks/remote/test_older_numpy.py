@@ -1,5 +1,5 @@
 """Frameworks that want an older NumPy than the suite, served from environments of their own, where there are such:
-CHAINER_PYTHON and DEZERO_PYTHON name the interpreters.
+CHAINER_PYTHON, DEZERO_PYTHON and MXNET_PYTHON name the interpreters.
 """
 
 from __future__ import annotations
@@ -20,20 +20,35 @@ from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.programs.text import parse
 
-NAMES = ("chainer", "dezero")
+NAMES = ("chainer", "dezero", "mxnet")
 PYTHONS = {name: os.environ.get(f"{name.upper()}_PYTHON") for name in NAMES}
 ENTRIES = [(name, entry) for name in NAMES for entry in known(name)]
-PROGRAMS = (
-    "a = leaf [1, 2]; b = sin a; backward b with [1, 10]; backward b with [1, 10]; zero a; backward b with [1, 10]",
+COMMON = (
     "a = leaf f32 [1, 2]; b = multiply a a; c = sum b dim=(0,) keepdim=False; backward c",
-    "a = leaf 2; b = pow_integer a exponent=3; backward b create=True; c = held a; zero a; backward c create=True; "
-    "d = held a; zero a; backward d",
     "a = leaf [1, 2]; no_grad: b = sin a; c = multiply a b; backward c with [1, 10]",
     "a = leaf [1, 2]; b = exp a; backward b with [1, 10]; step a sgd lr=0.125 momentum=0.5; "
     "c = exp a; backward c with [1, 10]; step a sgd lr=0.125 momentum=0.5",
-    "a = leaf [1, 2]; b = exp a; backward b with [1, 10]; step a adagrad lr=0.125",
 )
-"""Accumulation, float32, derivatives up to the third, a mode, and steps."""
+"""Float32, a mode, and steps."""
+UNFREED = (
+    "a = leaf [1, 2]; b = sin a; backward b with [1, 10]; backward b with [1, 10]; zero a; backward b with [1, 10]",
+    "a = leaf 2; b = pow_integer a exponent=3; backward b create=True; c = held a; zero a; backward c create=True; "
+    "d = held a; zero a; backward d",
+    "a = leaf [1, 2]; b = exp a; backward b with [1, 10]; step a adagrad lr=0.125",
+    *COMMON,
+)
+"""Accumulation through a graph that nothing frees, derivatives up to the third, and another optimizer's step."""
+FREED = (
+    "a = leaf [1, 2]; b = sin a; backward b with [1, 10] retain=True; backward b; zero a to zeros; "
+    "c = sin a; backward c",
+    "a = leaf [1, 2]; b = leaf [3, 4] const; c = multiply a b; d = exp c; backward c, d with [1, 10], none",
+    "a = leaf [1, 2]; b = exp a; c = detach b; d = multiply c a; backward d",
+    "a = leaf [1, 2]; b = exp a; backward b with [1, 10]; step a sgd lr=0.125 momentum=0.5 nesterov=True",
+    *COMMON,
+)
+"""Accumulation through a graph that is retained, several roots, a detached value, and Nesterov's momentum."""
+PROGRAMS = {"chainer": UNFREED, "dezero": UNFREED, "mxnet": FREED}
+CASES = [(name, text) for name in NAMES for text in PROGRAMS[name]]
 
 
 @cache
@@ -54,8 +69,9 @@ def test_it_is_served(target):
     assert f"{frameworks.row(target.name, PYTHONS[target.name])}\n" in frameworks.PAGE.read_text()
 
 
-@pytest.mark.parametrize("text", PROGRAMS)
-def test_calls_modes_and_steps_are_right(text: str, target):
+@pytest.mark.parametrize(("name", "text"), CASES)
+def test_calls_modes_and_steps_are_right(name: str, text: str):
+    target = target_of(name)
     program = parse(text, VOCABULARY)
     assert not lacking(program, target)
     for seen in (target.observe(program), target.observe_printed(program)):
@@ -64,7 +80,8 @@ def test_calls_modes_and_steps_are_right(text: str, target):
 
 
 def test_a_fault_is_seen(target):
-    first, other = PROGRAMS[0], PROGRAMS[0].replace("with [1, 10]", "with [2, 10]", 1)
+    first = PROGRAMS[target.name][0]
+    other = first.replace("with [1, 10]", "with [2, 10]", 1)
     violation = judged(parse(first, VOCABULARY), target.observe(parse(other, VOCABULARY)), target)
     assert violation is not None
     assert violation.rule.startswith("gradients/")

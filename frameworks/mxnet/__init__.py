@@ -1,0 +1,1 @@
+"""Apache MXNet: its adapter, and how its programs are printed."""
