@@ -24,6 +24,7 @@ from autograd_conformance.ops.tables import FAMILIES, OPS, VIEWS, Op
 from autograd_conformance.printing.dialect import fill
 from autograd_conformance.programs.language import Attrs, Shape
 from autograd_conformance.reference.staging.namespace import J
+from autograd_conformance.strategies.building.tensors import LARGE
 
 SAMPLES = 3
 FORWARD = {"float32": 2e-4, "float64": 1e-10}
@@ -336,3 +337,10 @@ def test_overlapping_windows_are_written_to_and_torch_does_not_see_it():
 def _simplest(op: Op) -> tuple[Attrs, Arrays]:
     shapes, attrs = next(cases(op))
     return attrs, fitted(op, shapes, "float64", seed=0)
+
+
+@pytest.mark.parametrize("op", ["gru", "gru_bidirectional"])
+def test_large_numbers_do_not_shut_gates(op: str):
+    """A derivative of a gate that is shut is the difference of two numbers near one: nothing but their rounding."""
+    values = np.array([1.0, -4.0])
+    assert all(domain.holds(values) and not domain.holds(values * LARGE) for domain in map(OPS[op].domain, range(9)))
