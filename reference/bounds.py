@@ -19,14 +19,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from autograd_conformance.ops.catalogue import WRITES, row_of
+from autograd_conformance.ops.catalogue import LONG, WRITES, row_of
 from autograd_conformance.ops.dtypes import precision, result_dtype
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Leaf, Program, Ref
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate, exact_vjp, pull
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.reference.staging.vjp import derivative_order
+from autograd_conformance.reference.staging.vjp import base_op, derivative_order
 from autograd_conformance.reference.value_types import InternalValue
 
 SAMPLES = 12
@@ -35,6 +35,7 @@ STEP = 1e-7  # relative size of a perturbation: far above float64's rounding, fa
 FACTOR = 8.0  # units in the last place that an op may lose
 EPSILON = {"float32": float(np.finfo(np.float32).eps), "float64": float(np.finfo(np.float64).eps)}
 PRODUCTS = 4.0  # how many roundings each further differentiation of an op makes of one
+MANY = 16.0  # and how many an op is that is many in one, whose gates are nearly shut
 TINY = {"float32": float(np.finfo(np.float32).tiny), "float64": float(np.finfo(np.float64).tiny)}
 
 Dtypes = Mapping[GradientEdge, str]
@@ -88,7 +89,9 @@ def _perturbed(
         given, dtype = [dtypes.get(edge, narrow) for edge in (*entry.args, *entry.outs)], narrow
         if isinstance(entry.op, str) and entry.op in OPS:
             dtype = precision(OPS[entry.op], given)
-        return STEP * EPSILON[dtype] / EPSILON[narrow] * PRODUCTS ** derivative_order(entry.op)
+        op = base_op(entry.op)
+        many = MANY if op in OPS and OPS[op].family in LONG else 1.0
+        return STEP * EPSILON[dtype] / EPSILON[narrow] * many * PRODUCTS ** derivative_order(entry.op)
 
     detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
 

@@ -21,6 +21,7 @@ from autograd_conformance.harness.audit.joining import suspects
 from autograd_conformance.harness.audit.outcome import Audited, Fault, Outcome
 from autograd_conformance.harness.check import advises, judged
 from autograd_conformance.harness.deviation import deviation_of
+from autograd_conformance.ops.catalogue import LONG
 from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
 from autograd_conformance.ops.shapes import size
@@ -46,9 +47,6 @@ TIMES = {2: "twice", 3: "thrice"}
 
 SWEPT = ("elementwise", "activations", "binary")
 """The families whose ops treat each element by itself."""
-
-LONG = ("recurrent",)
-"""The families whose ops are many ops in one."""
 
 GRID = np.arange(-32, 33) / 8.0
 """Every value that tensors are drawn from."""

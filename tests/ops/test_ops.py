@@ -344,3 +344,12 @@ def test_large_numbers_do_not_shut_gates(op: str):
     """A derivative of a gate that is shut is the difference of two numbers near one: nothing but their rounding."""
     values = np.array([1.0, -4.0])
     assert all(domain.holds(values) and not domain.holds(values * LARGE) for domain in map(OPS[op].domain, range(9)))
+
+
+def test_a_product_of_a_matrix_with_one_row_and_stacked_ones_may_be_a_view():
+    """Not of an operand: PyTorch multiplies the transposes, and transposes the result."""
+    row, stacked = torch.ones(1, 2), torch.ones(2, 2, 3, requires_grad=True)
+    made = row.requires_grad_() @ stacked
+    assert made._is_view()
+    assert memory(made) not in (memory(row), memory(stacked))
+    assert "matmul" in MAY_BE_VIEWS
