@@ -87,10 +87,10 @@ def _perturbed(
 
     def rounding(entry: TapeEntry) -> float:
         given, dtype = [dtypes.get(edge, narrow) for edge in (*entry.args, *entry.outs)], narrow
-        if isinstance(entry.op, str) and entry.op in OPS:
-            dtype = precision(OPS[entry.op], given)
-        op = base_op(entry.op)
-        many = MANY if op in OPS and OPS[op].family in LONG else 1.0
+        row = OPS.get(base_op(entry.op))
+        if row is not None and isinstance(entry.op, str):
+            dtype = precision(row, given)
+        many = MANY if row is not None and row.family in LONG else 1.0
         return STEP * EPSILON[dtype] / EPSILON[narrow] * many * PRODUCTS ** derivative_order(entry.op)
 
     detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
@@ -101,6 +101,8 @@ def _perturbed(
         return edge
 
     values = dict(reference.values)
+    hidden = bool(reference.unseen)
+    """Whether what stands in a value may be not what its op made, but what was written over it since."""
     moved: dict[GradientEdge, Array] = {}
     entries: list[TapeEntry] = []
 
@@ -117,12 +119,13 @@ def _perturbed(
         step = rounding(entry)
         operands = tuple([jitter(x if by is None else x + by, step) for x, by in exact])
         made = evaluate(entry.op, entry.attrs, operands)
-        for k, (edge, y) in enumerate(zip(entry.outs, made, strict=True)):
+        right = evaluate(entry.op, entry.attrs, entry.operands) if hidden else made
+        for edge, y, x in zip(entry.outs, made, right, strict=True):
             values[edge] = jitter(y, step, list(operands))
             if isinstance(edge, InternalValue) or not reference.observing:
                 moved[edge] = values[edge] - reference.values[edge]
-            elif reference.unseen:  # it may have been written to since
-                off = values[edge] - evaluate(entry.op, entry.attrs, entry.operands)[k]
+            elif hidden:
+                off = values[edge] - x
                 values[edge] = reference.values[edge] + off
                 if edge in reference.unseen:  # what was seen carries no error further
                     moved[edge] = off

@@ -8,7 +8,7 @@ which is the order in which Hypothesis shrinks.
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -88,18 +88,19 @@ class OpBuilder(Draft):
         nothing where no view fits.
         """
         shapes = {shapes[0] for shapes in options}
+
+        def suits(value: np.ndarray) -> bool:
+            """Whether a view, or a calm value in its place, may be the second operand."""
+            return value.shape in shapes and op.domain(1).holds(value)
+
         views = [OPS[name] for name in self.alphabet.ops if name in VIEWS and takes(OPS[name], self.shape(first))]
         at = self.below(max(1, len(views)))
         for row in (*views[at:], *views[:at]):
             attrs = self.pick(choices_of(row, (self.shape(first),)))
             made = self.reference.apply(row.name, (first,), attrs)
-            if made and made[0].shape in shapes and op.domain(1).holds(made[0]):
-                return [ref for ref in self.checked(row, (first,), attrs)[:1] if self._suits(op, ref, shapes)]
+            if made and suits(made[0]):
+                return [ref for ref in self.checked(row, (first,), attrs)[:1] if suits(self.reference.values[ref])]
         return []
-
-    def _suits(self, op: Op, ref: Ref, shapes: Container[Shape]) -> bool:
-        """Whether a value, which may be a calm one in the place of a view, may be an op's second operand."""
-        return self.shape(ref) in shapes and op.domain(1).holds(self.reference.values[ref])
 
     def other_dtype(self, op: Op, first: Ref) -> str | None:
         """A dtype of the further operands of an op that promotes, which is not the first one's; None where there is
