@@ -1,4 +1,5 @@
-"""Run with `python -m tests.benchmarks`: programs per second per core, warm, and the split of the time.
+"""Run with `python -m tests.benchmarks`: programs per second per core, warm, and the split of the time; with
+`--memory`, how much memory a process has after each thousand programs.
 
 Each program is drawn by Hypothesis, run on PyTorch, and judged, exactly as in the suites. The split measures each
 stage around the call; what Hypothesis itself needs between two programs counts as drawing. The machine's noise is
@@ -34,6 +35,7 @@ from autograd_conformance.strategies.situations import accumulation, detach, gra
 from autograd_conformance.strategies.training import loops
 from tests.benchmarks import baseline
 from tests.benchmarks.commits import compare
+from tests.benchmarks.memory import memory
 from tests.benchmarks.suites import suite_speeds
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -140,6 +142,21 @@ def by_suite(session: Session, examples: int, repeats: int, console: Console) ->
     return figures
 
 
+def growing(session: Session, thousands: int, console: Console) -> dict[str, float]:
+    """How much memory the process has after each thousand programs, of all workloads in turn, none of them twice."""
+    base, found = baseline.read(), []
+    for k in range(thousands):
+        for strategy in WORKLOADS.values():
+            measure(session, strategy(), 1000 // len(WORKLOADS), 1_000 + k)
+        found.append(memory())
+        console.print(f"{k + 1},000 programs: {found[-1].resident:.0f} MB, {found[-1].private:.0f} of it private")
+    grown = (found[-1].resident - found[0].resident) / max(1, thousands - 1)
+    figures = {"MB after a thousand programs": found[0].resident, "MB more for each thousand": grown}
+    for name, figure in figures.items():
+        console.print(f"{name}: {figure:.1f} (x base {baseline.ratio(name, figure, base)})")
+    return figures
+
+
 def starting(console: Console) -> dict[str, float]:
     """How long a run takes before its first program: imports and collection, and with them the audit of the ops."""
     base, figures = baseline.read(), {}
@@ -191,6 +208,7 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=2000, help="programs per measurement (default: 2000)")
     parser.add_argument("--repeats", type=int, default=3, help="measurements per workload (default: 3)")
     parser.add_argument("--suites", type=int, default=0, metavar="N", help="also every suite, N programs a test")
+    parser.add_argument("--memory", type=int, default=0, metavar="N", help="only the memory, over N thousand programs")
     parser.add_argument("--scaling", action="store_true", help="also start-up, and -n 0 against -n 2")
     parser.add_argument("--save", action="store_true", help="make what was measured the base line")
     parser.add_argument("--against", metavar="COMMIT", help="only compare the checkout with a commit, in turn")
@@ -203,7 +221,10 @@ def main() -> None:
     session = Session("torch", ROOT / ".cache" / "benchmark")
     session.audited = audit(session.target, session.drawable, thrice=False)
     session.prepare()
-    figures = speeds(session, options.programs, options.repeats, console)
+    if options.memory:
+        figures = growing(session, options.memory, console)
+    else:
+        figures = speeds(session, options.programs, options.repeats, console)
     if options.suites:
         figures |= by_suite(session, options.suites, options.repeats, console)
     if options.scaling:
