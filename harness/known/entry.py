@@ -63,12 +63,16 @@ class Known:
     """The difference is about a leaf, or a wrong value, of that many elements."""
     dimensions: int | None = None
     """The difference is about a leaf, or a wrong value, of that many dimensions."""
+    wrong: int | None = None
+    """No more elements than that of the value, or of the gradient, are wrong."""
     zero: int | None = None
     """This operand of the op may hold a zero: it is a leaf that does, or computed."""
     empty: bool = False
     """A leaf of the program has no elements."""
     views: bool = False
     """The op makes a view, or, where the failing instruction applies no op, some op of the program does."""
+    repeated: bool = False
+    """The value in question was made by an op that had been applied to the same operands, with the same attributes."""
     raised: str | None = None
     """The kind of the error that was raised."""
     message: str | None = None

@@ -6,20 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from math import prod
-
-import numpy as np
 
 from autograd_conformance.harness.known.calls import CALLS, behind, goes_again, may_hold
 from autograd_conformance.harness.known.entry import Known
+from autograd_conformance.harness.known.subject import dimensions, dtypes, elements, is_excused
 from autograd_conformance.harness.known.writes import writes_aliased, writes_computed, writes_operand, writes_overlapped
-from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import (
     INSTRUCTIONS,
     Apply,
     Backward,
-    Detach,
     DetachInPlace,
     InPlace,
     Instruction,
@@ -28,12 +24,10 @@ from autograd_conformance.programs.language import (
     ReadGrad,
     Ref,
     SetRequiresGrad,
-    Shape,
     Step,
 )
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import grouped, operands
-from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.rules.judge.due import DueError, DueReturn
 from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError, ResultDtype, ResultShape
 from autograd_conformance.rules.judge.violation import Allowed, Violation
@@ -54,11 +48,11 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.rule not in (violation.rule, *_general(entry, violation)) or entry.op not in (None, *ops):
         return False
     leaf = None if violation.subject is None else program[violation.subject.at]
-    if entry.elements not in (None, _elements(leaf, violation)):
+    if entry.elements not in (None, elements(leaf, violation)):
         return False
-    if entry.dimensions not in (None, _dimensions(leaf, violation)):
+    if entry.dimensions not in (None, dimensions(leaf, violation)):
         return False
-    if entry.dtype is not None and entry.dtype not in _dtypes(program, violation.subject):
+    if entry.dtype is not None and entry.dtype not in dtypes(program, violation.subject):
         return False
     if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
         return False
@@ -96,77 +90,15 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.views and not _views(program, violation):
         return False
+    if entry.repeated and not _is_repeated(program, violation):
+        return False
     if entry.step is not None and not _is_step(program[violation.at], entry.step):
         return False
     if entry.gives is not None:
         return violation.observed == ResultDtype(entry.gives)
     if entry.shape:
         return isinstance(violation.observed, ResultShape)
-    return _is_excused(entry, violation)
-
-
-def _elements(subject: Instruction | None, violation: Violation) -> int | None:
-    """How many elements that has which a violation is about, where that is known."""
-    if isinstance(subject, Leaf):
-        return len(subject.value.data)
-    due = _due_shape(violation)
-    return None if due is None else prod(due)
-
-
-def _dimensions(subject: Instruction | None, violation: Violation) -> int | None:
-    """How many dimensions that has which a violation is about, where that is known."""
-    if isinstance(subject, Leaf):
-        return len(subject.value.shape)
-    due = _due_shape(violation)
-    return None if due is None else len(due)
-
-
-def _due_shape(violation: Violation) -> Shape | None:
-    """The shape of the value that is due, where that is known."""
-    if violation.want is not None:
-        return violation.want.shape
-    return next((allowed.due.shape for allowed in violation.allowed if isinstance(allowed.due, ResultShape)), None)
-
-
-def _dtypes(program: Program, subject: Ref | None) -> set[str | None]:
-    """The dtype that a program computes in, and that of the value that a violation is about."""
-    return {working_dtype(program), None if subject is None else _dtype(program, subject)}
-
-
-def _dtype(program: Program, ref: Ref) -> str | None:
-    """The dtype of a value; none where the program alone does not say it, as for an op on operands of several."""
-    found: list[str | None] = []
-    for step in program.instructions[: ref.at + 1]:
-        match step:
-            case Leaf(value):
-                found.append(value.dtype)
-            case Detach(source):
-                found.append(found[source.at])
-            case Apply(op, args):
-                given = {found[arg.at] for arg in args}
-                found.append(row_of(op).dtype or (given.pop() if len(given) == 1 else None))
-            case _:
-                found.append(None)
-    return found[-1]
-
-
-def _is_excused(entry: Known, violation: Violation) -> bool:
-    """Whether a wrong value is within the limits of an entry; where no values were compared, whether it names none."""
-    got, want = violation.got, violation.want
-    if entry.any_value:
-        return True
-    if got is None or want is None:
-        return not (entry.limited or entry.nan)
-    if got.shape != want.shape:
-        return False
-    nan = np.isnan(got) if entry.nan else np.zeros(got.shape, bool)
-    if entry.nan and not nan.any():
-        return False
-    if entry.limited:
-        allowed = (entry.relative or 0.0) * np.abs(want).max(initial=0.0) + (entry.absolute or 0.0)
-    else:
-        allowed = 0.0 if violation.bound is None or not entry.nan else violation.bound
-    return bool((nan | (np.abs(got - want) <= allowed)).all())
+    return is_excused(entry, violation)
 
 
 def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
@@ -255,6 +187,14 @@ def _views(program: Program, violation: Violation) -> bool:
     failing = program[violation.at if subject is None or subject.at not in unit else subject.at]
     steps = (failing,) if isinstance(failing, Apply) else program
     return any(isinstance(step, Apply) and step.op in VIEWS for step in steps)
+
+
+def _is_repeated(program: Program, violation: Violation) -> bool:
+    """Whether the value in question was made by an op that had been applied to the same operands, in the same way."""
+    if violation.subject is None:
+        return False
+    made = program[violation.subject.at]
+    return isinstance(made, Apply) and made in program.instructions[: violation.subject.at]
 
 
 def _is_switched(program: Program, at: int) -> bool:

@@ -8,7 +8,17 @@ from collections import Counter
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.tables import VIEWS
-from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf, Program, Ref, Step
+from autograd_conformance.programs.language import (
+    Apply,
+    AssignGrad,
+    Detach,
+    InPlace,
+    Leaf,
+    Program,
+    ReadGrad,
+    Ref,
+    Step,
+)
 from autograd_conformance.programs.regions import regions
 
 
@@ -81,5 +91,14 @@ def _owner(program: Program, ref: Ref) -> int:
             return _owner(program, source)
         case Apply(op, args) if op in VIEWS and args:
             return _owner(program, args[0])
+        case ReadGrad(leaf):
+            assigned = _assigned(program, leaf, ref.at)
+            return ref.at if assigned is None else _owner(program, assigned)
         case _:
             return ref.at
+
+
+def _assigned(program: Program, leaf: Ref, at: int) -> Ref | None:
+    """What was last assigned as a leaf's gradient before instruction `at`, if anything was."""
+    steps = (step for step in reversed(program.instructions[:at]) if isinstance(step, AssignGrad) and step.leaf == leaf)
+    return next((step.value for step in steps), None)

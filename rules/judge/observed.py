@@ -13,7 +13,7 @@ import numpy as np
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.observations import Gradient, Kind, Outcome, Raised, Tensor
 
-MESSAGE = 160
+MESSAGE = 200
 """How many characters of an exception's message are kept."""
 
 

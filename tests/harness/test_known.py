@@ -15,9 +15,11 @@ import pytest
 from autograd_conformance.harness.known import Known, MalformedExpectations, is_known, known, read
 from autograd_conformance.harness.known.calls import may_hold
 from autograd_conformance.harness.known.entry import Run
+from autograd_conformance.harness.known.writes import writes_aliased
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Apply, InPlace, Ref
+from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.judge.observed import (
     Flag,
@@ -25,9 +27,11 @@ from autograd_conformance.rules.judge.observed import (
     OtherValue,
     OwnMemory,
     Place,
+    RaisedError,
     ResultDtype,
     ResultShape,
     ReturnedUnexpectedly,
+    ValueMemory,
 )
 from autograd_conformance.rules.judge.violation import Allowed, Violation
 from examples.tiny_adapter import Tiny
@@ -123,7 +127,8 @@ DETACHED = "a = leaf [1, 2] const; b = leaf [3, 4]; c = detach a"
     ids=["a view", "what is detached", "no write", "other memory", "a view made inside"],
 )
 def test_an_entry_may_ask_for_a_function_that_writes_into_memory_of_several_values(program: str, holds: bool) -> None:
-    entry = next(entry for entry in known("torch-compile-aot_eager") if entry.aliased and not entry.message)
+    listed = (entry for entry in known("torch-compile-aot_eager") if entry.rule == "gradients/requires-grad")
+    entry = next(entry for entry in listed if entry.aliased)
     violation = Violation(entry.rule, 5, Flag(False), ())
     assert is_known(entry, parse(program), violation) is holds
 
@@ -211,6 +216,42 @@ def test_an_entry_may_ask_for_values_of_a_dtype_without_dimensions(program: str,
     want = np.full((1,) if "[3]" in program else (), 6.0)
     violation = Violation(entry.rule, at, OtherValue(), (), subject, "mul_scalar_", got=want / 2, want=want)
     assert is_known(entry, parsed, violation) is holds
+
+
+@pytest.mark.parametrize(("got", "holds"), [([1.0, 2.0, 7.0], True), ([1.0, 6.0, 7.0], False), ([1.0, 2.0], True)])
+def test_an_entry_may_ask_how_many_elements_are_wrong(got: list[float], holds: bool) -> None:
+    program = parse("a = leaf [1, 2, 3]; write a sin_")
+    entry = Known("writes/aliases", None, "r", program, any_value=True, wrong=1)
+    violation = Violation(
+        entry.rule,
+        1,
+        OtherValue(),
+        (),
+        Ref(0),
+        got=np.array(got),
+        want=np.array([1.0, 2.0, 3.0]),
+        bound=np.full(3, 0.5),
+    )
+    assert is_known(entry, program, violation) is holds
+
+
+@pytest.mark.parametrize(
+    ("last", "holds"), [("max a", True), ("max b", False), ("max_dim a dim=0 keepdim=False", False), ("min a", False)]
+)
+def test_an_entry_may_ask_for_an_op_that_is_applied_again(last: str, holds: bool) -> None:
+    entry = next(entry for entry in known("torch-compile-aot_eager") if entry.repeated)
+    program = parse(f"a = leaf [1, 2]; b = leaf [1, 2]; c = max a; d = {last}")
+    assert is_known(entry, program, Violation(entry.rule, 3, ValueMemory("c"), (), Ref(3), "max")) is holds
+
+
+@pytest.mark.parametrize(
+    ("assigned", "holds"), [("b = detach a; assign a b", True), ("b = leaf [1, 2] const; assign a b", False)]
+)
+def test_memory_of_a_gradient_is_that_of_what_was_assigned(assigned: str, holds: bool) -> None:
+    program = parse(f"a = leaf [1, 2]; {assigned}; c = held a; write c sin_; d = tanh a")
+    entry = Known("errors/legal-returns", None, "r", program, message="no", aliased=True)
+    assert writes_aliased(program, 4) is holds
+    assert is_known(entry, program, Violation(entry.rule, 4, RaisedError(Kind.UNKNOWN, "E", "no"), ())) is holds
 
 
 def test_what_two_included_files_include_is_there_once() -> None:

@@ -18,6 +18,7 @@ from autograd_conformance.harness.audit.programs import fault_of, outcomes, prog
 from autograd_conformance.harness.audit.shares import audit
 from autograd_conformance.harness.audit.together import check_all, right_together
 from autograd_conformance.harness.check import Broken, Check, violation_of
+from autograd_conformance.harness.known import Known
 from autograd_conformance.harness.plugin.state import SESSION
 from autograd_conformance.harness.plugin.tests import CORPUS, pytest_collection_modifyitems
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -111,6 +112,36 @@ def test_each_is_run_alone_where_together_they_break_a_rule():
     with pytest.raises(Broken) as found:
         check_all(Check(InProcess(wrong)), programs("tanh", ("float64",)))
     assert len(found.value.program) == 3
+
+
+class WrongTogether(Costly):
+    """A function in which there is more than one sine is wrong."""
+
+    def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        return super().unit(source.replace("sin(", "cos(") if source.count("sin(") > 1 else source, inputs)
+
+
+OF_TANH = tuple(
+    Known(rule, "tanh", "none", parse("a = leaf [1]; b = tanh a", VOCABULARY), any_value=True)
+    for rule in ("gradients/forward", "gradients/op")
+)
+
+
+@pytest.mark.parametrize("other", ["sin", "exp"])
+def test_what_is_known_of_one_is_no_fault_of_all(other: str):
+    both = [*programs("tanh", ("float64",)), *programs(other, ("float64",))]
+    check = Check(InProcess(WrongTanh()), known=OF_TANH)
+    check_all(check, both)
+    assert check.differences.total() > 0
+    with pytest.raises(Broken) as found:
+        check_all(Check(InProcess(WrongTanh())), both)
+    assert found.value.violation.op == "tanh"
+
+
+def test_what_is_wrong_only_together_is_told():
+    with pytest.raises(Broken) as found:
+        check_all(Check(InProcess(WrongTogether()), known=OF_TANH), programs("sin", ("float64",)))
+    assert len(found.value.program) > 3
 
 
 @pytest.mark.parametrize(("make", "programs"), [(WrongTanh, 2), (RefusedTanh, 5), (LackingTanh, 5)])

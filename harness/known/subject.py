@@ -1,0 +1,88 @@
+"""What a violation is about, as entries ask for it: how large that is, of which dtype, and how far off."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from autograd_conformance.harness.known.entry import Known
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.programs.language import Apply, Detach, Instruction, Leaf, Program, Ref, Shape
+from autograd_conformance.reference.bounds import working_dtype
+from autograd_conformance.rules.judge.observed import ResultShape
+from autograd_conformance.rules.judge.violation import Violation
+
+
+def elements(subject: Instruction | None, violation: Violation) -> int | None:
+    """How many elements that has which a violation is about, where that is known."""
+    if isinstance(subject, Leaf):
+        return len(subject.value.data)
+    due = _due_shape(violation)
+    return None if due is None else prod(due)
+
+
+def dimensions(subject: Instruction | None, violation: Violation) -> int | None:
+    """How many dimensions that has which a violation is about, where that is known."""
+    if isinstance(subject, Leaf):
+        return len(subject.value.shape)
+    due = _due_shape(violation)
+    return None if due is None else len(due)
+
+
+def _due_shape(violation: Violation) -> Shape | None:
+    """The shape of the value that is due, where that is known."""
+    if violation.want is not None:
+        return violation.want.shape
+    return next((allowed.due.shape for allowed in violation.allowed if isinstance(allowed.due, ResultShape)), None)
+
+
+def dtypes(program: Program, subject: Ref | None) -> set[str | None]:
+    """The dtype that a program computes in, and that of the value that a violation is about."""
+    return {working_dtype(program), None if subject is None else _dtype(program, subject)}
+
+
+def _dtype(program: Program, ref: Ref) -> str | None:
+    """The dtype of a value; none where the program alone does not say it, as for an op on operands of several."""
+    found: list[str | None] = []
+    for step in program.instructions[: ref.at + 1]:
+        match step:
+            case Leaf(value):
+                found.append(value.dtype)
+            case Detach(source):
+                found.append(found[source.at])
+            case Apply(op, args):
+                given = {found[arg.at] for arg in args}
+                found.append(row_of(op).dtype or (given.pop() if len(given) == 1 else None))
+            case _:
+                found.append(None)
+    return found[-1]
+
+
+def is_excused(entry: Known, violation: Violation) -> bool:
+    """Whether a wrong value is within the limits of an entry; where no values were compared, whether it names none."""
+    got, want = violation.got, violation.want
+    if entry.wrong is not None and _wrong(violation) > entry.wrong:
+        return False
+    if entry.any_value:
+        return True
+    if got is None or want is None:
+        return not (entry.limited or entry.nan)
+    if got.shape != want.shape:
+        return False
+    nan = np.isnan(got) if entry.nan else np.zeros(got.shape, bool)
+    if entry.nan and not nan.any():
+        return False
+    if entry.limited:
+        allowed = (entry.relative or 0.0) * np.abs(want).max(initial=0.0) + (entry.absolute or 0.0)
+    else:
+        allowed = 0.0 if violation.bound is None or not entry.nan else violation.bound
+    return bool((nan | (np.abs(got - want) <= allowed)).all())
+
+
+def _wrong(violation: Violation) -> int:
+    """How many elements of a value are wrong: further off than rounding takes them."""
+    got, want = violation.got, violation.want
+    if got is None or want is None or got.shape != want.shape:
+        return 0
+    return int((~(np.abs(got - want) <= (0.0 if violation.bound is None else violation.bound))).sum())
