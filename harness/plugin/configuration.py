@@ -25,8 +25,13 @@ WARNINGS = (
     "error::pytest.PytestUnknownMarkWarning",
     "ignore:reduction. 'mean' divides the total loss:UserWarning",
     "ignore:Using backward.. with create_graph=True:UserWarning",
+    "ignore:Error detected in:UserWarning",
+    "ignore:grad and param do not obey the gradient layout contract:UserWarning",
+    "ignore:Generating overly large repr:hypothesis.errors.HypothesisWarning",
 )
-"""What becomes of warnings: advice of PyTorch's that programs do not follow on purpose is not shown."""
+"""What becomes of warnings: advice that programs do not follow on purpose, and where an error that is due arose, is
+not shown.
+"""
 
 
 RESTARTS = 1_000

@@ -82,11 +82,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _demand(item: pytest.Item, session: Session) -> Demand:
-    """What a test asks for: to begin, where there are many of its rule, or the rule has no verdict."""
+    """What a test asks for: to begin, where the rule has no verdict; one program, where there are many of its rule."""
     programs = _programs(item, session)
     drawn = getattr(item.obj, "_hypothesis_internal_use_settings", None) is not None  # type: ignore[attr-defined]
-    tests = drawn and not MANY.intersection(item.fixturenames) and RULES[about(item)[0]].level is not Level.INFO  # type: ignore[attr-defined]
-    return Demand(programs, min(programs, THRESHOLD if tests else BEGUN))
+    many = not MANY.isdisjoint(getattr(item, "fixturenames", ()))
+    tests = drawn and not many and RULES[about(item)[0]].level is not Level.INFO
+    return Demand(programs, min(programs, THRESHOLD if tests else 1 if many else BEGUN))
 
 
 def _programs(item: pytest.Item, session: Session) -> float:

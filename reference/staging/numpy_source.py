@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,12 +74,21 @@ def _one(reads: Reads) -> Reads:
     return reads
 
 
+TRACES = 1000
+"""After so many traces, what JAX remembers of them is forgotten: a hundred megabytes, of which little comes again."""
+
+_TRACED = count(1)
+
+
 def stage(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Source:
     """The source of a NumPy function that computes what `function` does on float64 arrays of the given shapes, as a
     tuple.
     """
     avals = [jax.ShapeDtypeStruct(s, np.float64) for s in shapes]
-    return _Writer().write(jax.make_jaxpr(function)(*avals))
+    source = _Writer().write(jax.make_jaxpr(function)(*avals))
+    if next(_TRACED) % TRACES == 0:
+        jax.clear_caches()  # whoever else computes with JAX in this process compiles anew
+    return source
 
 
 _SCOPE = {"np": np, "special": special, **HELPERS}

@@ -20,7 +20,7 @@ from autograd_conformance.harness.audit.together import check_all, right_togethe
 from autograd_conformance.harness.check import Broken, Check, violation_of
 from autograd_conformance.harness.known import Known
 from autograd_conformance.harness.plugin.state import SESSION
-from autograd_conformance.harness.plugin.tests import CORPUS, pytest_collection_modifyitems
+from autograd_conformance.harness.plugin.tests import CORPUS, _demand, pytest_collection_modifyitems
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Kind
@@ -196,3 +196,15 @@ def test_tests_of_each_op_come_last_where_units_cost_much(programs_each: int, or
     items = [SimpleNamespace(name=k, path=path, fixturenames=f, config=config) for k, (path, f) in tests.items()]
     pytest_collection_modifyitems(items)  # type: ignore[arg-type]
     assert "".join(item.name for item in items) == order
+
+
+def test_of_many_tests_each_has_one_program_before_others_have_more():
+    session = SimpleNamespace(missing=lambda rule: (), target=SimpleNamespace(ops=("sin",)))
+    given = SimpleNamespace(_hypothesis_internal_use_settings=SimpleNamespace(max_examples=50))
+
+    def first(*fixtures: str) -> float:
+        marker = SimpleNamespace(args=("gradients/op",))
+        of = {"path": CORPUS.parent, "obj": given, "fixturenames": fixtures, "get_closest_marker": lambda _: marker}
+        return _demand(SimpleNamespace(**of), session).first  # type: ignore[arg-type]
+
+    assert first("check", "op") == 1 < first("check")

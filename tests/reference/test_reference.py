@@ -7,6 +7,7 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import jax
@@ -22,6 +23,7 @@ from autograd_conformance.programs.text import parse
 from autograd_conformance.reference import whole_program as whole
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging import cache as store_module
+from autograd_conformance.reference.staging import numpy_source
 from autograd_conformance.reference.staging.cache import Store
 from autograd_conformance.reference.staging.derivatives import array, definition, forward_of, vjp_of
 from autograd_conformance.reference.staging.numpy_source import Source, stage
@@ -331,3 +333,13 @@ def test_an_edited_op_never_meets_old_staged_code(tmp_path: Path, monkeypatch: p
     (op,) = (copy for copy in copies if copy.name.endswith("_binary.py"))
     op.write_text(op.read_text() + "\n# edited\n")
     assert store_module._digest.__wrapped__() != before
+
+
+def test_jax_forgets_what_it_traced_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    forgotten: list[int] = []
+    monkeypatch.setattr(numpy_source, "TRACES", 2)
+    monkeypatch.setattr(numpy_source, "_TRACED", count(1))
+    monkeypatch.setattr(jax, "clear_caches", lambda: forgotten.append(1))
+    for size in range(5):
+        assert near(stage(jax.numpy.sin, (size,)).loaded().function(np.ones(size))[0], np.sin(np.ones(size)), 1e-12)
+    assert len(forgotten) == 2
