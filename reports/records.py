@@ -216,12 +216,17 @@ class Alone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What one of two related programs breaks by itself."""
+    """What one of two related programs breaks by itself: `at` is the index of the failing instruction, `flow` says how
+    the gradient went through it.
+    """
 
     rule: str
     op: str | None = None
     deviation: Deviation
     diagnosis: str | None = None
+    second: bool = field(default=False, metadata=LATER)
+    at: int | None = field(default=None, metadata=LATER)
+    flow: GradientFlow | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -442,7 +447,8 @@ def _plain(value: Any) -> Any:
 
 
 def _part(form: Mapping[str, Any]) -> Part:
-    return Part(**{**form, "deviation": Deviation(**form["deviation"])})
+    flow = _flow(form["flow"]) if form.get("flow") else None
+    return Part(**{**form, "deviation": Deviation(**form["deviation"]), "flow": flow})
 
 
 def _flow(form: Mapping[str, Any]) -> GradientFlow:

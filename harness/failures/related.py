@@ -9,6 +9,7 @@ from autograd_conformance.harness.check import judged
 from autograd_conformance.harness.deviation import deviation_of
 from autograd_conformance.harness.failures.blame import settled
 from autograd_conformance.harness.failures.case import Case
+from autograd_conformance.harness.failures.flow import flow
 from autograd_conformance.harness.failures.listing import indented, statements, whole
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.language import Grad, Hook, Program, Ref
@@ -51,33 +52,43 @@ def why(related: Related, violation: Violation) -> tuple[Step, ...]:
     return (Step(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {due}."),)
 
 
-def alone(related: Related, target: Target) -> tuple[Violation | None, Violation | None]:
-    """What each program breaks by itself."""
+def alone(related: Related, target: Target) -> tuple[Case | None, Case | None]:
+    """What each program breaks by itself, as a failure of its own."""
     first, second = (_broken(program, target) for program in programs(related))
     return first, second
 
 
-def _broken(program: Program, target: Target) -> Violation | None:
+def _broken(program: Program, target: Target) -> Case | None:
     observation = target.observe(program)
     found = judged(program, observation, target)
-    return None if found is None else settled(Case(program, observation, found, target)).violation
+    return None if found is None else settled(Case(program, observation, found, target))
 
 
-def told(broken: tuple[Violation | None, Violation | None]) -> str:
+def told(broken: tuple[Case | None, Case | None]) -> str:
     """What each program breaks by itself, in words."""
-    said = [
-        "breaks no rule" if found is None else f"breaks {found.rule} on line {found.at + 1}: {observed_text(found)}"
-        for found in broken
-    ]
-    return f"By itself, the first program {said[0]}; the second program {said[1]}."
+    first, second = ("breaks no rule" if case is None else _breaks(case.violation) for case in broken)
+    return f"By itself, the first program {first}; the second program {second}."
 
 
-def parts(broken: tuple[Violation | None, Violation | None]) -> tuple[Part, ...]:
-    """The same as data."""
-    return tuple(
-        Part(rule=found.rule, op=found.op, deviation=deviation_of(found), diagnosis=found.diagnosis)
-        for found in broken
-        if found is not None
+def _breaks(violation: Violation) -> str:
+    return f"breaks {violation.rule} on line {violation.at + 1}: {observed_text(violation)}"
+
+
+def parts(broken: tuple[Case | None, Case | None]) -> tuple[Part, ...]:
+    """The same as data, with the way of the gradient through the call that goes wrong."""
+    return tuple(_part(case, second=number == 1) for number, case in enumerate(broken) if case is not None)
+
+
+def _part(case: Case, *, second: bool) -> Part:
+    violation = case.violation
+    return Part(
+        rule=violation.rule,
+        op=violation.op,
+        deviation=deviation_of(violation),
+        diagnosis=violation.diagnosis,
+        second=second,
+        at=violation.at,
+        flow=flow(case),
     )
 
 

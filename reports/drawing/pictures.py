@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
+from typing import Any
 
 from autograd_conformance.reports.drawing.flow import MOST_SAID, WIDTH, flowing
 from autograd_conformance.reports.drawing.graph import graph, programs, words
@@ -12,7 +14,7 @@ from autograd_conformance.reports.drawing.groups import grouped, said
 from autograd_conformance.reports.drawing.svg import MOST, Mark, svg, width
 from autograd_conformance.reports.flow import wrong_gradient
 from autograd_conformance.reports.prose import counted, shortened
-from autograd_conformance.reports.records import Failure
+from autograd_conformance.reports.records import Failure, Part
 
 STYLES = tuple(Path(__file__).with_name(name) for name in ("colours.css", "drawing.css"))
 """The style sheets of drawings, for pages that show them."""
@@ -50,31 +52,39 @@ class Picture:
 def pictures(failure: Failure) -> tuple[Picture, ...]:
     """The drawings of a failure's program, or of the two that are related; none where one is too long to be read."""
     found = programs(failure.program)
-    made = []
-    for number, (steps, code) in enumerate(zip(found, (failure.code, failure.other or ""))):
-        if len(steps) > MOST:
-            return ()
-        at = None if failure.at is None or number else failure.at + 1
-        groups = () if number else failure.groups
-        drawn = flowing(grouped(graph(steps, code), groups), None if number else failure.flow, at)
-        told = () if number else tuple({step.line for step in failure.why})
-        heading = ("The program", "The program that it has to agree with")[number]
-        title = f"{heading}, {counted(len(steps), 'line')}{f'; line {at} goes wrong' if at else ''}"
-        picture = svg(drawn, f"drawing-{number}", title, _mark(failure, at) if at else None, told)
-        told_last = filter(None, [wrong_gradient(failure.flow)] if failure.flow and not number else [])
-        made.append(Picture(heading, title, picture, (*words(drawn, at), *said(groups), *told_last)))
-    return tuple(made)
+    if any(len(steps) > MOST for steps in found):
+        return ()
+    codes = (failure.code, failure.other or "")
+    return tuple(_picture(failure, number, steps, code) for number, (steps, code) in enumerate(zip(found, codes)))
 
 
-def _mark(failure: Failure, at: int) -> Mark:
-    """What is said at the failing line: the two values, or else the two outcomes; nothing where a gradient on the way
-    shows it.
+def _picture(failure: Failure, number: int, steps: Sequence[Mapping[str, Any]], code: str) -> Picture:
+    """The drawing of one of a failure's programs, by its number: one of two that are related and that breaks a rule by
+    itself is marked where it does.
     """
-    if failure.flow and failure.flow.first:
-        return Mark(at)
+    part = next((each for each in failure.parts if each.at is not None and each.second == bool(number)), None)
+    wrong, flow = (part.at, part.flow) if part else (None, None) if number else (failure.at, failure.flow)
+    at = None if wrong is None else wrong + 1
+    groups = () if number else failure.groups
+    drawn = flowing(grouped(graph(steps, code), groups), flow, at)
+    told = () if number else tuple({step.line for step in failure.why})
+    heading = ("The program", "The program that it has to agree with")[number]
+    title = f"{heading}, {counted(len(steps), 'line')}{f'; line {at} goes wrong' if at else ''}"
+    said_there = _said(failure, part) if flow is None or flow.first is None else ()
+    picture = svg(drawn, f"drawing-{number}", title, Mark(at, said_there) if at else None, told)
+    told_last = filter(None, [wrong_gradient(flow)] if flow else [])
+    return Picture(heading, title, picture, (*words(drawn, at), *said(groups), *told_last))
+
+
+def _said(failure: Failure, part: Part | None) -> tuple[str, ...]:
+    """What is said at the failing line where no gradient on the way shows it: the two values, or else the two outcomes;
+    of one of two programs the rule that it breaks by itself.
+    """
+    if part is not None:
+        return tuple(wrap(f"breaks {part.rule}", WIDTH))
     votes = failure.votes
     observed = votes.framework if votes else failure.observed
     expected = (votes.reference,) if votes else tuple(each.outcome for each in failure.allowed[:2])
     heads = ("observed", *(("expected",) if votes else ("allowed", "or")))
-    said = zip(heads, (observed, *expected))
-    return Mark(at, tuple(line for head, text in said for line in wrap(f"{head} {shortened(text, MOST_SAID)}", WIDTH)))
+    texts = zip(heads, (observed, *expected))
+    return tuple(line for head, text in texts for line in wrap(f"{head} {shortened(text, MOST_SAID)}", WIDTH))

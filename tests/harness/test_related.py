@@ -6,7 +6,9 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.failures import related as relations
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
-from autograd_conformance.reports.records import Deviation
+from autograd_conformance.reports.drawing.pictures import pictures
+from autograd_conformance.reports.records import Allowed, Deviation, Failure, decode, encode
+from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
 from tests.mutants.graphs import DiamondOnce
 
@@ -21,6 +23,23 @@ def test_what_one_of_two_programs_breaks_by_itself():
     (part,) = relations.parts(broken)
     assert (part.rule, part.deviation) == ("gradients/fan-out", Deviation("value", "other gradient, leaf"))
     assert "only the first" in str(part.diagnosis)
+    assert (part.second, part.at) == (False, 3) and part.flow is not None
+    assert part.flow.first is not None and part.flow.first.name == "a"
+
+
+def test_the_drawing_is_marked_where_the_program_that_is_wrong_goes_wrong():
+    related = Related("relations/order", CHAIN, FAN_OUT)
+    failure = Failure(
+        verdict="fail", rule=related.rule, level="MUST", sentence="", test="",
+        program=relations_codec.to_json(related), at=3, observed="another gradient", allowed=(Allowed("the same", related.rule),), code="a\nb\nc\nbackward",
+        other="a\nb\nc\nbackward", script="", replay="", command="",
+        parts=relations.parts(relations.alone(related, InProcess(DiamondOnce()))),
+    )  # fmt: skip
+    assert decode(encode(failure)) == failure
+    right, wrong = pictures(failure)
+    assert "observed" in right.svg and "line 4 goes wrong" in right.title
+    assert "expected" in wrong.svg and "line 4 goes wrong" in wrong.title
+    assert wrong.words[-1].startswith("The first gradient that is wrong is that of a (line 1)")
 
 
 def test_two_programs_that_break_no_rule_by_themselves():
