@@ -59,11 +59,12 @@ def pictures(failure: Failure) -> tuple[Picture, ...]:
 
 
 def _picture(failure: Failure, number: int, steps: Sequence[Mapping[str, Any]], code: str) -> Picture:
-    """The drawing of one of a failure's programs, by its number: one of two that are related and that breaks a rule by
-    itself is marked where it does.
+    """The drawing of one of a failure's programs, by its number. Of two that are related, those are marked that break a
+    rule by themselves, or else the first, where they part.
     """
-    part = next((each for each in failure.parts if each.at is not None and each.second == bool(number)), None)
-    wrong, flow = (part.at, part.flow) if part else (None, None) if number else (failure.at, failure.flow)
+    parts = {each.second: each for each in failure.parts if each.at is not None}
+    part = parts.get(number == 1)
+    wrong, flow = (part.at, part.flow) if part else (None, None) if parts or number else (failure.at, failure.flow)
     at = None if wrong is None else wrong + 1
     groups = () if number else failure.groups
     drawn = flowing(grouped(graph(steps, code), groups), flow, at)

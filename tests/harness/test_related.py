@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.failures import related as relations
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -31,14 +33,16 @@ def test_the_drawing_is_marked_where_the_program_that_is_wrong_goes_wrong():
     related = Related("relations/order", CHAIN, FAN_OUT)
     failure = Failure(
         verdict="fail", rule=related.rule, level="MUST", sentence="", test="",
-        program=relations_codec.to_json(related), at=3, observed="another gradient", allowed=(Allowed("the same", related.rule),), code="a\nb\nc\nbackward",
-        other="a\nb\nc\nbackward", script="", replay="", command="",
+        program=relations_codec.to_json(related), at=3, observed="another gradient",
+        allowed=(Allowed("the same", related.rule),), code="a\nb\nc\nd", other="a\nb\nc\nd", script="",
         parts=relations.parts(relations.alone(related, InProcess(DiamondOnce()))),
     )  # fmt: skip
     assert decode(encode(failure)) == failure
     right, wrong = pictures(failure)
-    assert "observed" in right.svg and "line 4 goes wrong" in right.title
+    assert "observed" not in right.svg and "goes wrong" not in right.title
     assert "expected" in wrong.svg and "line 4 goes wrong" in wrong.title
+    parted, _ = pictures(replace(failure, parts=()))
+    assert "observed" in parted.svg and "line 4 goes wrong" in parted.title
     assert wrong.words[-1].startswith("The first gradient that is wrong is that of a (line 1)")
 
 
