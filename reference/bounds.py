@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from autograd_conformance.ops.catalogue import LONG, WRITES, row_of
+from autograd_conformance.ops.catalogue import LONG, MODULES, WRITES, row_of
 from autograd_conformance.ops.dtypes import precision, result_dtype
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Leaf, Program, Ref
@@ -36,6 +36,7 @@ FACTOR = 8.0  # units in the last place that an op may lose
 EPSILON = {"float32": float(np.finfo(np.float32).eps), "float64": float(np.finfo(np.float64).eps)}
 PRODUCTS = 4.0  # how many roundings each further differentiation of an op makes of one
 MANY = 16.0  # and how many an op is that is many in one, whose gates are nearly shut
+SEVERAL = 4.0  # and a module, which is several ops in one: a norm of numbers that are nearly equal
 TINY = {"float32": float(np.finfo(np.float32).tiny), "float64": float(np.finfo(np.float64).tiny)}
 
 Dtypes = Mapping[GradientEdge, str]
@@ -90,7 +91,7 @@ def _perturbed(
         row = OPS.get(base_op(entry.op))
         if row is not None and isinstance(entry.op, str):
             dtype = precision(row, given)
-        many = MANY if row is not None and row.family in LONG else 1.0
+        many = SEVERAL if base_op(entry.op) in MODULES else MANY if row is not None and row.family in LONG else 1.0
         return STEP * EPSILON[dtype] / EPSILON[narrow] * many * PRODUCTS ** derivative_order(entry.op)
 
     detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}

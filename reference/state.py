@@ -84,6 +84,12 @@ class State:
         step = self.steps[ref.at]
         return isinstance(step, Apply) and step.op in MAY_BE_VIEWS
 
+    def may_be_written_view(self, ref: Ref) -> bool:
+        """Whether memory was written to in which a value and others lie, or what an op computed on its way, unseen."""
+        storages = self.storages
+        written = storages.storage(ref) in storages.versions
+        return written and (self.may_be_view(ref) or len(storages.aliases(ref)) > 1)
+
     def held_gradient(self, value: Array) -> HeldGradient:
         """A new gradient for values to hold, without a history."""
         self._held_gradients += 1

@@ -156,9 +156,8 @@ class _Call:
 
     def _is_hookable(self, ref: Ref) -> bool:
         """Whether a hook on a value is safe: one on a view whose memory was written to has ended PyTorch's process."""
-        storages = self.case.context.reference.storages
-        written = storages.storage(ref) in storages.versions
-        return ref not in storages.deleted and not (written and len(storages.aliases(ref)) > 1)
+        reference = self.case.context.reference
+        return ref not in reference.storages.deleted and not reference.may_be_written_view(ref)
 
     def _same(self, again: StepObservation) -> bool:
         """Whether leaves hold the same as they did without the hooks, and the call returned the same."""

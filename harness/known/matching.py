@@ -17,6 +17,7 @@ from autograd_conformance.programs.language import (
     Apply,
     Backward,
     DetachInPlace,
+    Grad,
     InPlace,
     Instruction,
     Leaf,
@@ -233,10 +234,16 @@ def _is_left_through_unit(program: Program, at: int, units: Collection[int]) -> 
 
 
 def _before(program: Program, at: int) -> set[Ref]:
-    """What instruction `at`, if it is a call, goes through: ops, and writes that stand before it."""
+    """What instruction `at`, if it is a call, goes through: ops, writes before it, and what made the gradients
+    that it differentiates again.
+    """
     call = program[at]
+    if not isinstance(call, CALLS):
+        return set()
     writes = [step for step in program.instructions[:at] if isinstance(step, InPlace)]
-    return behind(program, call, writes) if isinstance(call, CALLS) else set()
+    found = behind(program, call, writes)
+    calls = {ref.at for ref in found if isinstance(program[ref.at], Grad)}
+    return found.union(*(_before(program, earlier) for earlier in calls))
 
 
 def _has_root_unreached(program: Program, call: Instruction) -> bool:

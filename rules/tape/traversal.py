@@ -43,7 +43,7 @@ class Ancestry:
     may_reach: set[GradientEdge] = field(default_factory=set)
     """The edges that may get one, through a derivative."""
     via: set[GradientEdge] = field(default_factory=set)
-    """The edges that a derivative may have been computed from, in the place of its operands."""
+    """The edges that a derivative may have been computed from, in the place of its operands, or beside them."""
 
 
 class RecordedGraph:
@@ -103,6 +103,7 @@ class RecordedGraph:
 
     def _traversed(self, call: BackwardCall) -> Traversal:
         found = self._behind(call)
+        found.via.update(_shared(found))
         siblings = {out for node in found.visited for out in node.entry.outs}
         maybe = (found.may_reach | found.via | siblings) - found.must_reach
         if call.inputs is not None:
@@ -361,3 +362,15 @@ class RecordedGraph:
             return set()
         given = dict(self.reference.hook_calls(call))
         return {handle for handle, _ in hooks if handle not in given or np.abs(given[handle]).max(initial=0) < ZERO}
+
+
+def _shared(found: Ancestry) -> Iterator[GradientEdge]:
+    """The gradients of one derivative that others of it, which a call reaches, may have been computed from: of a
+    triangular system, that of the matrix is computed from that of the right side.
+    """
+    reached = found.must_reach | found.may_reach
+    for node in found.visited:
+        if node.derivative:
+            for out in node.entry.outs:
+                if not reached.isdisjoint(set(node.entry.outs) - {out}):
+                    yield out

@@ -70,7 +70,8 @@ def _compute(a: ActionBuilder) -> None:
                 if made:
                     a.write(a.recent(made))
             case "scale" if a.can(Capability.HOOKS) and a.requires(value):
-                a.hook(value, "scale", a.pick(FACTORS))
+                if not a.reference.may_be_written_view(value):  # a hook on one ends PyTorch's process (2.13)
+                    a.hook(value, "scale", a.pick(FACTORS))
             case "unrecorded" if a.can(Capability.MODES):
                 with a.under("no_grad"):
                     a.op()

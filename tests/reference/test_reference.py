@@ -343,3 +343,18 @@ def test_jax_forgets_what_it_traced_now_and_then(monkeypatch: pytest.MonkeyPatch
     for size in range(5):
         assert near(stage(jax.numpy.sin, (size,)).loaded().function(np.ones(size))[0], np.sin(np.ones(size)), 1e-12)
     assert len(forgotten) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("b = adaptive_avg_pool1d a output_size=2; write b sin_", True),
+        ("b = expand_dims a dim=0; write a sin_", True),
+        ("b = square a; write b sin_", False),
+        ("b = expand_dims a dim=0", False),
+    ],
+    ids=["of what nobody sees", "of a value", "no view", "not written"],
+)
+def test_what_may_be_a_view_that_was_written(text: str, is_one: bool) -> None:
+    program = parse(f"a = leaf [[[1, 2, 3, 4]]] const; {text}", VOCABULARY)
+    assert Reference(program).may_be_written_view(Ref(1)) is is_one

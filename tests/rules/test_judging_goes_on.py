@@ -219,3 +219,25 @@ def test_a_call_for_a_view_that_may_have_lost_its_place(write: str, open_: bool)
     assert judged(text, tuple(found))[0].violation is None
     found[-1] = replace(found[-1], outcome=Returned(()))
     assert (judged(text, tuple(found))[0].violation is None) is open_
+
+
+SOLVED = "a = leaf [[3, 0], [1, 4]]; b = solve_triangular a a upper=True; c = solve_triangular a b upper=True"
+SEED = "with [[1, 2], [3, 4]]"
+
+
+@pytest.mark.parametrize(
+    ("text", "open_"),
+    [
+        (f"{SOLVED}; d, e = grad c wrt b, a {SEED} create=True; backward e inputs d {SEED}", True),
+        (f"{SOLVED}; d = grad c wrt b {SEED} create=True; e = sin d; backward e inputs d {SEED}", False),
+    ],
+    ids=["of one derivative", "computed from it outside"],
+)
+def test_a_gradient_may_be_computed_from_another_one_of_its_derivative(text: str, open_: bool) -> None:
+    """The matrix's gradient from the right side's, or not: what flows from the one to the other is left open."""
+    found = list(observed(text))
+    assert judged(text, tuple(found))[0].violation is None
+    (held,) = (gradient for ref, gradient in found[-1].gradients.items() if gradient is not None and ref.at == 3)
+    other = {Ref(3): replace(held, value=2 * held.value)}
+    found[-1] = replace(found[-1], gradients={**found[-1].gradients, **other})
+    assert (judged(text, tuple(found))[0].violation is None) is open_
