@@ -46,7 +46,9 @@ HIGHER = ("higher/op", "higher/op-third")
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     """Whether a violation is the difference that an entry lists."""
     ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
-    if entry.rule not in (violation.rule, *_general(entry, violation)) or entry.op not in (None, *ops):
+    if entry.rule not in (violation.rule, *_general(entry, violation)) and not _is_of_op_alone(entry, violation, ops):
+        return False
+    if entry.op not in (None, *ops):
         return False
     leaf = None if violation.subject is None else program[violation.subject.at]
     if entry.elements not in (None, elements(leaf, violation)):
@@ -120,6 +122,11 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
     if not (says_where and isinstance(observed, OtherGradient)):
         return ()
     return ("gradients/graph", "higher/differentiable") if violation.rule in HIGHER else ("gradients/graph",)
+
+
+def _is_of_op_alone(entry: Known, violation: Violation, ops: Collection[str]) -> bool:
+    """Whether an entry about the gradient of one op is asked about a graph in which there is no other op."""
+    return (entry.rule, violation.rule) == ("gradients/op", "gradients/graph") and {*ops} == {entry.op}
 
 
 def _is_cut_short(violation: Violation) -> bool:

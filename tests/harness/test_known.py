@@ -244,6 +244,16 @@ def test_an_entry_may_ask_for_an_op_that_is_applied_again(last: str, holds: bool
     assert is_known(entry, program, Violation(entry.rule, 3, ValueMemory("c"), (), Ref(3), "max")) is holds
 
 
+@pytest.mark.parametrize(("other", "holds"), [("hardsigmoid", True), ("sin", False)])
+def test_an_entry_about_an_op_holds_for_a_graph_of_no_other(other: str, holds: bool) -> None:
+    entry = next(entry for entry in known("torch") if (entry.rule, entry.op) == ("gradients/op", "hardsigmoid"))
+    program = parse(f"a = leaf 1; b = hardsigmoid a; c = leaf 2; d = {other} c; backward b, d")
+    got, want = np.array(0.1666666716), np.array(1 / 6)
+    violation = Violation("gradients/graph", 4, OtherGradient(Place.LEAF), (), Ref(0), got=got, want=want)
+    assert is_known(entry, program, violation) is holds
+    assert not is_known(entry, program, replace(violation, got=got + 0.1))
+
+
 @pytest.mark.parametrize(
     ("assigned", "holds"), [("b = detach a; assign a b", True), ("b = leaf [1, 2] const; assign a b", False)]
 )
