@@ -73,6 +73,9 @@ class Known:
     """The op makes a view, or, where the failing instruction applies no op, some op of the program does."""
     repeated: bool = False
     """The value in question was made by an op that had been applied to the same operands, with the same attributes."""
+    detached: bool = False
+    """A function that begins before the failing instruction, or with it, gives out a view of what it computed, and a
+    view of the same that was detached."""
     raised: str | None = None
     """The kind of the error that was raised."""
     message: str | None = None

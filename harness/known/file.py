@@ -138,6 +138,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "empty": (_flag, "true or false"),
     "views": (_flag, "true or false"),
     "repeated": (_flag, "true or false"),
+    "detached": (_flag, "true or false"),
     "raised": (_kind, f"a kind of error: {', '.join(kind.value for kind in Kind)}"),
     "message": (_text, "a text"),
     "after": (_before, "an op, an instruction's word, or an optimizer with settings, such as 'sgd fused=True'"),

@@ -10,19 +10,17 @@ from dataclasses import replace
 from autograd_conformance.harness.known.calls import CALLS, behind, goes_again, may_hold
 from autograd_conformance.harness.known.entry import Known
 from autograd_conformance.harness.known.subject import dimensions, dtypes, elements, is_excused
+from autograd_conformance.harness.known.units import derives_through_unit, gives_detached, writes_inside
 from autograd_conformance.harness.known.writes import writes_aliased, writes_computed, writes_operand, writes_overlapped
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import (
     INSTRUCTIONS,
     Apply,
-    Backward,
     DetachInPlace,
-    Grad,
     InPlace,
     Instruction,
     Leaf,
     Program,
-    ReadGrad,
     Ref,
     SetRequiresGrad,
     Step,
@@ -87,13 +85,15 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.unreached and not _has_root_unreached(program, program[violation.at]):
         return False
-    if entry.inside and not _writes_inside(program, violation):
+    if entry.inside and not writes_inside(program, violation):
         return False
-    if entry.through_unit and not _derives_through_unit(program, violation):
+    if entry.through_unit and not derives_through_unit(program, violation):
         return False
     if entry.views and not _views(program, violation):
         return False
     if entry.repeated and not _is_repeated(program, violation):
+        return False
+    if entry.detached and not gives_detached(program, violation):
         return False
     if entry.step is not None and not _is_step(program[violation.at], entry.step):
         return False
@@ -189,11 +189,12 @@ def _is_step(step: Instruction, described: str) -> bool:
 
 def _views(program: Program, violation: Violation) -> bool:
     """Whether the failing instruction makes a view, or, where it applies no op, any other does. Behind a unit, it is
-    the one that made the value in question.
+    the one that made the value in question; of a unit that raised, any.
     """
     subject, unit = violation.subject, violation.units.get(violation.at, ())
     failing = program[violation.at if subject is None or subject.at not in unit else subject.at]
-    steps = (failing,) if isinstance(failing, Apply) else program
+    inside = [program[at] for at in unit] if subject is None else []
+    steps = inside or ((failing,) if isinstance(failing, Apply) else program)
     return any(isinstance(step, Apply) and step.op in VIEWS for step in steps)
 
 
@@ -213,44 +214,6 @@ def _is_switched(program: Program, at: int) -> bool:
             return True
         used.update(operands(step) if isinstance(step, (Apply, InPlace)) else ())
     return False
-
-
-def _writes_inside(program: Program, violation: Violation) -> bool:
-    """Whether the failing instruction stands in a unit in which something is written to, or is a call through one."""
-    units = violation.units
-    behind = {violation.at, *(ref.at for ref in _before(program, violation.at))}
-    return any(isinstance(program[at], InPlace) for each in behind & units.keys() for at in units[each])
-
-
-def _derives_through_unit(program: Program, violation: Violation) -> bool:
-    """Whether the gradient that is read, or one that the failing call goes through, was left by a call with
-    create_graph that went through a unit.
-    """
-    read = {ref.at for ref in (*_before(program, violation.at), Ref(violation.at))}
-    return any(_is_left_through_unit(program, at, violation.units) for at in read)
-
-
-def _is_left_through_unit(program: Program, at: int, units: Collection[int]) -> bool:
-    """Whether instruction `at` reads a gradient that a call with create_graph left which went through a unit."""
-    read = program[at]
-    if not isinstance(read, ReadGrad):
-        return False
-    calls = [k for k, step in enumerate(program.instructions[:at]) if isinstance(step, Backward) and step.create_graph]
-    behind = (_before(program, call) for call in calls)
-    return any(read.leaf in refs and any(ref.at in units for ref in refs) for refs in behind)
-
-
-def _before(program: Program, at: int) -> set[Ref]:
-    """What instruction `at`, if it is a call, goes through: ops, writes before it, and what made the gradients
-    that it differentiates again.
-    """
-    call = program[at]
-    if not isinstance(call, CALLS):
-        return set()
-    writes = [step for step in program.instructions[:at] if isinstance(step, InPlace)]
-    found = behind(program, call, writes)
-    calls = {ref.at for ref in found if isinstance(program[ref.at], Grad)}
-    return found.union(*(_before(program, earlier) for earlier in calls))
 
 
 def _has_root_unreached(program: Program, call: Instruction) -> bool:

@@ -25,7 +25,7 @@ from autograd_conformance.programs.regions import regions
 def writes_computed(program: Program, at: int) -> bool:
     """Whether a write into what an op computed, or into a part of it, stands before instruction `at`."""
     targets = (step.target for step in program.instructions[:at] if isinstance(step, InPlace))
-    return any(isinstance(program[_owner(program, target)], Apply) for target in targets)
+    return any(isinstance(program[owner(program, target)], Apply) for target in targets)
 
 
 def writes_aliased(program: Program, at: int) -> bool:
@@ -36,9 +36,9 @@ def writes_aliased(program: Program, at: int) -> bool:
         if region.first > at:
             break
         outside = [k for k in range(region.last) if isinstance(program[k], (Leaf, Apply, Detach))]
-        owners = Counter(_owner(program, Ref(k)) for k in outside if k not in region.steps)
+        owners = Counter(owner(program, Ref(k)) for k in outside if k not in region.steps)
         written = (step.target for k in region.steps if isinstance(step := program[k], InPlace))
-        if any(owners[_owner(program, target)] > 1 for target in written):
+        if any(owners[owner(program, target)] > 1 for target in written):
             return True
     return False
 
@@ -50,9 +50,9 @@ def writes_operand(program: Program, at: int, op: str) -> bool:
     read: set[int] = set()
     for step in program.instructions[:at]:
         if isinstance(step, Apply) and step.op == op:
-            read.update(_owner(program, ref) for ref in step.args)
+            read.update(owner(program, ref) for ref in step.args)
         targets = step.leaves if isinstance(step, Step) else (step.target,) if isinstance(step, InPlace) else ()
-        if not read.isdisjoint(_owner(program, target) for target in targets):
+        if not read.isdisjoint(owner(program, target) for target in targets):
             return True
     return False
 
@@ -65,8 +65,8 @@ def writes_overlapped(program: Program, at: int) -> bool:
     for step in program.instructions[:at]:
         match step:
             case Apply(op, args) if op in VIEWS and args and _overlaps(program, args[0]):
-                viewed.add(_owner(program, args[0]))
-            case InPlace() if _owner(program, step.target) in viewed:
+                viewed.add(owner(program, args[0]))
+            case InPlace() if owner(program, step.target) in viewed:
                 return True
             case _:
                 pass
@@ -84,16 +84,16 @@ def _overlaps(program: Program, ref: Ref, detached: bool = False) -> bool:
             return False
 
 
-def _owner(program: Program, ref: Ref) -> int:
+def owner(program: Program, ref: Ref) -> int:
     """The instruction that made the memory in which a value lies."""
     match program[ref.at]:
         case Detach(source):
-            return _owner(program, source)
+            return owner(program, source)
         case Apply(op, args) if op in VIEWS and args:
-            return _owner(program, args[0])
+            return owner(program, args[0])
         case ReadGrad(leaf):
             assigned = _assigned(program, leaf, ref.at)
-            return ref.at if assigned is None else _owner(program, assigned)
+            return ref.at if assigned is None else owner(program, assigned)
         case _:
             return ref.at
 

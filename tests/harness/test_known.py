@@ -244,6 +244,25 @@ def test_an_entry_may_ask_for_an_op_that_is_applied_again(last: str, holds: bool
     assert is_known(entry, program, Violation(entry.rule, 3, ValueMemory("c"), (), Ref(3), "max")) is holds
 
 
+@pytest.mark.parametrize(
+    ("given", "holds"),
+    [
+        ("b = square a; c = matrix_transpose b; d = detach c", True),
+        ("b = square a; c = matrix_transpose b; d = detach b; e = select d dim=0 index=0", True),
+        ("b = square a; c = matrix_transpose b; d = detach b", False),
+        ("b = square a; c = matrix_transpose a; d = detach c", False),
+        ("b = square a; c = sin b; d = detach c", False),
+    ],
+)
+def test_an_entry_may_ask_for_a_view_that_is_given_out_detached_too(given: str, holds: bool) -> None:
+    entry = next(entry for entry in known("torch-compile-aot_eager") if entry.detached and entry.raised)
+    program = parse(f"a = leaf [[1, 2], [3, 4]]; {given}; hook b observe; hook c observe")
+    unit = tuple(range(1, len(program) - 2))
+    raised = RaisedError(Kind.UNKNOWN, "E", "no")
+    for units, inside in ((dict.fromkeys(unit, unit), holds), ({}, False)):
+        assert is_known(entry, program, Violation(entry.rule, 1, raised, (), units=units)) is inside
+
+
 @pytest.mark.parametrize(("other", "holds"), [("hardsigmoid", True), ("sin", False)])
 def test_an_entry_about_an_op_holds_for_a_graph_of_no_other(other: str, holds: bool) -> None:
     entry = next(entry for entry in known("torch") if (entry.rule, entry.op) == ("gradients/op", "hardsigmoid"))
