@@ -62,7 +62,8 @@ class Known:
     elements: int | None = None
     """The difference is about a leaf, or a wrong value, of that many elements."""
     dimensions: int | None = None
-    """The difference is about a leaf, or a wrong value, of that many dimensions."""
+    """The difference is about a leaf, the only root of a call that raised among them, or a wrong value, of that many
+    dimensions."""
     wrong: int | None = None
     """No more elements than that of the value, or of the gradient, are wrong."""
     zero: int | None = None
@@ -81,7 +82,10 @@ class Known:
     message: str | None = None
     """The message of the exception that was raised has that in it."""
     after: str | None = None
-    """That op, such a step, or an instruction of that word (`grad`, `assign`) stands before."""
+    """That op, such a step, such a hook (`hook raise`), or an instruction of that word (`grad`, `assign`) stands
+    before."""
+    call: str | None = None
+    """The failing instruction is a call of that word, `backward` or `grad`."""
     again: bool = False
     """The failing call goes through a value, its root included, through which an earlier call of the program went."""
     held: bool = False
@@ -89,8 +93,8 @@ class Known:
     op, if the entry names one, which takes the leaf.
     """
     twice: bool = False
-    """The failing call, or one before it, has a root twice, a root and what may be a view of it, or one of its inputs
-    among its roots."""
+    """The failing call, or one before it, has a root twice, a root and what may be a view of it or the very same, or
+    one of its inputs among its roots."""
     computed: bool = False
     """A write into what an op computed, or into a part of it, stands before."""
     switched: bool = False

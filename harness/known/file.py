@@ -13,11 +13,12 @@ from typing import Any, get_args
 
 from packaging.specifiers import SpecifierSet
 
+from autograd_conformance.harness.known.calls import CALLS
 from autograd_conformance.harness.known.entry import NOT_REPORTED, Known
 from autograd_conformance.harness.places import PACKAGE
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.programs.language import DTYPES, Apply, Notation, Program
+from autograd_conformance.programs.language import DTYPES, EFFECTS, INSTRUCTIONS, Apply, Notation, Program
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import MalformedProgram
@@ -105,7 +106,14 @@ def _step(value: Any) -> str:
 
 
 def _before(value: Any) -> str:
-    return value if isinstance(value, str) and value in {*APPLIED, *get_args(Notation)} else _step(value)
+    words = {*APPLIED, *get_args(Notation), *(f"hook {effect}" for effect in EFFECTS)}
+    return value if isinstance(value, str) and value in words else _step(value)
+
+
+def _call(value: Any) -> str:
+    if value not in [INSTRUCTIONS[each].notation for each in CALLS]:
+        raise ValueError
+    return value
 
 
 def _dtype(value: Any) -> str:
@@ -141,7 +149,11 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "detached": (_flag, "true or false"),
     "raised": (_kind, f"a kind of error: {', '.join(kind.value for kind in Kind)}"),
     "message": (_text, "a text"),
-    "after": (_before, "an op, an instruction's word, or an optimizer with settings, such as 'sgd fused=True'"),
+    "after": (
+        _before,
+        "an op, an instruction's word, a hook's effect, such as 'hook raise', or an optimizer with settings",
+    ),
+    "call": (_call, "backward or grad"),
     "again": (_flag, "true or false"),
     "held": (_flag, "true or false"),
     "twice": (_flag, "true or false"),

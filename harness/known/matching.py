@@ -4,8 +4,10 @@ limits.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+
+import numpy as np
 
 from autograd_conformance.harness.known.calls import CALLS, behind, goes_again, may_hold
 from autograd_conformance.harness.known.entry import Known
@@ -17,6 +19,7 @@ from autograd_conformance.programs.language import (
     INSTRUCTIONS,
     Apply,
     DetachInPlace,
+    Hook,
     InPlace,
     Instruction,
     Leaf,
@@ -27,6 +30,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import grouped, operands
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.due import DueError, DueReturn
 from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError, ResultDtype, ResultShape
 from autograd_conformance.rules.judge.violation import Allowed, Violation
@@ -48,12 +52,13 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.op not in (None, *ops):
         return False
-    leaf = None if violation.subject is None else program[violation.subject.at]
+    about = _about(program, violation)
+    leaf = None if about is None else program[about.at]
     if entry.elements not in (None, elements(leaf, violation)):
         return False
     if entry.dimensions not in (None, dimensions(leaf, violation)):
         return False
-    if entry.dtype is not None and entry.dtype not in dtypes(program, violation.subject):
+    if entry.dtype is not None and entry.dtype not in dtypes(program, about):
         return False
     if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
         return False
@@ -65,6 +70,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.message is not None and (raised is None or entry.message not in raised.message):
         return False
     if entry.after is not None and not _stands_before(program, violation.at, entry.after):
+        return False
+    if entry.call not in (None, INSTRUCTIONS[type(program[violation.at])].notation):
         return False
     if entry.again and not goes_again(program, violation.at):
         return False
@@ -124,6 +131,14 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
     return ("gradients/graph", "higher/differentiable") if violation.rule in HIGHER else ("gradients/graph",)
 
 
+def _about(program: Program, violation: Violation) -> Ref | None:
+    """What a violation is about; where a call raised, its only root."""
+    failing = program[violation.at]
+    if violation.subject is None and isinstance(failing, CALLS) and len(failing.roots) == 1:
+        return failing.roots[0]
+    return violation.subject
+
+
 def _is_of_op_alone(entry: Known, violation: Violation, ops: Collection[str]) -> bool:
     """Whether an entry about the gradient of one op is asked about a graph in which there is no other op."""
     return (entry.rule, violation.rule) == ("gradients/op", "gradients/graph") and {*ops} == {entry.op}
@@ -148,10 +163,13 @@ def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:
 
 
 def _stands_before(program: Program, at: int, what: str) -> bool:
-    """Whether an op, a step as `_is_step` describes it, or an instruction of that word stands before an instruction."""
+    """Whether an op, a step as `_is_step` describes it, a hook of that effect, or an instruction of that word stands
+    before an instruction.
+    """
     before = program.instructions[:at]
     return any(
         INSTRUCTIONS[type(step)].notation == what
+        or (isinstance(step, Hook) and f"hook {step.effect}" == what)
         or (isinstance(step, Apply) and step.op == what)
         or _is_step(step, what)
         for step in before
@@ -159,21 +177,26 @@ def _stands_before(program: Program, at: int, what: str) -> bool:
 
 
 def _has_root_twice(program: Program, step: Instruction) -> bool:
-    """Whether an instruction is a call that has a root twice, a root and what may be a view of it, or one of its inputs
-    among its roots.
+    """Whether an instruction is a call that has a root twice, a root and what may be a view of it or the very same, or
+    one of its inputs among its roots.
     """
-    if not isinstance(step, CALLS):
+    if not isinstance(step, CALLS) or len(step.roots) < 2:
         return False
-    of_inputs = len(step.roots) > 1 and any(root in (step.inputs or ()) for root in step.roots)
-    return of_inputs or len({_viewed(program, root) for root in step.roots}) < len(step.roots)
+    of_inputs = any(root in (step.inputs or ()) for root in step.roots)
+    values = Reference(program).values
+    return of_inputs or len({_original(program, root, values) for root in step.roots}) < len(step.roots)
 
 
-def _viewed(program: Program, ref: Ref) -> Ref:
-    """What a value may be a view of, or the very same as."""
+def _original(program: Program, ref: Ref, values: Mapping[Ref, np.ndarray]) -> Ref:
+    """What a value may be a view of, or the very same as: an op of one operand may give that where it has nothing to
+    do, as a sum over one element.
+    """
     step = program[ref.at]
-    if isinstance(step, Apply) and step.op in VIEWS:
-        return _viewed(program, step.args[0])
-    return ref
+    if not isinstance(step, Apply) or not step.args:
+        return ref
+    operand = step.args[0]
+    alone = len(step.args) == 1 and np.array_equal(np.ravel(values[ref]), np.ravel(values[operand]))
+    return _original(program, operand, values) if alone or step.op in VIEWS else ref
 
 
 def _is_step(step: Instruction, described: str) -> bool:

@@ -14,9 +14,11 @@ from autograd_conformance.rules.judge.violation import Violation
 
 def writes_inside(program: Program, violation: Violation) -> bool:
     """Whether the failing instruction stands in a unit in which something is written to, or is a call through one."""
-    units = violation.units
-    behind = {violation.at, *(ref.at for ref in _before(program, violation.at))}
-    return any(isinstance(program[at], InPlace) for each in behind & units.keys() for at in units[each])
+    units, behind = violation.units, _before(program, violation.at)
+    writes = {at: step.target for at, step in enumerate(program) if isinstance(step, InPlace)}
+    through = {at for at, target in writes.items() if at < violation.at and target in behind}
+    ran = {violation.at, *(ref.at for ref in behind), *through} & units.keys()
+    return any(at in writes for each in ran for at in units[each])
 
 
 def derives_through_unit(program: Program, violation: Violation) -> bool:

@@ -156,15 +156,16 @@ def test_an_entry_may_ask_for_a_write_under_a_view_of_a_leaf_that_overlaps_itsel
 
 @pytest.mark.parametrize(
     ("roots", "holds"),
-    [("b, b", True), ("b, c", True), ("c, d", True), ("a, b", True), ("b, e", False), ("b", False)],
-    ids=["twice", "a view", "two views of one", "an input", "computed from it", "one"],
+    [("b, b", True), ("b, c", True), ("c, d", True), ("a, b", True), ("b, e", False), ("b, f", True), ("b", False)],
+    ids=["twice", "a view", "two views of one", "an input", "computed from it", "the same numbers", "one"],
 )
 def test_an_entry_may_ask_for_a_root_that_is_there_twice(roots: str, holds: bool) -> None:
     (entry,) = (entry for entry in known("mlx") if entry.twice)
-    made = "a = leaf f32 [1, 2]; b = square a; c = broadcast_to b shape=(2,); d = reshape b shape=(2,); e = sin b"
+    views = "c = broadcast_to b shape=(2,); d = reshape b shape=(2,)"
+    made = f"a = leaf f32 [1, 2]; b = square a; {views}; e = sin b; f = max_dim b dim=() keepdim=False"
     given = ", ".join(["f32 [1, 10]"] * (1 + roots.count(",")))
-    program = parse(f"{made}; f = grad {roots} wrt a with {given}")
-    assert is_known(entry, program, Violation(entry.rule, 5, OtherGradient(Place.LEAF), ())) is holds
+    program = parse(f"{made}; g = grad {roots} wrt a with {given}")
+    assert is_known(entry, program, Violation(entry.rule, 6, OtherGradient(Place.LEAF), ())) is holds
 
 
 @pytest.mark.parametrize(("inputs", "holds"), [("a", True), ("b", True), ("a, b", False)])
@@ -190,9 +191,11 @@ def test_an_entry_may_ask_for_a_root_that_none_of_the_inputs_lead_to(inputs: str
 def test_an_entry_may_ask_for_a_write_into_an_operand(changes: str, holds: bool) -> None:
     entry = next(entry for entry in known("torch-compile-inductor") if entry.written and entry.op == "matmul")
     leaves = "a = leaf [[1, 2], [3, 4]] const; b = leaf [[1, 2], [3, 4]]; c = leaf [[1, 2], [3, 4]]"
-    violation = Violation(entry.rule, 7, OtherGradient(Place.LEAF), ())
-    assert is_known(entry, parse(f"{leaves}; p = matmul a b; {changes}; q = sum p; backward q"), violation) is holds
-    assert not is_known(entry, parse(f"{leaves}; {changes}; p = matmul a b; q = sum p; backward q"), violation)
+    behind = parse(f"{leaves}; p = matmul a b; {changes}; q = sum p; backward q")
+    before = parse(f"{leaves}; {changes}; p = matmul a b; q = sum p; backward q")
+    violation = Violation(entry.rule, len(behind.instructions) - 1, OtherGradient(Place.LEAF), ())
+    assert is_known(entry, behind, violation) is holds
+    assert not is_known(entry, before, violation)
 
 
 WIDE = "a = leaf f32 [1]; b = leaf {} const; hook a observe; write b mul_scalar_ scalar=2"
@@ -261,6 +264,32 @@ def test_an_entry_may_ask_for_a_view_that_is_given_out_detached_too(given: str, 
     raised = RaisedError(Kind.UNKNOWN, "E", "no")
     for units, inside in ((dict.fromkeys(unit, unit), holds), ({}, False)):
         assert is_known(entry, program, Violation(entry.rule, 1, raised, (), units=units)) is inside
+
+
+@pytest.mark.parametrize(("effect", "holds"), [("misshape", True), ("observe", False)])
+def test_an_entry_may_ask_for_a_hook_of_some_effect(effect: str, holds: bool) -> None:
+    entry = next(entry for entry in known("paddle") if entry.after == "hook misshape")
+    program = parse(f"a = leaf [1, 2]; b = square a; c = hook b {effect}; backward b with [0, 0]")
+    assert is_known(entry, program, Violation(entry.rule, 3, OtherGradient(Place.LEAF), ())) is holds
+
+
+@pytest.mark.parametrize(("call", "holds"), [("c = grad a wrt a with [1, 1]", True), ("backward a with [1, 1]", False)])
+def test_an_entry_may_ask_for_a_call_of_some_word(call: str, holds: bool) -> None:
+    entry = next(entry for entry in known("paddle") if entry.rule == "hooks/raise")
+    program = parse(f"a = leaf [1, 2]; b = hook a raise; {call}")
+    assert is_known(entry, program, Violation(entry.rule, 2, ReturnedUnexpectedly(), ())) is holds
+
+
+@pytest.mark.parametrize(
+    ("leaf", "root", "holds"), [("1", "a", True), ("[1]", "a", False), ("f32 1", "a", False), ("1", "a, b", False)]
+)
+def test_a_call_that_raises_is_about_its_only_root(leaf: str, root: str, holds: bool) -> None:
+    entry = next(entry for entry in known("torch-compile-aot_eager") if entry.rule == "writes/recorded")
+    program = parse(f"a = leaf {leaf} const; b = leaf f32 2; write a add_ b; backward {root}")
+    raised = RaisedError(Kind.NO_GRAD, "RuntimeError", "no")
+    violation = Violation(entry.rule, 3, raised, (), units={2: (2,)})
+    assert is_known(entry, program, violation) is holds
+    assert not is_known(entry, program, replace(violation, units={}))
 
 
 @pytest.mark.parametrize(("other", "holds"), [("hardsigmoid", True), ("sin", False)])
@@ -348,7 +377,7 @@ def refused(path: Path, text: str | bytes) -> str:
         ('message = ""', "message has to be a text, not ''"),
         ('raised = "wrong"', "raised has to be a kind of error: graph freed, no grad, "),
         ('step = "sdg fused=True"', "step has to be an optimizer with settings, such as 'sgd fused=True', not 'sdg"),
-        ('after = "unfolded"', "after has to be an op, an instruction's word, or an optimizer"),
+        ('after = "unfolded"', "after has to be an op, an instruction's word, a hook's effect"),
         ('link = "see the forum"', "link has to be an address that begins with https://, or 'not reported', not 'see"),
         ('since = "last year"', "since has to be a day, such as 2026-11-22, not 'last year'"),
         ('version = "newest"', "version has to be versions of the framework, such as '>=2.12,<2.14', not 'newest'"),
