@@ -6,7 +6,8 @@ from pathlib import Path
 
 from autograd_conformance.harness.journal import Entry
 from autograd_conformance.harness.session import Session, now
-from autograd_conformance.reports.records import Failure, Footer, Result
+from autograd_conformance.reports.failure import Failure
+from autograd_conformance.reports.records import Footer, Result
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.stream import Writer, load, read
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from autograd_conformance.programs.observations import Outcome, Raised, Returned, Skipped
-from autograd_conformance.reports.records import Deviation
+from autograd_conformance.reports.failure import Deviation
 from autograd_conformance.rules.judge.due import DueError
 from autograd_conformance.rules.judge.observed import (
     CallFailed,

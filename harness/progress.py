@@ -15,8 +15,10 @@ import pytest
 from autograd_conformance.harness.limits import Limits
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.recorder import PROPERTY
+from autograd_conformance.reports.encoding import decode
 from autograd_conformance.reports.prose import counted, span
-from autograd_conformance.reports.records import WRONG, Result, decode
+from autograd_conformance.reports.records import Result
+from autograd_conformance.reports.terms import WRONG
 
 ON_TERMINAL, ELSEWHERE = 0.2, 30.0
 """Seconds between two lines."""

@@ -29,16 +29,10 @@ from autograd_conformance.harness.tally import Tally
 from autograd_conformance.harness.terminal import leave_out, print_end
 from autograd_conformance.harness.termination import Termination
 from autograd_conformance.reports.differences import entries
+from autograd_conformance.reports.encoding import decode
+from autograd_conformance.reports.failure import Failure
 from autograd_conformance.reports.prose import counted
-from autograd_conformance.reports.records import (
-    Failure,
-    Footer,
-    Header,
-    Known,
-    Record,
-    Result,
-    decode,
-)
+from autograd_conformance.reports.records import Footer, Header, Known, Record, Result
 from autograd_conformance.reports.render import text
 from autograd_conformance.reports.summary import summarize
 

@@ -36,6 +36,7 @@ from autograd_conformance.programs import codec
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import DTYPES, Program
 from autograd_conformance.reports import records
+from autograd_conformance.reports.terms import Source
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.strategies.building import alphabet
@@ -267,7 +268,7 @@ class Session:
                 sum(name in target.ops for name in OPS),
                 tuple(name for name in OPS if name not in target.ops),
                 target.traits.named,
-                tuple(records.Source(name.replace("_", " "), at) for name, at in target.trait_sources.items()),
+                tuple(Source(name.replace("_", " "), at) for name, at in target.trait_sources.items()),
             ),
             seed=seed,
             profile=profile,
@@ -293,7 +294,7 @@ def rule_records() -> list[records.RuleRecord]:
             level=rule.level.value,
             sentence=rule.sentence,
             needs=tuple(sorted(need.value for need in rule.needs)),
-            sources=tuple(records.Source(s.title, s.where) for s in rule.sources),
+            sources=tuple(Source(s.title, s.where) for s in rule.sources),
         )
         for rule in RULES.values()
     ]

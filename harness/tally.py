@@ -14,7 +14,8 @@ from typing import Any
 
 from autograd_conformance.harness.coverage import Pair
 from autograd_conformance.harness.known.update import Finding, joined
-from autograd_conformance.reports.records import Allowed, Behaviour, Coverage, Setting
+from autograd_conformance.reports.failure import Allowed
+from autograd_conformance.reports.records import Behaviour, Coverage, Setting
 from autograd_conformance.rules.judge.choices import Choice
 
 

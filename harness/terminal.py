@@ -7,9 +7,11 @@ from typing import Any
 from rich.console import Console
 
 from autograd_conformance.reports.causes import causes
-from autograd_conformance.reports.records import WRONG, Failure, Record, Report, Result
+from autograd_conformance.reports.failure import Failure
+from autograd_conformance.reports.records import Record, Report, Result
 from autograd_conformance.reports.render.failures import WHOLE, print_failures
 from autograd_conformance.reports.render.terminal import print_summary
+from autograd_conformance.reports.terms import WRONG
 
 WIDTH = 100
 """The columns that a run takes at least."""

@@ -20,7 +20,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autograd_conformance.reports.records import Deviation, Failure, Part, Report, Severity
+from autograd_conformance.reports.failure import Deviation, Failure, Part, Severity
+from autograd_conformance.reports.records import Report
 from autograd_conformance.reports.severity import rank, severity
 
 FREED = "graph freed"

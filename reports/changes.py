@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from autograd_conformance.reports.prose import counted, listed, shortened
-from autograd_conformance.reports.records import WRONG, Report
+from autograd_conformance.reports.records import Report
 from autograd_conformance.reports.summary import RuleSummary, summarize
+from autograd_conformance.reports.terms import WRONG
 
 Change = Literal["new", "fixed", "changed", "only before", "only after"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autograd_conformance.reports.causes import Cause, grouped, length, shape, sign_of
-from autograd_conformance.reports.records import Failure
+from autograd_conformance.reports.failure import Failure
 
 SHAPES = 12
 """How many shapes of programs are kept of failures that are alike but for them."""

@@ -11,19 +11,12 @@ from dataclasses import replace
 
 from autograd_conformance.reports.causes import Cause
 from autograd_conformance.reports.claims import ClaimRecord
+from autograd_conformance.reports.failure import Allowed
 from autograd_conformance.reports.findings import Findings
 from autograd_conformance.reports.frame import Frame
 from autograd_conformance.reports.kinds import Admission
 from autograd_conformance.reports.outcomes import Tried
-from autograd_conformance.reports.records import (
-    Allowed,
-    Behaviour,
-    Coverage,
-    Known,
-    Report,
-    RuleRecord,
-    Setting,
-)
+from autograd_conformance.reports.records import Behaviour, Coverage, Known, Report, RuleRecord, Setting
 
 
 class Merged:

@@ -9,7 +9,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from autograd_conformance.reports.records import WRONG, Outcome, Result
+from autograd_conformance.reports.records import Result
+from autograd_conformance.reports.terms import WRONG, Outcome
 
 ORDER: tuple[Outcome, ...] = (*WRONG, "error", "known difference", "pass", "cut short", "not applicable")
 """The outcomes of a test: of several runs the first of these is the test's."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from autograd_conformance.reports.records import Failure, Header
+from autograd_conformance.reports.failure import Failure
+from autograd_conformance.reports.records import Header
 
 
 def replay_text(failure: Failure, header: Header) -> str:

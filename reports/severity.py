@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import get_args
 
-from autograd_conformance.reports.records import Failure, Level, Severity
+from autograd_conformance.reports.failure import Failure, Severity
+from autograd_conformance.reports.terms import Level
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """Every severity, the worst first."""

@@ -21,12 +21,12 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
 
 from autograd_conformance.reports.claims import ClaimRecord
+from autograd_conformance.reports.encoding import NAMES, decode, encode
+from autograd_conformance.reports.failure import Failure
 from autograd_conformance.reports.records import (
-    NAMES,
     VERSION,
     Behaviour,
     Coverage,
-    Failure,
     Footer,
     Header,
     Known,
@@ -34,8 +34,6 @@ from autograd_conformance.reports.records import (
     Report,
     Result,
     RuleRecord,
-    decode,
-    encode,
 )
 from autograd_conformance.reports.renamed import modernised
 

@@ -14,8 +14,10 @@ from typing import Literal, get_args
 
 from autograd_conformance.reports.causes import Cause, causes, number
 from autograd_conformance.reports.differences import Difference, Entry, entries, shown
+from autograd_conformance.reports.failure import Failure
 from autograd_conformance.reports.prose import counted, listed, shortened
-from autograd_conformance.reports.records import WRONG, Failure, Level, Report, Result, RuleRecord
+from autograd_conformance.reports.records import Report, Result, RuleRecord
+from autograd_conformance.reports.terms import WRONG, Level
 
 THRESHOLD = 20
 """A rule that programs exercised fewer times than this has not been tested: its verdict is vacuous."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from autograd_conformance.reports.records import Deviation
+from autograd_conformance.reports.failure import Deviation
 
 SETS = ("wrong", "lost", "missing", "once", "twice")
 """The outcomes for which ops are left out of programs."""

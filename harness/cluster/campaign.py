@@ -18,10 +18,11 @@ from autograd_conformance.harness.cluster.shard import SHARDS, Series, Shard, se
 from autograd_conformance.harness.cluster.storage import Storage, StorageError
 from autograd_conformance.harness.cluster.work import Again, Done, NotDone, replay, run, unpacked
 from autograd_conformance.reports.causes import Cause
+from autograd_conformance.reports.failure import Failure
 from autograd_conformance.reports.findings import SHAPES, digest, likeness
 from autograd_conformance.reports.kinds import Kind, Unlike, kind
 from autograd_conformance.reports.merge import Merged
-from autograd_conformance.reports.records import Failure, Header, Report
+from autograd_conformance.reports.records import Header, Report
 from autograd_conformance.reports.stream import InvalidReport, parse
 
 AHEAD = 2

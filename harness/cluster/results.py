@@ -12,10 +12,11 @@ from autograd_conformance.harness.cluster.campaign import Campaign
 from autograd_conformance.harness.cluster.row import Row
 from autograd_conformance.harness.folder import ReportFolder
 from autograd_conformance.reports.causes import Cause, causes
+from autograd_conformance.reports.failure import Alone, Failure
 from autograd_conformance.reports.findings import digest
 from autograd_conformance.reports.kinds import Kind
 from autograd_conformance.reports.merge import Merged
-from autograd_conformance.reports.records import Alone, Failure, Header, Report
+from autograd_conformance.reports.records import Header, Report
 from autograd_conformance.reports.render import campaign as page
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.replay import replay_text

@@ -22,7 +22,7 @@ from autograd_conformance.harness.session import Session
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program
-from autograd_conformance.reports.records import Alone, Failure
+from autograd_conformance.reports.failure import Alone, Failure
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.judge import COTANGENT_KEPT
 from autograd_conformance.rules.relations import codec as relations_codec

@@ -15,7 +15,7 @@ from autograd_conformance.printing.reroll import iterations
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.regions import Region
 from autograd_conformance.programs.text import names
-from autograd_conformance.reports.records import Group
+from autograd_conformance.reports.failure import Group
 
 
 def listed(program: Program, target: Target, failing: int | None = None) -> str:

@@ -9,7 +9,7 @@ from autograd_conformance.harness.failures.record import failure
 from autograd_conformance.harness.failures.reduce import reduced
 from autograd_conformance.harness.known.update import About, Finding
 from autograd_conformance.harness.session import Session
-from autograd_conformance.reports.records import Failure
+from autograd_conformance.reports.failure import Failure
 
 
 def failures(check: Check, test: str, session: Session) -> Iterator[Failure]:

@@ -30,7 +30,8 @@ from autograd_conformance.harness.places import SUITES
 from autograd_conformance.harness.session import Session
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs import codec
-from autograd_conformance.reports.records import Allowed, Error, Failure, Source, Step, Wrong
+from autograd_conformance.reports.failure import Allowed, Error, Failure, Step
+from autograd_conformance.reports.terms import Source, Wrong
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text

@@ -16,7 +16,7 @@ from autograd_conformance.programs.language import Grad, Hook, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned, Skipped
 from autograd_conformance.programs.regions import seen_units
 from autograd_conformance.programs.text import names
-from autograd_conformance.reports.records import Part, Step
+from autograd_conformance.reports.failure import Part, Step
 from autograd_conformance.rules.explanation.due_words import due_text
 from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.observed import ValuesDiffer

@@ -27,7 +27,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Observation, Returned, Tensor
 from autograd_conformance.reference import whole_program as whole
 from autograd_conformance.reference.staging.derivatives import array
-from autograd_conformance.reports.records import Votes
+from autograd_conformance.reports.failure import Votes
 from autograd_conformance.rules.prose import shown
 
 STEPS = {"float64": 1e-5, "float32": 1e-2}

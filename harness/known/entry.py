@@ -77,6 +77,8 @@ class Known:
     detached: bool = False
     """A function that begins before the failing instruction, or with it, gives out a view of what it computed, and a
     view of the same that was detached."""
+    given: bool = False
+    """A function that begins before the failing instruction gives out what the op made in it."""
     raised: str | None = None
     """The kind of the error that was raised."""
     message: str | None = None

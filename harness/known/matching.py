@@ -12,7 +12,7 @@ import numpy as np
 from autograd_conformance.harness.known.calls import CALLS, behind, goes_again, may_hold
 from autograd_conformance.harness.known.entry import Known
 from autograd_conformance.harness.known.subject import dimensions, dtypes, elements, is_excused
-from autograd_conformance.harness.known.units import derives_through_unit, gives_detached, writes_inside
+from autograd_conformance.harness.known.units import derives_through_unit, gives, gives_detached, writes_inside
 from autograd_conformance.harness.known.writes import writes_aliased, writes_computed, writes_operand, writes_overlapped
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import (
@@ -53,10 +53,9 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.op not in (None, *ops):
         return False
     about = _about(program, violation)
-    leaf = None if about is None else program[about.at]
-    if entry.elements not in (None, elements(leaf, violation)):
+    if entry.elements is not None and entry.elements != elements(program, about, violation):
         return False
-    if entry.dimensions not in (None, dimensions(leaf, violation)):
+    if entry.dimensions is not None and entry.dimensions != dimensions(program, about, violation):
         return False
     if entry.dtype is not None and entry.dtype not in dtypes(program, about):
         return False
@@ -70,6 +69,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.message is not None and (raised is None or entry.message not in raised.message):
         return False
     if entry.after is not None and not _stands_before(program, violation.at, entry.after):
+        return False
+    if entry.given and not (entry.op and gives(program, violation, entry.op)):
         return False
     if entry.call not in (None, INSTRUCTIONS[type(program[violation.at])].notation):
         return False

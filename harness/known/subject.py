@@ -8,32 +8,33 @@ import numpy as np
 
 from autograd_conformance.harness.known.entry import Known
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.programs.language import Apply, Detach, Instruction, Leaf, Program, Ref, Shape
+from autograd_conformance.programs.language import Apply, Detach, Leaf, Program, Ref, Shape
 from autograd_conformance.reference.bounds import working_dtype
-from autograd_conformance.rules.judge.observed import ResultShape
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.judge.observed import RaisedError, ResultShape
 from autograd_conformance.rules.judge.violation import Violation
 
 
-def elements(subject: Instruction | None, violation: Violation) -> int | None:
+def elements(program: Program, about: Ref | None, violation: Violation) -> int | None:
     """How many elements that has which a violation is about, where that is known."""
-    if isinstance(subject, Leaf):
-        return len(subject.value.data)
-    due = _due_shape(violation)
-    return None if due is None else prod(due)
+    shape = _shape(program, about, violation)
+    return None if shape is None else prod(shape)
 
 
-def dimensions(subject: Instruction | None, violation: Violation) -> int | None:
+def dimensions(program: Program, about: Ref | None, violation: Violation) -> int | None:
     """How many dimensions that has which a violation is about, where that is known."""
-    if isinstance(subject, Leaf):
-        return len(subject.value.shape)
-    due = _due_shape(violation)
-    return None if due is None else len(due)
+    shape = _shape(program, about, violation)
+    return None if shape is None else len(shape)
 
 
-def _due_shape(violation: Violation) -> Shape | None:
-    """The shape of the value that is due, where that is known."""
+def _shape(program: Program, about: Ref | None, violation: Violation) -> Shape | None:
+    """The shape of the leaf, or of the value that is due; where something raised, of what that is about."""
+    if about is not None and isinstance(leaf := program[about.at], Leaf):
+        return leaf.value.shape
     if violation.want is not None:
         return violation.want.shape
+    if about is not None and isinstance(violation.observed, RaisedError):
+        return Reference(program).values[about].shape
     return next((allowed.due.shape for allowed in violation.allowed if isinstance(allowed.due, ResultShape)), None)
 
 

@@ -52,6 +52,13 @@ def _before(program: Program, at: int) -> set[Ref]:
     return found.union(*(_before(program, earlier) for earlier in calls))
 
 
+def gives(program: Program, violation: Violation, op: str) -> bool:
+    """Whether a unit that begins before the failing instruction gives out what an op made in it."""
+    units = {unit for at, unit in violation.units.items() if at < violation.at}
+    given = (program[ref.at] for unit in units for ref in region_of(program, unit).results)
+    return any(isinstance(step, Apply) and step.op == op for step in given)
+
+
 def gives_detached(program: Program, violation: Violation) -> bool:
     """Whether a unit that begins before the failing instruction, or with it, gives out a view of what it computed, and
     a view of the same that was detached.

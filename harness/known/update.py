@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd_conformance.harness.known.file import OF_VALUES
+from autograd_conformance.harness.known.keys import OF_VALUES
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.text import lines
 from autograd_conformance.reference.bounds import working_dtype

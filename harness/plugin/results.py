@@ -20,6 +20,7 @@ from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.plugin.state import CHECK, PLANNED, SESSION, about
 from autograd_conformance.harness.recorder import ADAPTER, PROPERTY, TALLY, UNWRITABLE
 from autograd_conformance.reports import records
+from autograd_conformance.reports.encoding import encode
 from autograd_conformance.reports.prose import counted
 from autograd_conformance.reports.render import text
 
@@ -33,7 +34,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         try:
             if call.excinfo is not None and isinstance(call.excinfo.value, BrokenAdapter):
                 raise call.excinfo.value
-            report.user_properties += [(PROPERTY, records.encode(record)) for record in _records(item, call, report)]
+            report.user_properties += [(PROPERTY, encode(record)) for record in _records(item, call, report)]
         except BrokenAdapter as error:
             report.longrepr = f"adapter error: {error}"
             report.user_properties.append((ADAPTER, str(error)))

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from autograd_conformance.reports.drawing.graph import Drawn
+from autograd_conformance.reports.failure import Group
 from autograd_conformance.reports.prose import listed
-from autograd_conformance.reports.records import Group
 
 
 def grouped(drawn: Drawn, groups: Sequence[Group]) -> Drawn:

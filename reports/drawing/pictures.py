@@ -12,9 +12,9 @@ from autograd_conformance.reports.drawing.flow import MOST_SAID, WIDTH, flowing
 from autograd_conformance.reports.drawing.graph import graph, programs, words
 from autograd_conformance.reports.drawing.groups import grouped, said
 from autograd_conformance.reports.drawing.svg import MOST, Mark, svg, width
+from autograd_conformance.reports.failure import Failure, Part
 from autograd_conformance.reports.flow import wrong_gradient
 from autograd_conformance.reports.prose import counted, shortened
-from autograd_conformance.reports.records import Failure, Part
 
 STYLES = tuple(Path(__file__).with_name(name) for name in ("colours.css", "drawing.css"))
 """The style sheets of drawings, for pages that show them."""

@@ -28,7 +28,7 @@ from autograd_conformance.reports.prose import (
     sentence,
     shortened,
 )
-from autograd_conformance.reports.records import WRONG, Report
+from autograd_conformance.reports.records import Report
 from autograd_conformance.reports.render.failures import kind, summed_up
 from autograd_conformance.reports.render.parts import by_name
 from autograd_conformance.reports.render.text import ballot, listing, script_title, standing
@@ -46,6 +46,7 @@ from autograd_conformance.reports.summary import (
     summarize,
     told,
 )
+from autograd_conformance.reports.terms import WRONG
 
 DRAWINGS = "drawings"
 """The folder beside a page that its drawings are in."""

@@ -11,8 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from autograd_conformance.reports.failure import Allowed, Alone, Error, Failure, Step, Votes
 from autograd_conformance.reports.flow import GradientFlow, wrong_gradient
-from autograd_conformance.reports.records import Allowed, Alone, Error, Failure, Source, Step, Votes
+from autograd_conformance.reports.terms import Source
 
 
 @dataclass(frozen=True, slots=True)

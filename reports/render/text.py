@@ -10,8 +10,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from autograd_conformance.reports.failure import Alone, Failure, Votes
 from autograd_conformance.reports.prose import counted, in_units, one_line, printable
-from autograd_conformance.reports.records import Alone, Failure, Votes
 from autograd_conformance.reports.render.parts import (
     Claim,
     Diagnosis,

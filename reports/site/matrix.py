@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from autograd_conformance.reports.records import WRONG, RuleRecord
+from autograd_conformance.reports.records import RuleRecord
 from autograd_conformance.reports.site.runs import Run
 from autograd_conformance.reports.summary import ORDER, FamilySummary, RuleSummary, Verdict
+from autograd_conformance.reports.terms import WRONG
 
 
 @dataclass(frozen=True, slots=True)

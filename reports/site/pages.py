@@ -17,7 +17,6 @@ from autograd_conformance.reports.claims import by_article, observation, showing
 from autograd_conformance.reports.coverage import meetings
 from autograd_conformance.reports.drawing.pictures import pictures
 from autograd_conformance.reports.prose import counted, in_units, listed, one_line, part, printable, shortened
-from autograd_conformance.reports.records import WRONG
 from autograd_conformance.reports.render.failures import kind, title
 from autograd_conformance.reports.render.parts import by_name
 from autograd_conformance.reports.render.text import ballot, script_title, standing
@@ -37,6 +36,7 @@ from autograd_conformance.reports.summary import (
     differing_ops,
     wrong_ops,
 )
+from autograd_conformance.reports.terms import WRONG
 from autograd_conformance.reports.versions import place
 
 SHOWN = 6

@@ -9,8 +9,9 @@ from functools import cached_property
 from itertools import chain, count
 
 from autograd_conformance.reports.causes import Cause
+from autograd_conformance.reports.failure import Failure
 from autograd_conformance.reports.prose import listed, shortened
-from autograd_conformance.reports.records import LONGEST, Failure, Header, Report
+from autograd_conformance.reports.records import LONGEST, Header, Report
 from autograd_conformance.reports.summary import RuleSummary, Summary, summarize
 from autograd_conformance.reports.versions import Place, place
 

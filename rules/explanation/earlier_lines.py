@@ -209,7 +209,8 @@ def _alive(context: Context, ref: Ref, at: int) -> list[Ref]:
 def _overwritten_note(context: Context, target: Ref, at: int) -> str:
     """A sentence on the ops that may have saved what a write changed, after a space; empty where there are none."""
     keepers = context.keepers(context.reference.storages.storage(target), at)
-    named = dict.fromkeys(f"{op_name(node)} on line {node.at + 1}" for node in keepers)  # a unit names some twice
+    # a call may have recorded several derivatives of one op
+    named = dict.fromkeys(f"{op_name(node)} on line {node.at + 1}" for node in keepers)
     return f" What {joined(named)} may have kept is another value now." if named else ""
 
 

@@ -121,13 +121,12 @@ class RecordedGraph:
         starts = [reference.edge(r) for r in call.roots if reference.requires_grad.get(r)]
         found = Ancestry(must_reach=set(starts))
         pending = {producer[edge] for edge in starts if edge in producer}
-        always = set(pending)
+        always, visited = set(pending), set[int]()
         while pending:
             number = max(pending)
             pending.discard(number)
-            node, entry = self.node(number), self.reference.entries[number]
-            (found.nodes if number in always else found.maybe_nodes).append(node)
-            found.visited.append(node)
+            visited.add(number)
+            entry = reference.entries[number]
             passes_always = number in always and not isinstance(entry.op, Vjp)
             reached = found.must_reach if passes_always else found.may_reach
             for edge, needs_input_grad in zip(entry.args, entry.needs_input_grad, strict=True):
@@ -144,16 +143,20 @@ class RecordedGraph:
                 if edge in producer:
                     pending.add(producer[edge])
             if not pending and reference.traits.one_node:
-                pending = self._beside(found)
+                pending = self._beside(found, visited)
+            pending -= visited  # what stands beside another entry may be newer than what was visited
+        for number in sorted(visited, reverse=True):
+            node = self.node(number)
+            (found.nodes if number in always else found.maybe_nodes).append(node)
+            found.visited.append(node)
         return found
 
-    def _beside(self, found: Ancestry) -> set[int]:
+    def _beside(self, found: Ancestry, visited: set[int]) -> set[int]:
         """The tape entries that a call goes through only since they are one node with others; what flows within that
         node, from one of its results to another, is seen by nobody.
         """
-        visited = {id(node) for node in found.visited}
-        units = {unit for node in found.visited if (unit := self.unit(node))}
-        beside = set()
+        units = {unit for number in visited if (unit := self.unit(self.node(number)))}
+        beside = set[int]()
         for unit in units:
             parts = self.parts(unit)
             made = {edge for node in parts for edge in node.entry.outs}
@@ -161,7 +164,7 @@ class RecordedGraph:
             found.may_reach.update(self._inputs(unit))
             beside.update(self._together(unit))
         beside.update(n for edge in found.may_reach if (n := self.reference.producer.get(edge)) is not None)
-        return {n for n in beside if id(self.node(n)) not in visited}
+        return beside
 
     def _inputs(self, unit: tuple[int, ...]) -> Iterator[GradientEdge]:
         """The edges of the values from outside that a unit was given, whatever it did with them."""

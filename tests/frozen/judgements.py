@@ -19,7 +19,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Instruction, Modes
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reports import records
+from autograd_conformance.reports.encoding import encode
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Violation
@@ -94,7 +94,7 @@ class Freezer:
             return {}
         self.told -= 1
         failure = failures.failure(broken(violation), "suites/test_frozen.py::test_it", self.session)
-        return {"told": records.encode(failure)}
+        return {"told": encode(failure)}
 
 
 def violated(violation: Violation | None) -> Json:

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from autograd_conformance.harness.child import finished
 from autograd_conformance.harness.known.file import FOLDER
 from autograd_conformance.harness.patience import stretched
-from autograd_conformance.reports.records import Failure
+from autograd_conformance.reports.failure import Failure
 from autograd_conformance.reports.stream import read
 from tests.harness.test_cli import ROOT
 from tests.mutants import FAMILIES, mutants_of

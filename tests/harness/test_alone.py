@@ -20,7 +20,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reports.records import Failure
+from autograd_conformance.reports.failure import Failure
 from autograd_conformance.reports.render.text import standing
 from autograd_conformance.rules.judge.judge import judge
 from tests.frameworks.adapters.moody import AfterExp

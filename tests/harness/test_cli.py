@@ -25,7 +25,8 @@ from autograd_conformance.harness.journal import Journal
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import BackwardCall
 from autograd_conformance.programs.text import parse
-from autograd_conformance.reports.records import Failure, Report
+from autograd_conformance.reports.failure import Failure
+from autograd_conformance.reports.records import Report
 from autograd_conformance.reports.stream import load
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.cure import cures
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import parse
-from autograd_conformance.reports.records import Deviation
+from autograd_conformance.reports.failure import Deviation
 from autograd_conformance.rules.judge.due import DueError
 from autograd_conformance.rules.judge.observed import (
     GradientForm,

@@ -281,13 +281,31 @@ def test_an_entry_may_ask_for_a_call_of_some_word(call: str, holds: bool) -> Non
 
 
 @pytest.mark.parametrize(
-    ("leaf", "root", "holds"), [("1", "a", True), ("[1]", "a", False), ("f32 1", "a", False), ("1", "a, b", False)]
+    ("made", "roots", "holds"),
+    [
+        ("a = leaf 2; b = leaf 1 const", "b", True),
+        ("a = leaf 2; b = grad a wrt a with 1", "b", True),
+        ("a = leaf 2; b = leaf [1] const", "b", False),
+        ("a = leaf f32 2; b = leaf f32 1 const", "b", False),
+        ("a = leaf 2; b = leaf 1 const", "a, b", False),
+    ],
 )
-def test_a_call_that_raises_is_about_its_only_root(leaf: str, root: str, holds: bool) -> None:
+def test_a_call_that_raises_is_about_its_only_root(made: str, roots: str, holds: bool) -> None:
     entry = next(entry for entry in known("torch-compile-aot_eager") if entry.rule == "writes/recorded")
-    program = parse(f"a = leaf {leaf} const; b = leaf f32 2; write a add_ b; backward {root}")
-    raised = RaisedError(Kind.NO_GRAD, "RuntimeError", "no")
-    violation = Violation(entry.rule, 3, raised, (), units={2: (2,)})
+    program = parse(f"{made}; write b add_ a; backward {roots}")
+    violation = Violation(entry.rule, 3, RaisedError(Kind.NO_GRAD, "RuntimeError", "no"), (), units={2: (2,)})
+    assert is_known(entry, program, violation) is holds
+    assert not is_known(entry, program, replace(violation, units={}))
+
+
+@pytest.mark.parametrize(("read", "holds"), [("hook c observe", True), ("hook d observe", False)])
+def test_an_entry_may_ask_for_what_a_function_gives_out(read: str, holds: bool) -> None:
+    entry = next(entry for entry in known("torch-compile-aot_eager") if entry.given)
+    made = "a = leaf [1, 2, 3]; b = square a; c = unfold b dimension=0 size=2 step=1; d = sin c"
+    program = parse(f"{made}; {read}; backward d with [[1, 2], [4, 8]]")
+    violation = Violation(
+        entry.rule, 5, OtherGradient(Place.LEAF), (), Ref(0), units=dict.fromkeys((1, 2, 3), (1, 2, 3))
+    )
     assert is_known(entry, program, violation) is holds
     assert not is_known(entry, program, replace(violation, units={}))
 

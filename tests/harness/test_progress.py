@@ -15,7 +15,8 @@ from autograd_conformance.harness.limits import UNLIMITED, Limits
 from autograd_conformance.harness.plan import PLAN, Plan
 from autograd_conformance.harness.progress import Progress
 from autograd_conformance.harness.recorder import PROPERTY
-from autograd_conformance.reports.records import Result, encode
+from autograd_conformance.reports.encoding import encode
+from autograd_conformance.reports.records import Result
 from tests.harness.test_cli import ROOT, command
 
 pytestmark = pytest.mark.slow

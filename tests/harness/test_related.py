@@ -9,7 +9,8 @@ from autograd_conformance.harness.failures import related as relations
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reports.drawing.pictures import pictures
-from autograd_conformance.reports.records import Allowed, Deviation, Failure, decode, encode
+from autograd_conformance.reports.encoding import decode, encode
+from autograd_conformance.reports.failure import Allowed, Deviation, Failure
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
 from tests.mutants.graphs import DiamondOnce

@@ -11,16 +11,14 @@ from pathlib import Path
 from rich.console import Console
 
 from autograd_conformance.reports.claims import ClaimProgram, ClaimRecord
+from autograd_conformance.reports.encoding import encode
+from autograd_conformance.reports.failure import Allowed, Error, Failure, Group, Step, Votes
 from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.reports.records import (
-    Allowed,
     Behaviour,
     Coverage,
-    Error,
-    Failure,
     Footer,
     Framework,
-    Group,
     Header,
     Known,
     Record,
@@ -28,13 +26,10 @@ from autograd_conformance.reports.records import (
     Result,
     RuleRecord,
     Setting,
-    Source,
-    Step,
-    Votes,
-    encode,
 )
 from autograd_conformance.reports.render.terminal import print_summary
 from autograd_conformance.reports.summary import summarize
+from autograd_conformance.reports.terms import Source
 
 RAISES, AGAIN, OP = "lifetime/same-root-raises", "lifetime/retained-works", "gradients/op"
 

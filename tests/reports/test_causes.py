@@ -11,7 +11,9 @@ import pytest
 from rich.console import Console
 
 from autograd_conformance.reports.causes import Cause, causes, number
-from autograd_conformance.reports.records import Alone, Deviation, Failure, Part, Report, Result, decode, encode
+from autograd_conformance.reports.encoding import decode, encode
+from autograd_conformance.reports.failure import Alone, Deviation, Failure, Part
+from autograd_conformance.reports.records import Report, Result
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.render.failures import WHOLE, print_failures
 from autograd_conformance.reports.severity import severity

@@ -14,8 +14,8 @@ from autograd_conformance.reports.drawing.flow import flowing
 from autograd_conformance.reports.drawing.graph import Drawn, Edge, graph, programs, words
 from autograd_conformance.reports.drawing.groups import grouped, said
 from autograd_conformance.reports.drawing.svg import Mark, svg
+from autograd_conformance.reports.failure import Group
 from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
-from autograd_conformance.reports.records import Group
 
 LEAF = {"do": "leaf", "shape": [2], "dtype": "float64", "data": [1.5, 2.0]}
 BACKWARD = {"do": "backward", "roots": ["%1"], "cotangents": [None]}

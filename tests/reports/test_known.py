@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from autograd_conformance.reports.records import Known, Outcome, Report, Result
+from autograd_conformance.reports.records import Known, Report, Result
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.render.terminal import ENTRIES
 from autograd_conformance.reports.summary import ORDER, by_attention, summarize
+from autograd_conformance.reports.terms import Outcome
 from tests.reports.miniatures import (
     AGAIN,
     BROKEN,

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.reports import command
+from autograd_conformance.reports.failure import Deviation, Failure
 from autograd_conformance.reports.findings import SHAPES, Findings, Seen, digest, likeness
 from autograd_conformance.reports.kinds import Unlike, kind
 from autograd_conformance.reports.merge import Merged
-from autograd_conformance.reports.records import Behaviour, Deviation, Failure, Footer, Outcome, Report, Setting
+from autograd_conformance.reports.records import Behaviour, Footer, Report, Setting
 from autograd_conformance.reports.stream import read, records, write
 from autograd_conformance.reports.summary import cut_short
+from autograd_conformance.reports.terms import Outcome
 from tests.reports.miniatures import (
     BEHAVIOUR,
     CLAIM,

@@ -11,24 +11,12 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from autograd_conformance.reports.claims import ClaimProgram
+from autograd_conformance.reports.encoding import NAMES, decode, encode
+from autograd_conformance.reports.failure import Allowed, Deviation, Error, Group, Part, Step, Votes
 from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
-from autograd_conformance.reports.records import (
-    NAMES,
-    Allowed,
-    Deviation,
-    Error,
-    Framework,
-    Group,
-    Part,
-    Record,
-    Report,
-    Source,
-    Step,
-    Votes,
-    decode,
-    encode,
-)
+from autograd_conformance.reports.records import Framework, Record, Report
 from autograd_conformance.reports.stream import SCHEMA, Writer, load, read
+from autograd_conformance.reports.terms import Source
 from tests.reports.miniatures import CLAIM, EVERY, FAILURE, FOOTER, HEADER, KNOWN, OP, PASSES, RAISES, RULES
 
 DIFFERS = replace(PASSES[0], verdict="known difference")

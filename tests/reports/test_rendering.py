@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from autograd_conformance.reports.records import Allowed, Failure
+from autograd_conformance.reports.failure import Allowed, Failure
 from autograd_conformance.reports.render import markdown, text
 from autograd_conformance.reports.render.parts import Listing, parts
 from tests.reports.miniatures import BROKEN, CRASH, FAILURE, FOOTER, OP, PASSES, RAISES, RULES, SOUND, shown, unescaped

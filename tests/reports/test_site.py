@@ -14,13 +14,15 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from autograd_conformance.reports import command
+from autograd_conformance.reports.failure import Allowed, Group
 from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient
-from autograd_conformance.reports.records import Allowed, Framework, Group, Known, Report, Source
+from autograd_conformance.reports.records import Framework, Known, Report
 from autograd_conformance.reports.site.build import NotOurs, build
 from autograd_conformance.reports.site.documents import DOCS
 from autograd_conformance.reports.site.matrix import SIGNS, bounded
 from autograd_conformance.reports.site.runs import runs, unique
 from autograd_conformance.reports.summary import ORDER
+from autograd_conformance.reports.terms import Source
 from tests.reports.miniatures import (
     BEHAVIOUR,
     BROKEN,

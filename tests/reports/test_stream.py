@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.reports.records import encode
+from autograd_conformance.reports.encoding import encode
 from autograd_conformance.reports.stream import InvalidReport, parse, read
 from tests.reports.miniatures import (
     CLAIM,

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from autograd_conformance.reports.records import Report, Result, decode, encode
+from autograd_conformance.reports.encoding import decode, encode
+from autograd_conformance.reports.records import Report, Result
 from autograd_conformance.reports.summary import THRESHOLD, summarize
 from tests.reports.miniatures import AGAIN, CRASH, FAILURE, OP, PASSES, RAISES, RULES, SOUND, verdicts
 

@@ -73,6 +73,21 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
         " values as they were recorded. It reaches a through lines 2, 3 and 4;"
         " a held no gradient, so it has to hold [0.          , 7.3890560989], but it holds [1., 1.].",
     ]),
+    (f"{A}; b = sin a; c = multiply b b; d = multiply b c; e = grad d wrt a with [1, 1] create=True;"
+     " no_grad: write b exp_; backward e with [1, 1]", returned(5, 5), "a", [
+        "2: sin may keep b as it is here: its derivative may be computed from it.",
+        "3: multiply's derivative needs b as it is here.",
+        "4: multiply's derivative needs b and c as it is here.",
+        "5: e is the gradient with respect to a. create_graph=True records the call itself, so what it returns is"
+        " differentiable.",
+        "6: changes b; it is not recorded, for it stands under no_grad: the history of b stays as it was. What sin on"
+        " line 2, multiply on line 3, multiply on line 4 and the derivative of multiply on line 5 may have kept is"
+        " another value now.",
+        "7: sin on line 2, multiply on line 3, multiply on line 4 and the derivative of multiply on line 5 were"
+        " recorded before line 6 wrote to what they may have kept: this call must raise, or take the values as they"
+        " were recorded. It reaches a through line 5; a held no gradient, so it has to hold [-0.3135832205,"
+        " -1.3106579411], but it holds [5., 5.].",
+    ]),
     (f"{A}; b = negative a; write b add_scalar_ scalar=1.0; backward b with [1, 1]", does(MODIFIED), "a", [
         "3: changes b; it is recorded: from here on b is its result.",
         "4: walks lines 2 and 3; no call walked it before, so nothing that it needs is freed, and what line 3 wrote"

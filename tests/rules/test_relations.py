@@ -24,7 +24,7 @@ from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Gradient, Observation, Returned
 from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import MalformedProgram, validate
-from autograd_conformance.reports import records
+from autograd_conformance.reports.encoding import decode, encode
 from autograd_conformance.reports.render import text
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
@@ -288,7 +288,7 @@ def test_a_failure_shows_both_programs(tmp_path):
     assert len((shown.other or "").splitlines()) == 5
     assert shown.diagnosis is not None
     assert "the second program breaks no rule" in shown.diagnosis
-    assert records.decode(json.loads(json.dumps(records.encode(shown)))) == shown
+    assert decode(json.loads(json.dumps(encode(shown)))) == shown
     page = text.render(shown)
     assert page.index("# The second program") > page.index("# The first program") > page.index("The shortest program")
     assert "It has to agree with:" not in page
@@ -302,7 +302,7 @@ def test_a_failure_of_two_programs_is_replayed(tmp_path):
     session = Session("tests.mutants.relations:WalksOneRoot", tmp_path)
     shown = failure(broken(), "suites/test_relations.py::test_sums", session)
     record = tmp_path / "record.json"
-    record.write_text(json.dumps(records.encode(shown)))
+    record.write_text(json.dumps(encode(shown)))
     for path in (tmp_path / "replay" / "relations-sum.sums.json", record):
         replayed = replay(path, session.target)
         assert (replayed.verdict, replayed.reason) == ("still failing", "relations/sum")

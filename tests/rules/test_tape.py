@@ -11,7 +11,7 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.row import Certainty
-from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Backward, Program, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, Skipped, StepObservation
 from autograd_conformance.programs.text import parse
@@ -228,6 +228,16 @@ def test_what_a_traversal_goes_through():
     assert [node.at for node in traversal.nodes] == [6, 5, 3, 2, 1]
     assert traversal.leaves == {Ref(0)}
     assert traversal.uses == {Ref(0): 2, Ref(1): 2, Ref(2): 1, Ref(3): 1, Ref(5): 1}
+
+
+def test_a_node_of_several_ops_is_gone_through_once():
+    """Behind what stands beside the way of a call, the traversal comes to ops on the way again."""
+    program = parse("a = leaf 3; h = sin a; p = exp h; q = multiply h p; backward p; b = leaf 1", VOCABULARY)
+    reference = Reference(program, Traits(one_node=True))
+    traversal = Tape(reference, units=dict.fromkeys((1, 2, 3), (1, 2, 3))).traverse(program[4])
+    assert [node.at for node in traversal.nodes] == [2, 1]
+    assert [node.at for node in traversal.maybe_nodes] == [3]
+    assert traversal.uses == {Ref(0): 1, Ref(1): 2, Ref(2): 1}
 
 
 def test_freeing_is_always_after_a_return_and_maybe_after_an_error():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.reports.records import encode
+from autograd_conformance.reports.encoding import encode
 from autograd_conformance.reports.renamed import RENAMED, modernised
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.stream import read
