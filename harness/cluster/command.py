@@ -242,9 +242,11 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser = Parser(
         program,
         description="Run a campaign: many runs, each a shard of its own, whose records are kept where the plan says. "
-        "What is kept is not run again: the same command goes on from where it was interrupted.",
+        "What is kept is not run again: the same command goes on from where it was interrupted. A plan may also say in "
+        "which versions of a framework findings are looked for.",
         epilog="Exit codes: 0: no MUST rule is broken. 1: some are. 2: it was stopped, or lost its scheduler. 3: some "
-        "shards could not be had. 4: wrong usage, or the storage holds another campaign. 11: the storage, or the "
+        "shards could not be had, or of some findings it cannot be told when they began. 4: wrong "
+        "usage, or the storage holds another campaign. 11: the storage, or the "
         "report, could not be written.",
     )
     parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan, a TOML file (docs/campaigns.md)")
