@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 
-from autograd_conformance.harness.bisect.environment import PLACE, Given, Installed, NotMade, Version
+from autograd_conformance.harness.bisect.environment import PLACE, Given, Installed, NotMade, Version, environments
 from autograd_conformance.harness.bisect.finding import Finding, UnusableFinding, finding
-from autograd_conformance.harness.bisect.search import Outcome, changes, following
-from autograd_conformance.harness.bisect.trial import Trial, tried
+from autograd_conformance.harness.bisect.outcome import Trial, bisected
+from autograd_conformance.harness.bisect.search import Outcome, following
+from autograd_conformance.harness.bisect.trial import tried
 from autograd_conformance.harness.journal import TIMEOUT
 from autograd_conformance.harness.session import REPORT_ERROR
 from autograd_conformance.harness.terminal import WIDTH
 from autograd_conformance.harness.termination import Termination
 from autograd_conformance.reports.command import USAGE, Parser
 from autograd_conformance.reports.prose import printable, shortened
-from autograd_conformance.reports.render.bisected import STYLES, Bisected, VersionRow, render, table
+from autograd_conformance.reports.render.bisected import STYLES, render, table
 
 FOUND, NO_CHANGE, INTERRUPTED, UNTOLD = 0, 1, 2, 3
 """The exit codes of a search: a change was found; there is none; it was stopped; it cannot be told."""
@@ -75,6 +77,8 @@ def _step(sought: Finding, options: argparse.Namespace) -> Outcome:
     """Try what is there now."""
     trial = tried(sought, options.framework, options.framework_python, options.device, options.patience)
     print(printable(f"{trial.outcome}: {trial.title + ': ' if trial.title else ''}{trial.said}"))
+    if options.json:
+        options.json.write_text(json.dumps(asdict(trial)) + "\n", encoding="utf-8")
     return trial.outcome
 
 
@@ -91,18 +95,16 @@ def _searched(sought: Finding, versions: Sequence[Version], options: argparse.Na
         console.print(printable(version.label), end=" ", markup=False, highlight=False)
         console.print(trial.outcome, style=STYLES[trial.outcome], end="", highlight=False)
         console.print(f": {shortened(trial.said)}", markup=False, highlight=False, soft_wrap=True)
-    found = _bisected(sought, versions, trials, options.framework)
+    found = bisected(sought.title, options.framework, [each.label for each in versions], trials)
     console.print()
     console.print(table(found))
     console.print(f"\n{printable(found.answer)}", style="bold", markup=False, highlight=False, soft_wrap=True)
     if options.markdown:
         options.markdown.parent.mkdir(parents=True, exist_ok=True)
         options.markdown.write_text(render(found), encoding="utf-8")
-    if any(found.between(older, newer) for older, newer, _ in found.changes):
+    if not found.is_told:
         return UNTOLD
-    if found.changes:
-        return FOUND
-    return NO_CHANGE if any(trial.outcome != "skipped" for trial in trials.values()) else UNTOLD
+    return FOUND if found.changes else NO_CHANGE
 
 
 def _binary(trials: dict[int, Trial], count: int) -> Iterator[int]:
@@ -119,17 +121,6 @@ def _tried(version: Version, sought: Finding, options: argparse.Namespace) -> Tr
     return tried(sought, options.framework, python, options.device, options.patience)
 
 
-def _bisected(sought: Finding, versions: Sequence[Version], trials: dict[int, Trial], framework: str) -> Bisected:
-    rows = []
-    for number, version in enumerate(versions):
-        trial = trials.get(number)
-        about = (trial.outcome, trial.said, trial.title) if trial else ()
-        rows.append(VersionRow(version.label, *about))
-    found = changes({at: trial.outcome for at, trial in trials.items()})
-    named = tuple((versions[each.older].label, versions[each.newer].label, each.began) for each in found)
-    return Bisected(sought.title, framework, tuple(rows), named)
-
-
 class _Wrong(Exception):
     """Options that do not go together."""
 
@@ -142,6 +133,8 @@ def _versions(options: argparse.Namespace) -> list[Version]:
         return []
     if options.framework_python:
         raise _Wrong(f"--framework-python goes with {STEP}; each version has an interpreter of its own: --python")
+    if options.json:
+        raise _Wrong(f"--json goes with {STEP}; the table of a search is written by --markdown")
     if bool(options.python) == bool(options.versions):
         raise _Wrong(
             "name the versions, the oldest first: either --python LABEL=PATH each, or --versions with --install"
@@ -166,11 +159,6 @@ def _given(word: str) -> Given:
     if not (label and equals and path):
         raise _Wrong(f"--python={word}: write LABEL=PATH")
     return Given(label, path)
-
-
-def _environments() -> Path:
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return caches / "autograd-conformance" / "environments"
 
 
 def _refused(said: str, code: int) -> int:
@@ -219,12 +207,13 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "--environments",
         metavar="DIR",
         type=Path,
-        default=_environments(),
+        default=environments(),
         help="where environments are made, and kept (default: the user's caches)",
     )
     parser.add_argument("--all", action="store_true", help="try every version, and tell of each change")
     parser.add_argument("--markdown", metavar="OUT", type=Path, help="also write the table as a Markdown page")
     parser.add_argument(STEP, action="store_true", help="try what is there now, for git bisect run")
+    parser.add_argument("--json", metavar="OUT", type=Path, help=f"with {STEP}: also write what came of it as JSON")
     parser.add_argument("--framework-python", metavar="PATH", help=f"with {STEP}: the interpreter (default: this one)")
     parser.add_argument("--device", metavar="DEVICE", default="cpu", help="as for a run (default: cpu)")
     parser.add_argument(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sys
 import venv
@@ -14,6 +15,7 @@ from tempfile import TemporaryDirectory
 from filelock import FileLock
 
 from autograd_conformance.harness.child import finished
+from autograd_conformance.harness.tied import tied
 from autograd_conformance.reports.prose import shortened
 
 PLACE = "{}"
@@ -24,6 +26,12 @@ MADE = "made"
 
 NEEDED = "numpy"
 """What every environment needs beside the framework."""
+
+
+def environments() -> Path:
+    """Where environments are made, unless it is said otherwise: the user's caches."""
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return caches / "autograd-conformance" / "environments"
 
 
 class NotMade(Exception):
@@ -85,7 +93,8 @@ def _make(place: Path, python: Path, needs: Sequence[str]) -> None:
     venv.create(place, with_pip=True)
     with TemporaryDirectory() as folder:
         words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", NEEDED, *needs]
-        done = finished(words, None, Path(folder), (str(python),))
+        command, *before = tied(str(python))  # an orphan would go on where the next worker begins anew
+        done = finished([*before, *words], None, Path(folder), (command,))
     if done.code:
         lines = [line for line in done.complained.splitlines() if line.startswith("ERROR:")]
         said = lines[-1].removeprefix("ERROR: ") if lines else done.complained

@@ -7,15 +7,18 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from autograd_conformance.harness import corpus, replay
 from autograd_conformance.harness.known import Known, MalformedExpectations, is_known
 from autograd_conformance.harness.known import read as known
+from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reports.renamed import current_slug
 from autograd_conformance.reports.stream import InvalidReport, load
 from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
 
 RECORDS = (".jsonl", ".jsonl.gz")
@@ -45,6 +48,13 @@ class Finding:
         """The rule and the op."""
         return f"{self.rule or 'any rule'}{f', op {self.op}' if self.op else ''}"
 
+    def to_json(self) -> dict[str, Any]:
+        """As a replay file has it; an entry of known differences is told by its program and its rule alone."""
+        held = self.program
+        form = relations_codec.to_json(held) if isinstance(held, Related) else codec.to_json(held)
+        before = {"before": [codec.to_json(each) for each in self.before]} if self.before else {}
+        return ({} if self.rule is None else {"rule": self.rule}) | form | before
+
     def shown_by(self, program: Program, violation: Violation) -> bool:
         """Whether a violation is what is looked for."""
         if self.entry is not None:
@@ -57,16 +67,7 @@ def finding(path: Path, rule: str | None = None, number: int | None = None) -> F
 
     A rule is what counts where the file names none.
     """
-    try:
-        there = _findings(path)
-    except OSError as error:
-        raise UnusableFinding(f"{path}: {error.strerror or error}") from None
-    except RecursionError:
-        raise UnusableFinding(f"{path}: it is nested too deeply to be a program") from None
-    except (MalformedExpectations, corpus.Misplaced, InvalidReport) as error:
-        raise UnusableFinding(str(error)) from None
-    except (MalformedProgram, ValueError) as error:
-        raise UnusableFinding(f"{path}: {error}") from None
+    there = findings(path)
     wanted = {at: each for at, each in enumerate(there, 1) if number in (None, at)}
     if rule is not None:
         wanted = {at: each for at, each in wanted.items() if each.rule in (None, rule)}
@@ -80,8 +81,23 @@ def finding(path: Path, rule: str | None = None, number: int | None = None) -> F
     raise UnusableFinding(f"{path}: {said}:\n  " + "\n  ".join(shown))
 
 
+def findings(path: Path) -> Sequence[Finding]:
+    """All that a file holds: a replay file, a file of the corpus, one of known differences, or records;
+    `UnusableFinding`.
+    """
+    try:
+        return _findings(path)
+    except OSError as error:
+        raise UnusableFinding(f"{path}: {error.strerror or error}") from None
+    except RecursionError:
+        raise UnusableFinding(f"{path}: it is nested too deeply to be a program") from None
+    except (MalformedExpectations, corpus.Misplaced, InvalidReport) as error:
+        raise UnusableFinding(str(error)) from None
+    except (MalformedProgram, ValueError) as error:
+        raise UnusableFinding(f"{path}: {error}") from None
+
+
 def _findings(path: Path) -> Sequence[Finding]:
-    """All that a file holds: a replay file, a file of the corpus, one of known differences, or records."""
     if path.name.endswith(RECORDS):
         failures = load(path, allow_truncated=True).failures
         return [Finding(replay.held(dict(each.program))[0], each.rule, each.op) for each in failures if each.program]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 
 from autograd_conformance.frameworks.ended import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
@@ -11,24 +10,13 @@ from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import parse, served
 from autograd_conformance.frameworks.target import opened
 from autograd_conformance.harness.bisect.finding import Finding
-from autograd_conformance.harness.bisect.search import Outcome
+from autograd_conformance.harness.bisect.outcome import Trial
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.harness.replay import again
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reports.prose import shortened
 from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.violation import Violation
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """What came of a finding's program in one version."""
-
-    outcome: Outcome
-    said: str
-    """What was observed, or why the version cannot tell."""
-    title: str = ""
-    """What the framework calls itself, with its version."""
 
 
 def tried(finding: Finding, framework: str, python: str | None, device: str, patience: float) -> Trial:

@@ -15,6 +15,7 @@ from autograd_conformance.harness.cluster.engine import Ended, Engine
 from autograd_conformance.harness.cluster.plan import Plan
 from autograd_conformance.harness.cluster.row import TRIES, Row
 from autograd_conformance.harness.cluster.shard import SHARDS, Series, Shard, seed_of
+from autograd_conformance.harness.cluster.sharing import Sharing
 from autograd_conformance.harness.cluster.storage import Storage, StorageError
 from autograd_conformance.harness.cluster.work import Again, Done, NotDone, replay, run, unpacked
 from autograd_conformance.reports.causes import Cause
@@ -92,8 +93,7 @@ class Campaign:
         """Where it is to be kept what comes of failures that are being run again alone."""
         self._origins: dict[tuple[Kind, str], Series] = {}
         """The series that a failure was found in, by its digest."""
-        self._sharing: set[str] = set()
-        """Workers of which it is known that they keep what they do where it is seen here."""
+        self._sharing = Sharing(storage)
 
     # -- what is kept --------------------------------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ class Campaign:
         row.running.discard(shard.seed)
         match ended.answer:
             case Done() as done:
-                self._is_shared(shard, done)
+                self._sharing.see(shard.name, done.worker)
                 found = self._count(row, shard.seed, self._report(shard.name, done.data))
                 for each in found:
                     self._confirm(engine, _alike(shard.series, each.header), each.cause.shown)
@@ -235,17 +235,6 @@ class Campaign:
         yield Trouble(f"{shard.series.title}, seed {shard.seed}: given up after {TRIES} tries: {said}")
         if row.stopped:
             yield Trouble(f"{shard.series.title}: {TRIES} shards in a row could not be had; nothing more of it is run")
-
-    def _is_shared(self, shard: Shard, done: Done) -> None:
-        """See, once for each worker, that what it keeps is seen from here."""
-        if done.worker in self._sharing:
-            return
-        if self.storage.read(shard.name) is None:
-            raise StorageError(
-                f"{self.storage.url}: {shard.name}, which {done.worker} made, is not there for this process; name a "
-                "storage that all of them share"
-            )
-        self._sharing.add(done.worker)
 
     # -- what was found ------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from autograd_conformance.harness import sources
-from autograd_conformance.harness.cluster.plan import MalformedPlan, Plan, read
+from autograd_conformance.harness.cluster.bisect.plan import SEARCH, SearchPlan, search_plan
+from autograd_conformance.harness.cluster.plan import Plan
+from autograd_conformance.harness.cluster.plan import plan as run_plan
+from autograd_conformance.harness.cluster.table import MalformedPlan, held
 from autograd_conformance.harness.folder import ReportFolder, UnusableFolder
 from autograd_conformance.harness.session import REPORT_ERROR
 from autograd_conformance.harness.terminal import WIDTH
@@ -28,6 +31,7 @@ from autograd_conformance.reports.site.build import NotOurs as NotOurSite
 if TYPE_CHECKING:
     from autograd_conformance.harness.cluster.campaign import Campaign
     from autograd_conformance.harness.cluster.engine import Engine
+    from autograd_conformance.harness.cluster.storage import Storage
 
 BROKEN, INTERRUPTED, NOT_HAD = 1, 2, 3
 """The exit codes of a campaign: a MUST rule is broken; it was stopped; shards could not be had."""
@@ -39,13 +43,13 @@ def main(arguments: Sequence[str] | None = None, program: str = "autograd-confor
     """Run a campaign, or go on with it; its exit code."""
     options = _parser(program).parse_args(arguments)
     try:
-        plan = read(options.plan)
+        plan = planned(options.plan)
         resources = _resources(options.resources)
         _check(plan, options, resources)
     except MalformedPlan as error:
         return _refused(str(error), USAGE)
     if options.check:
-        print(_told(plan))
+        print(_told(plan) if isinstance(plan, Plan) else plan)
         return 0
     try:
         from autograd_conformance.harness.cluster.claim import NotOurs
@@ -70,16 +74,33 @@ def main(arguments: Sequence[str] | None = None, program: str = "autograd-confor
         termination.restore()
 
 
-def _run(plan: Plan, options: argparse.Namespace, resources: Mapping[str, float], termination: Termination) -> int:
-    from autograd_conformance.harness.cluster.campaign import Campaign
+def planned(path: Path) -> Plan | SearchPlan:
+    """The plan in a file, of runs or of searches; `MalformedPlan` says what is wrong in it."""
+    form = held(path)
+    return search_plan(form, path) if SEARCH in form else run_plan(form, path)
+
+
+def _run(
+    plan: Plan | SearchPlan, options: argparse.Namespace, resources: Mapping[str, float], termination: Termination
+) -> int:
     from autograd_conformance.harness.cluster.claim import claim
-    from autograd_conformance.harness.cluster.engine import NoCluster, local, remote
-    from autograd_conformance.harness.cluster.storage import Storage, StorageError
+    from autograd_conformance.harness.cluster.storage import Storage
 
     console = Console()
     console.width = max(WIDTH, console.width)
     storage = Storage(options.storage or plan.storage or "", plan.options)
-    claim(storage, plan.series)
+    claim(storage, plan.series if isinstance(plan, Plan) else ())
+    if isinstance(plan, SearchPlan):
+        return _searched(plan, storage, options, resources, console, termination)
+    return _campaigned(plan, storage, options, resources, console, termination)
+
+
+def _campaigned(
+    plan: Plan, storage: Storage, options: argparse.Namespace, resources: Mapping[str, float], console: Console,
+    termination: Termination,
+) -> int:  # fmt: skip
+    from autograd_conformance.harness.cluster.campaign import Campaign
+
     campaign = Campaign(plan, storage, sources.suite())
     with console.status("Reading what is kept") as status:
         for shards in campaign.take_up():
@@ -87,6 +108,38 @@ def _run(plan: Plan, options: argparse.Namespace, resources: Mapping[str, float]
     if campaign.sums:
         shards = sum(len(row.done) for row in campaign.rows)
         console.print(f"{counted(shards, 'shard')} of this campaign were there already", highlight=False)
+    code = _worked(lambda engine: _go_on(campaign, engine, console), options, resources, console, termination)
+    return _finished(campaign, options.report, console, code)
+
+
+def _searched(
+    plan: SearchPlan, storage: Storage, options: argparse.Namespace, resources: Mapping[str, float], console: Console,
+    termination: Termination,
+) -> int:  # fmt: skip
+    from autograd_conformance.harness.cluster.bisect import command
+    from autograd_conformance.harness.cluster.bisect.searches import Searches
+
+    searches = Searches(plan, storage, sources.suite())
+    there = searches.take_up()
+    if there:
+        console.print(f"{counted(there, 'verdict')} of this plan were there already", highlight=False)
+    code = 0
+    if searches.missing:
+        code = _worked(
+            lambda engine: command.go_on(searches, engine, console), options, resources, console, termination
+        )
+    is_told = command.finished(searches, options.report, console)
+    return code or (0 if is_told else NOT_HAD)
+
+
+def _worked(
+    work: Callable[[Engine], None], options: argparse.Namespace, resources: Mapping[str, float], console: Console,
+    termination: Termination,
+) -> int:  # fmt: skip
+    """Do what there is to do on a cluster; the exit code of what stopped it, if anything did."""
+    from autograd_conformance.harness.cluster.engine import NoCluster, local, remote
+    from autograd_conformance.harness.cluster.storage import StorageError
+
     cluster: AbstractContextManager[Engine]
     if options.scheduler:
         cluster = remote(options.scheduler)
@@ -95,7 +148,7 @@ def _run(plan: Plan, options: argparse.Namespace, resources: Mapping[str, float]
     code, stopped = 0, ""
     try:
         with cluster as engine:
-            _go_on(campaign, engine, console)
+            work(engine)
     except KeyboardInterrupt:
         termination.heard.set()
         code, stopped = INTERRUPTED, "stopped"
@@ -105,7 +158,7 @@ def _run(plan: Plan, options: argparse.Namespace, resources: Mapping[str, float]
         code, stopped = REPORT_ERROR, str(error)
     if stopped:
         console.print(f"{printable(stopped)}; the same command goes on from here", style="red", markup=False)
-    return _finished(campaign, options.report, console, code)
+    return code
 
 
 def _go_on(campaign: Campaign, engine: Engine, console: Console) -> None:
@@ -137,7 +190,7 @@ def _finished(campaign: Campaign, folder: Path, console: Console, code: int) -> 
     return NOT_HAD if any(row.given_up for row in campaign.rows) else 0
 
 
-def _check(plan: Plan, options: argparse.Namespace, resources: Mapping[str, float]) -> None:
+def _check(plan: Plan | SearchPlan, options: argparse.Namespace, resources: Mapping[str, float]) -> None:
     """Refuse a plan that cannot be carried out with these options."""
     if not (options.storage or plan.storage):
         raise MalformedPlan(f"{options.plan}: there is no storage; name one there, or with --storage=URL")
@@ -145,11 +198,11 @@ def _check(plan: Plan, options: argparse.Namespace, resources: Mapping[str, floa
         if options.workers or resources or options.dashboard:
             raise MalformedPlan("--workers, --resources and --dashboard are about the local cluster, not --scheduler's")
         return
-    for series in plan.series:
-        for name, amount in series.resources.items():
+    for each in plan.series if isinstance(plan, Plan) else plan.steps:
+        for name, amount in each.resources.items():
             if resources.get(name, 0) < amount:
                 raise MalformedPlan(
-                    f"{series.title} needs {name}={amount:g}, and workers here offer "
+                    f"{each.title} needs {name}={amount:g}, and workers here offer "
                     f"{resources.get(name, 0):g}: say --resources={name}={amount:g}"
                 )
 
@@ -189,9 +242,11 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser = Parser(
         program,
         description="Run a campaign: many runs, each a shard of its own, whose records are kept where the plan says. "
-        "What is kept is not run again: the same command goes on from where it was interrupted.",
+        "What is kept is not run again: the same command goes on from where it was interrupted. A plan may also say in "
+        "which versions of a framework findings are looked for.",
         epilog="Exit codes: 0: no MUST rule is broken. 1: some are. 2: it was stopped, or lost its scheduler. 3: some "
-        "shards could not be had. 4: wrong usage, or the storage holds another campaign. 11: the storage, or the "
+        "shards could not be had, or of some findings it cannot be told when they began. 4: wrong "
+        "usage, or the storage holds another campaign. 11: the storage, or the "
         "report, could not be written.",
     )
     parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan, a TOML file (docs/campaigns.md)")

@@ -5,25 +5,21 @@ A plan is a product: each framework with each suite, dtype and device is a serie
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
-from autograd_conformance.frameworks.registry import FRAMEWORKS
-from autograd_conformance.harness.cluster.shard import ALL, Series, Texts
+from autograd_conformance.harness.cluster.shard import ALL, Series
+from autograd_conformance.harness.cluster.table import MalformedPlan, Table
+from autograd_conformance.harness.cluster.texts import known_texts
 from autograd_conformance.harness.places import SUITES
 from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.reports.prose import listed
 
 SHARD = 20_000
 """Programs in a shard, where the plan does not say it."""
-
-
-class MalformedPlan(Exception):
-    """A plan that cannot be carried out; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +52,16 @@ TOP = ("storage", "storage_options", "shard", "programs", "hours", "seeds", "fir
 WORK = ("frameworks", "suites", "dtypes", "devices", "python", "known", "confirm", "patience", "resources")
 
 
-def read(path: Path) -> Plan:
-    """The plan in a file; `MalformedPlan` says what is wrong in it."""
-    try:
-        form = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise MalformedPlan(f"{path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise MalformedPlan(f"{path}: not TOML: {error}") from None
-    return plan(form, path)
-
-
 def plan(form: Mapping[str, Any], path: Path) -> Plan:
     """The plan that a TOML file holds; `path` is where it stands, and files that it names beside it."""
-    top = _Table(form, str(path), TOP)
+    top = Table(form, str(path), TOP)
     shard = top.number("shard", SHARD)
     works = top.tables("work")
     if not works:
         raise MalformedPlan(f"{path}: there is no [[work]], which says what is run")
     series: list[Series] = []
     for place, work in enumerate(works, 1):
-        series += _series(_Table(work, f"{path}, [[work]] {place}", WORK), shard, path.parent)
+        series += _series(Table(work, f"{path}, [[work]] {place}", WORK), shard, path.parent)
     names = [each.name for each in series]
     twice = next((each.title for each in series if names.count(each.name) > 1), None)
     if twice is not None:
@@ -87,7 +72,7 @@ def plan(form: Mapping[str, Any], path: Path) -> Plan:
     return Plan(tuple(series), _amount(top), top.text("storage"), dict(top.table("storage_options")))
 
 
-def _amount(top: _Table) -> Amount:
+def _amount(top: Table) -> Amount:
     there = [name for name in ("seeds", "programs", "hours") if name in top.form]
     if len(there) != 1:
         said = f"{listed(there, by=' and ')} cannot stand together" if there else "nothing says how much is to be run"
@@ -104,7 +89,7 @@ def _amount(top: _Table) -> Amount:
             return Amount(*_seeds(top))
 
 
-def _seeds(top: _Table) -> tuple[int, int]:
+def _seeds(top: Table) -> tuple[int, int]:
     match top.form["seeds"]:
         case [int(first), int(last)] if 0 <= first <= last and bool not in map(type, (first, last)):
             return first, last
@@ -112,22 +97,15 @@ def _seeds(top: _Table) -> tuple[int, int]:
             raise MalformedPlan(f"{top.where}: seeds has to be [FIRST, LAST], such as [1, 100], not {other!r}")
 
 
-def _series(work: _Table, programs: int, folder: Path) -> Iterator[Series]:
-    frameworks = work.texts("frameworks", None)
-    for name in frameworks:
-        if name not in FRAMEWORKS and ":" not in name:
-            there = ", ".join(FRAMEWORKS)
-            raise MalformedPlan(
-                f"{work.where}: frameworks: unknown framework {name!r}. There are: {there}. Your own adapter is named "
-                "package.module:factory."
-            )
+def _series(work: Table, programs: int, folder: Path) -> Iterator[Series]:
+    frameworks = [work.framework(name) for name in work.texts("frameworks", None)]
     dtypes = work.texts("dtypes", ("both",))
     for dtype in dtypes:
         if dtype not in (*DTYPES, "both"):
             raise MalformedPlan(f"{work.where}: dtypes: {dtype!r} is none of {listed((*DTYPES, 'both'))}")
     suites = [_suite(name, work.where) for name in work.texts("suites", (ALL,))]
-    known, included = _known([folder / name for name in work.texts("known", ())], work.where)
-    resources = _resources(work)
+    known, included = known_texts([folder / name for name in work.texts("known", ())], work.where)
+    resources = work.resources()
     patience = work.positive("patience") if "patience" in work.form else None
     for framework, suite, dtype, device in product(frameworks, suites, dtypes, work.texts("devices", ("cpu",))):
         yield Series(
@@ -146,89 +124,3 @@ def _suite(name: str, where: str) -> tuple[str, ...]:
         there = listed(sorted(path.stem.removeprefix("test_") for path in SUITES.glob("test_*.py")))
         raise MalformedPlan(f"{where}: suites: there is no suite {name!r}. There are: {ALL}, {there}")
     return (f"suites/test_{file}.py{colons}{test}",)
-
-
-def _known(paths: Sequence[Path], where: str) -> tuple[Texts, Texts]:
-    """Files of known differences, which go to workers as they are, and those that they include."""
-    if not paths:
-        return (), ()
-    from autograd_conformance.harness.known import MalformedExpectations, own_files, read  # here: they bring JAX along
-
-    try:
-        entries = [entry for path in paths for entry in read(path)]
-        files = {file.resolve(): file for path in paths for file in own_files(path)}
-    except MalformedExpectations as error:
-        raise MalformedPlan(f"{where}: known: {error}") from None
-    places = {*files, *(Path(entry.where).resolve() for entry in entries)}  # also those that come with the suite
-    if len({place.name for place in places}) < len(places):
-        raise MalformedPlan(f"{where}: known: two files have one name")
-    texts = {place: (file.name, file.read_text(encoding="utf-8")) for place, file in files.items()}
-    named = [path.resolve() for path in paths]
-    return tuple(texts.pop(place) for place in dict.fromkeys(named)), tuple(texts.values())
-
-
-def _resources(work: _Table) -> dict[str, float]:
-    found = work.table("resources")
-    for name, value in found.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
-            raise MalformedPlan(f"{work.where}: resources: {name} has to be a number above 0, not {value!r}")
-    return {name: float(value) for name, value in found.items()}
-
-
-class _Table:
-    """A table of the plan, whose values are asked for by the types that they have to have."""
-
-    def __init__(self, form: Mapping[str, Any], where: str, keys: tuple[str, ...]) -> None:
-        self.form, self.where = form, where
-        unknown = next((key for key in form if key not in keys), None)
-        if unknown is not None:
-            raise MalformedPlan(f"{where}: unknown key {unknown!r}; there are {listed(keys)}")
-
-    def _wrong(self, key: str, what: str) -> MalformedPlan:
-        return MalformedPlan(f"{self.where}: {key} has to be {what}, not {self.form.get(key)!r}")
-
-    def number(self, key: str, otherwise: int, least: int = 1) -> int:
-        """A whole number."""
-        value = self.form.get(key, otherwise)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise self._wrong(key, f"a whole number of at least {least}")
-        return value
-
-    def positive(self, key: str) -> float:
-        """A number above 0."""
-        value = self.form.get(key)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-            raise self._wrong(key, "a number above 0")
-        return float(value)
-
-    def text(self, key: str) -> str | None:
-        """A text, if it is there."""
-        value = self.form.get(key)
-        if value is not None and (not isinstance(value, str) or not value):
-            raise self._wrong(key, "a text")
-        return value
-
-    def texts(self, key: str, otherwise: tuple[str, ...] | None) -> tuple[str, ...]:
-        """A list of texts, each once."""
-        value = self.form.get(key, otherwise)
-        if value is None:
-            raise MalformedPlan(f"{self.where}: {key} is missing")
-        if not isinstance(value, (list, tuple)) or not all(isinstance(each, str) and each for each in value):
-            raise self._wrong(key, "a list of texts")
-        if not value and key in self.form:
-            raise self._wrong(key, "a list of at least one text")
-        return tuple(dict.fromkeys(value))
-
-    def table(self, key: str) -> Mapping[str, Any]:
-        """A table, empty where there is none."""
-        value = self.form.get(key, {})
-        if not isinstance(value, dict):
-            raise self._wrong(key, "a table")
-        return value
-
-    def tables(self, key: str) -> list[Mapping[str, Any]]:
-        """A list of tables."""
-        value = self.form.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-            raise MalformedPlan(f"{self.where}: {key} has to be written [[{key}]]")
-        return value

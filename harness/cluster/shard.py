@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograd_conformance.harness.cluster.texts import Texts, named
 from autograd_conformance.reports.prose import listed
 
 PROFILE = "thorough"
@@ -17,9 +16,6 @@ PROFILE = "thorough"
 
 ALL = "all"
 """The name of all suites together."""
-
-Texts = tuple[tuple[str, str], ...]
-"""Files, each by its name and what it says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +53,7 @@ class Series:
     @property
     def name(self) -> str:
         """The name of its folder: what people look for, and a digest of all that it is about."""
-        text = json.dumps(self.about, sort_keys=True)
-        words = re.sub(r"[^a-z0-9]+", "-", self.title.casefold()).strip("-")[:60].strip("-")
-        return f"{words}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        return named(self.title, self.about)
 
     @property
     def title(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import assert_never
 
@@ -94,15 +94,7 @@ class View:
         ]
         left = self.left(seconds)
         parts += [f"about {span(left)} left"] if left is not None else []
-        return "; ".join([*parts, *self.waiting()])
-
-    def waiting(self) -> Iterator[str]:
-        """What no worker has place for."""
-        for row in self.campaign.rows:
-            if not self.engine.places(row.series.resources):
-                needs = ", ".join(f"{name}={amount:g}" for name, amount in row.series.resources.items())
-                yield f"waiting for workers that offer {needs}" if needs else "waiting for workers"
-                return
+        return "; ".join([*parts, *waiting(self.engine, (row.series.resources for row in self.campaign.rows))])
 
     def left(self, seconds: float) -> float | None:
         """About how many seconds it takes yet: as fast as until now, or until the limit."""
@@ -114,6 +106,15 @@ class View:
     def _part(self) -> float:
         parts = [row.part(self.campaign.plan.amount) or 0.0 for row in self.campaign.rows]
         return sum(parts) / len(parts)
+
+
+def waiting(engine: Engine, needs: Iterable[Mapping[str, float]]) -> Iterator[str]:
+    """What no worker has place for, the first of what tasks need."""
+    for resources in needs:
+        if not engine.places(resources):
+            named = ", ".join(f"{name}={amount:g}" for name, amount in resources.items())
+            yield f"waiting for workers that offer {named}" if named else "waiting for workers"
+            return
 
 
 def _told(event: Event) -> Text:

@@ -20,6 +20,7 @@ from autograd_conformance.harness import sources
 from autograd_conformance.harness.child import Finished, finished
 from autograd_conformance.harness.cluster.shard import Series, Shard
 from autograd_conformance.harness.cluster.storage import Storage, StorageError
+from autograd_conformance.harness.cluster.texts import put
 from autograd_conformance.reports.prose import shortened
 from autograd_conformance.reports.stream import InvalidReport, parse
 
@@ -31,7 +32,7 @@ REFUSED = {4: "wrong usage", 5: "no test was selected", 10: "an adapter error"}
 RULES = {0, 1, 2}
 """Exit codes of runs that say something of the framework."""
 
-Why = Literal["refused", "other suite", "failed", "storage"]
+Why = Literal["refused", "other suite", "lacking", "failed", "storage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class NotDone:
-    """A shard without records."""
+    """A task that came to nothing."""
 
     why: Why
-    """Refused: it will be, again. Other suite: the worker has another version of the suite. Failed: it may do better
-    another time. Storage: nothing can be kept.
+    """Refused: it will be, again. Other suite: the worker has another version of the suite. Lacking: it has not the
+    environment of a framework's version. Failed: it may do better another time. Storage: nothing can be kept.
     """
     said: str
     """What went wrong, in words."""
@@ -80,10 +81,8 @@ def here() -> str:
 
 def run(shard: Shard, storage: Storage, suite: str) -> Done | NotDone:
     """Run a shard, unless its records are there, and keep them; `suite` is the digest that the suite has to have."""
-    own = sources.suite()
-    if own != suite:
-        said = f"the suite here ({sources.SUITE_VERSION}, source {own[:8]}) is not the campaign's (source {suite[:8]})"
-        return NotDone("other suite", said, here())
+    if (other := other_suite(suite)) is not None:
+        return other
     try:
         there = storage.read(shard.name)
         if there is not None:
@@ -105,18 +104,26 @@ def run(shard: Shard, storage: Storage, suite: str) -> Done | NotDone:
         return NotDone("failed", f"{error.filename or ''} {error.strerror or error}".strip(), here())
 
 
+def other_suite(suite: str) -> NotDone | None:
+    """Why this worker runs nothing of a campaign with a suite of some digest; None where it has the same."""
+    own = sources.suite()
+    if own == suite:
+        return None
+    said = f"the suite here ({sources.SUITE_VERSION}, source {own[:8]}) is not the campaign's (source {suite[:8]})"
+    return NotDone("other suite", said, here())
+
+
 def _started(words: Sequence[str], series: Series, folder: Path) -> Finished:
-    for name, text in (*series.known, *series.included):
-        (folder / name).write_text(text, encoding="utf-8")
+    put((*series.known, *series.included), folder)
     return finished(["-m", PROCESS, str(os.getpid()), *words], None, folder)
 
 
 def _records(done: Finished, path: Path) -> bytes | NotDone:
     """The records that a shard left, or why they are not to be kept."""
     if done.code in REFUSED:
-        return NotDone("refused", f"{REFUSED[done.code]}: {_told(done)}", here())
+        return NotDone("refused", f"{REFUSED[done.code]}: {told(done)}", here())
     if done.code not in RULES:
-        return NotDone("failed", f"exit code {done.code}: {_told(done)}", here())
+        return NotDone("failed", f"exit code {done.code}: {told(done)}", here())
     try:
         content = path.read_bytes()
         report = parse(content, str(path))
@@ -129,7 +136,7 @@ def _records(done: Finished, path: Path) -> bytes | NotDone:
     return content
 
 
-def _told(done: Finished) -> str:
+def told(done: Finished) -> str:
     """The last words of a process."""
     lines = [line for line in (done.complained or done.printed).splitlines() if line.strip()]
     return shortened(" ".join(lines[-3:]), 600)
@@ -142,7 +149,7 @@ def replay(series: Series, program: Mapping[str, Any]) -> Again:
         path = folder / "program.json"
         path.write_text(json.dumps(program), encoding="utf-8")
         done = _started([*series.options(folder), f"--replay={path}"], series, folder)
-    said = _told(done).replace(f"{path}: ", "")
+    said = told(done).replace(f"{path}: ", "")
     match done.code:
         case 0:
             return Again("fixed", said)

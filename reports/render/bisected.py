@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.table import Table
@@ -44,7 +45,7 @@ class Bisected:
         """The answer, in sentences."""
         telling = [row for row in self.rows if row.outcome in ("bad", "good")]
         if self.changes:
-            return sentence("; ".join(self._change(*each) for each in self.changes))
+            return sentence(". ".join(self._change(*each) for each in self.changes))
         if not telling:
             said = "No version that was tried can run it."
         elif telling[0].outcome == "bad":
@@ -54,6 +55,12 @@ class Bisected:
         older = [row.label for row in self._untried_below()]
         more = f" Not tried, for a newer one cannot run it: {listed(older, 8)}." if older else ""
         return said + more
+
+    @property
+    def is_told(self) -> bool:
+        """Whether a version ran the program, and each change lies between two versions next to each other."""
+        runs = any(row.outcome in ("bad", "good") for row in self.rows)
+        return runs and not any(self.between(older, newer) for older, newer, _ in self.changes)
 
     def _change(self, older: str, newer: str, began: bool) -> str:
         said = f"First bad: {newer}, last good: {older}" if began else f"Last bad: {older}, first good: {newer}"
@@ -85,3 +92,9 @@ def table(found: Bisected) -> Table:
 def render(found: Bisected) -> str:
     """The page, in GitHub's Markdown, ending in a line end."""
     return environment().get_template("bisected.md.j2").render(found=found, untried=UNTRIED).rstrip() + "\n"
+
+
+def render_all(searches: Sequence[Bisected], missing: str | None) -> str:
+    """The page about several searches, as of one; `missing` says what is not done."""
+    template = environment().get_template("searches.md.j2")
+    return template.render(searches=searches, missing=missing, untried=UNTRIED).rstrip() + "\n"

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.harness import command
-from autograd_conformance.harness.cluster.plan import Amount, MalformedPlan, Plan, read
+from autograd_conformance.harness.cluster.plan import Amount, Plan, plan
 from autograd_conformance.harness.cluster.shard import Shard, seed_of
+from autograd_conformance.harness.cluster.table import MalformedPlan, held
 
 WORK = "[[work]]\nframeworks = ['torch']\n"
 
 
 def planned(folder: Path, text: str) -> Plan:
     (folder / "plan.toml").write_text(text, encoding="utf-8")
-    return read(folder / "plan.toml")
+    return plan(held(folder / "plan.toml"), folder / "plan.toml")
 
 
 def test_a_plan_is_a_product(tmp_path: Path) -> None:
