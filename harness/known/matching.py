@@ -79,7 +79,7 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     subject = violation.subject
     if entry.held and (subject is None or not may_hold(program, violation.at, subject, entry.op)):
         return False
-    if entry.twice and not any(_has_root_twice(program, step) for step in program.instructions[: violation.at + 1]):
+    if entry.twice and not _has_root_twice(program, violation.at):
         return False
     if entry.computed and not writes_computed(program, violation.at):
         return False
@@ -177,15 +177,19 @@ def _stands_before(program: Program, at: int, what: str) -> bool:
     )
 
 
-def _has_root_twice(program: Program, step: Instruction) -> bool:
-    """Whether an instruction is a call that has a root twice, a root and what may be a view of it or the very same, or
-    one of its inputs among its roots.
+def _has_root_twice(program: Program, at: int) -> bool:
+    """Whether instruction `at`, or one before it, is a call that has a root twice, a root and what may be a view of it
+    or the very same, or one of its inputs among its roots.
     """
-    if not isinstance(step, CALLS) or len(step.roots) < 2:
+    calls = [step for step in program.instructions[: at + 1] if isinstance(step, CALLS) and len(step.roots) > 1]
+    if not calls:
         return False
-    of_inputs = any(root in (step.inputs or ()) for root in step.roots)
     values = Reference(program).values
-    return of_inputs or len({_original(program, root, values) for root in step.roots}) < len(step.roots)
+    return any(
+        not {*call.roots}.isdisjoint(call.inputs or ())
+        or len({_original(program, root, values) for root in call.roots}) < len(call.roots)
+        for call in calls
+    )
 
 
 def _original(program: Program, ref: Ref, values: Mapping[Ref, np.ndarray]) -> Ref:
