@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, errors, settings
 
 from autograd_conformance.frameworks.registry import FRAMEWORKS
 from autograd_conformance.harness.journal import TIMEOUT
+from autograd_conformance.harness.places import caches
 from autograd_conformance.harness.seeding import BACKEND
 from autograd_conformance.programs.language import DTYPES
 
@@ -172,8 +173,7 @@ def load_profiles() -> None:
     """Tell Hypothesis of the profiles, and use the one of runs that name none; what it keeps, which is tables of
     Unicode, goes to the user's caches, for this process and those that it starts, and not into the current folder.
     """
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(caches / "autograd-conformance" / "hypothesis"))
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(caches() / "hypothesis"))
     for name, examples in PROFILES.items():
         settings.register_profile(
             name,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import sys
 import venv
@@ -15,6 +14,7 @@ from tempfile import TemporaryDirectory
 from filelock import FileLock
 
 from autograd_conformance.harness.child import finished
+from autograd_conformance.harness.places import caches
 from autograd_conformance.harness.tied import tied
 from autograd_conformance.reports.prose import shortened
 
@@ -30,8 +30,7 @@ NEEDED = "numpy"
 
 def environments() -> Path:
     """Where environments are made, unless it is said otherwise: the user's caches."""
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return caches / "autograd-conformance" / "environments"
+    return caches() / "environments"
 
 
 class NotMade(Exception):
