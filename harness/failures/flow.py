@@ -25,6 +25,7 @@ from autograd_conformance.rules.judge.contributions import is_same, value_of
 from autograd_conformance.rules.judge.state import HUGE
 from autograd_conformance.rules.prose import shown
 from autograd_conformance.rules.tape.graph import Node
+from autograd_conformance.rules.tape.versions import kept_storages
 
 MOST = 40
 """Of a program with more lines nothing is told: no drawing shows it."""
@@ -204,7 +205,7 @@ def _saved(case: Case) -> Iterator[SavedTensor]:
 
 def _written_results(node: Node, context: Context) -> Iterator[Ref]:
     """The results of an op that it may have saved, and that were written to since."""
-    kept = set(context.tape.kept(node)) if not node.derivative else set()
+    kept = set(kept_storages(node)) if not node.derivative else set()
     for ref in node.entry.outs:
         storage = context.reference.storages.storage(ref)
         if ref in context.names and storage in kept and any(at > node.at for at in context.writes.get(storage, ())):

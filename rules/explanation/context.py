@@ -24,6 +24,7 @@ from autograd_conformance.rules.prose import joined
 from autograd_conformance.rules.tape.graph import Expectation, Node
 from autograd_conformance.rules.tape.model import Tape
 from autograd_conformance.rules.tape.trace import trace
+from autograd_conformance.rules.tape.versions import kept_storages
 
 LIFETIME = ("lifetime/", "errors/", "memory/", "functional/frees")
 """The beginnings of rules about what is kept and what is freed."""
@@ -127,7 +128,7 @@ class Context:
     def keepers(self, storage: Ref, before: int) -> list[Node]:
         """The nodes on the way, recorded before an instruction, that may have saved what a storage held."""
         found = [node for node in self.nodes if node.at < before and node.saves is not Certainty.NEVER]
-        return sorted((node for node in found if storage in set(self.tape.kept(node))), key=lambda node: node.at)
+        return sorted((node for node in found if storage in set(kept_storages(node))), key=lambda node: node.at)
 
 
 def context_of(

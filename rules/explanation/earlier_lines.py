@@ -37,6 +37,7 @@ from autograd_conformance.rules.explanation.context import Context, op_name
 from autograd_conformance.rules.prose import joined, lines, shown
 from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY
 from autograd_conformance.rules.tape.graph import Node
+from autograd_conformance.rules.tape.versions import kept_storages
 
 
 def note(context: Context, at: int) -> str | None:
@@ -163,7 +164,7 @@ def _apply_note(context: Context, at: int, step: Apply) -> str | None:
 def _saving_note(context: Context, node: Node) -> str | None:
     """A note on what an op saved for its derivative, where that matters."""
     storages = context.reference.storages
-    hit = {c for c in context.tape.kept(node) if any(w > node.at for w in context.writes.get(c, ()))}
+    hit = {c for c in kept_storages(node) if any(w > node.at for w in context.writes.get(c, ()))}
     if hit and node.saves is not Certainty.NEVER:
         needed = context.needs(node)
         if any(storages.storage(r) in hit for r in needed):

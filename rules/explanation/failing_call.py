@@ -25,6 +25,7 @@ from autograd_conformance.rules.judge.observed import (
     is_about_hook,
 )
 from autograd_conformance.rules.prose import joined, lines, shown
+from autograd_conformance.rules.tape.versions import kept_storages, version_mismatch
 
 
 def saved_tensor_note(context: Context) -> str:
@@ -116,8 +117,8 @@ def _way(context: Context, ref: Ref) -> str:
 
 def _version_mismatches(context: Context) -> str:
     """The values that the call needs and that were written to since they were recorded."""
-    nodes = [node for node in context.nodes if node.at < context.violation.at and context.tape.version_mismatch(node)]
-    kept = {storage for node in nodes for storage in context.tape.kept(node)}
+    nodes = [node for node in context.nodes if node.at < context.violation.at and version_mismatch(context.tape, node)]
+    kept = {storage for node in nodes for storage in kept_storages(node)}
     since = {w for storage in kept for w in context.writes.get(storage, ()) if any(w > node.at for node in nodes)}
     if not since:
         return ""

@@ -16,6 +16,7 @@ from autograd_conformance.rules.judge.values import check_dtype, check_flag, due
 from autograd_conformance.rules.judge.violation import Allowed, Violation
 from autograd_conformance.rules.tape.model import Tape
 from autograd_conformance.rules.tape.trace import Moment
+from autograd_conformance.rules.tape.versions import version_mismatch
 
 
 def check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation | None:
@@ -68,7 +69,7 @@ def _is_invalidated(tape: Tape, moment: Moment) -> bool:
     together with it, that is found out at once.
     """
     parts = tape.parts(moment.seen.unit) if tape.reference.traits.one_node else ()
-    return any(tape.version_mismatch(node) for node in parts)
+    return any(version_mismatch(tape, node) for node in parts)
 
 
 def check_end(judging: Judging, moment: Moment) -> Violation | None:

@@ -30,6 +30,7 @@ from autograd_conformance.rules.tape.graph import Expectation, Node, Traversal
 from autograd_conformance.rules.tape.recurrence import carries_state
 from autograd_conformance.rules.tape.state import TapeState
 from autograd_conformance.rules.tape.unspecified import goes_through_views_of_toggled, is_unspecified
+from autograd_conformance.rules.tape.versions import is_invalidated, kept_storages, reads_anew, version_mismatch
 
 RAISED_MIDWAY = frozenset(
     {
@@ -64,7 +65,7 @@ def expected_of_call(tape: TapeState, call: BackwardCall, modes: Modes) -> Expec
     stopped = _stopped(tape, call, traversal, may_raise)
     if stopped is not None:
         return stopped
-    if any(node.freed or tape.cut_off(node) for node in traversal.all_nodes):
+    if any(node.freed or _is_cut_off(tape, node) for node in traversal.all_nodes):
         may_raise[Kind.GRAPH_FREED] = "lifetime/nothing-saved"
     exercises = exercised(tape, call, traversal, modes) if tape.counts else ()
     unspecified = is_unspecified(tape, call, traversal)
@@ -213,7 +214,7 @@ def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Err
     reference, nodes, found = tape.reference, traversal.all_nodes, Errors()
     if call.create_graph or any(node.derivative for node in nodes):
         found[Kind.NOT_IMPLEMENTED] = "higher/unsupported"
-    if any(tape.version_mismatch(node) for node in nodes) or _changes_what_is_saved(tape, traversal):
+    if any(version_mismatch(tape, node) for node in nodes) or _changes_what_is_saved(tape, traversal):
         found[Kind.MODIFIED] = "writes/error-or-recorded"
         if reference.storages.restricted or any(base_op(node.op) in MODULES for node in nodes):
             found[Kind.VIEW_WRITTEN] = "views/restricted"  # it may have kept a restricted view of an operand
@@ -223,13 +224,13 @@ def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Err
         found[Kind.VIEW_WRITTEN] = "views/restricted"
     if (reference.rebased | _within_units(tape, traversal)).intersection(map(reference.edge, call.inputs or ())):
         found[Kind.UNUSED_INPUT] = "functional/unused-raises"
-    if any(map(tape.invalidated, (*call.roots, *(call.inputs or ())))):
+    if any(is_invalidated(tape, ref) for ref in (*call.roots, *(call.inputs or ()))):
         found[Kind.VIEW_WRITTEN] = "views/restricted"
     for _, hook in tape.hooks_on(traversal.may_fire | traversal.must_fire):
         if hook.effect in BROKEN_HOOKS:
             kind, rule = BROKEN_HOOKS[hook.effect]
             found[kind] = rule
-    if any(map(tape.reads_anew, nodes)):
+    if any(reads_anew(tape, node) for node in nodes):
         found[Kind.RECOMPUTED] = found[Kind.UNKNOWN] = "writes/error-or-recorded"  # its ops may refuse what they find
     return found
 
@@ -239,13 +240,19 @@ def _within_units(tape: TapeState, traversal: Traversal) -> frozenset[GradientEd
     return traversal.may_reach if tape.reference.traits.one_node else frozenset()
 
 
+def _is_cut_off(tape: TapeState, node: Node) -> bool:
+    """Whether a node was recorded from a value whose graph a call has ended since."""
+    ended = tape.reference.ended
+    return bool(ended) and any(ended.get(edge, -1) > node.at for edge in node.args)
+
+
 def _changes_what_is_saved(tape: TapeState, traversal: Traversal) -> bool:
     """Whether a call adds to a gradient in a storage that a node on its way may have saved."""
     storages = tape.reference.storages
     held = [ref for r in traversal.must_accumulate if (ref := tape.reference.grads.get(r)) is not None]
     seen_by_program = [r for r in held if not isinstance(r, HeldGradient) or len(storages.aliases(r)) > 1]
     added = set(map(storages.storage, seen_by_program))
-    return bool(added) and any(added & set(tape.kept(node)) for node in traversal.all_nodes)
+    return bool(added) and any(added & set(kept_storages(node)) for node in traversal.all_nodes)
 
 
 def _may_overlap(tape: TapeState, leaf: Ref) -> bool:

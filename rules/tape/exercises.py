@@ -23,6 +23,7 @@ from autograd_conformance.reference.value_types import InternalValue
 from autograd_conformance.rules.tape.graph import Node, Traversal
 from autograd_conformance.rules.tape.recurrence import detaches_state, through_modules
 from autograd_conformance.rules.tape.state import TapeState
+from autograd_conformance.rules.tape.versions import version_mismatch, written_since
 
 
 def exercised(tape: TapeState, call: BackwardCall, traversal: Traversal, modes: Modes) -> tuple[str, ...]:
@@ -173,8 +174,8 @@ def _written(tape: TapeState, traversal: Traversal) -> list[str]:
     if any(node.op == MOVE for node in traversal.nodes):
         rules.append("views/history")
     if tape.reference.storages.versions:
-        written = [node for node in nodes if tape.written_since(node)]
-        if any(tape.version_mismatch(node) for node in written):
+        written = [node for node in nodes if written_since(tape, node)]
+        if any(version_mismatch(tape, node) for node in written):
             rules.append("writes/error-or-recorded")
         elif written:
             rules.append("writes/unsaved-works")

@@ -40,6 +40,7 @@ from autograd_conformance.reference.storage import Storages
 from autograd_conformance.rules.tape.backward_calls import expected_of_call
 from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.state import TapeState
+from autograd_conformance.rules.tape.versions import is_invalidated
 
 ELEMENTWISE = ("add_", "sub_", "mul_", "div_", "copy_")
 """Writes that may read their target as an operand: each element depends on its own place alone."""
@@ -52,7 +53,7 @@ def expected(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
     if isinstance(step, (Backward, Grad)):
         return expected_of_call(tape, step, modes)
     restricted = tape.reference.storages.restricted
-    hit = restricted and any(map(tape.invalidated, operands(step)))
+    hit = restricted and any(is_invalidated(tape, ref) for ref in operands(step))
     invalidated = {Kind.VIEW_WRITTEN: "views/restricted"} if hit else {}
     match step:
         case Apply():
@@ -155,7 +156,7 @@ def _writing(tape: TapeState, step: InPlace, modes: Modes) -> Expectation:
         raises |= _writing_gradient(tape, target, recorded)
         unspecified = unspecified or (Kind.OVERLAP in raises and reference.observing)
     family = storages.view_family(target)
-    if any(map(tape.invalidated, (target, *step.args))):
+    if any(is_invalidated(tape, ref) for ref in (target, *step.args)):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"
     if recorded and any(r in storages.restricted for r in (target, *family)):
         raises[Kind.VIEW_WRITTEN] = "views/restricted"

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from autograd_conformance.ops.catalogue import ROWS, WRITES
+from autograd_conformance.ops.catalogue import ROWS
 from autograd_conformance.ops.row import Certainty
-from autograd_conformance.programs.language import Backward, BackwardCall, Hook, InPlace, Ref
+from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry
-from autograd_conformance.reference.saved_tensors import may_save
 from autograd_conformance.reference.staging.vjp import Vjp
 from autograd_conformance.reference.value_types import InternalValue
 from autograd_conformance.rules.tape.graph import Node, Traversal
@@ -267,90 +266,6 @@ class RecordedGraph:
             may_reach=frozenset(found.via),
             partial_nodes=self._partial(call, found.nodes),
         )
-
-    # -- what was written ---------------------------------------------------------------------------------------------
-
-    def version_mismatch(self, node: Node) -> bool:
-        """Whether something that a node's derivative may need was written to after it was recorded."""
-        reference, storages = self.reference, self.reference.storages
-        if not storages.versions:
-            return False
-        if unit := self.unit(node):
-            return self._given_was_written(unit) if self._keeps_inputs(unit) else self._is_written_in_part(unit)
-        if node.saves is Certainty.NEVER:
-            return False
-        kept = set(self.kept(node))
-        if node.derivative:  # it may have kept any of the gradients that were computed together with it
-            kept.update(storages.storage(ref) for ref in reference.made_by_call.get(node.at, ()))
-        return any(storages.versions.get(storage, -1) > node.at for storage in kept) or self._hit_itself(node)
-
-    def reads_anew(self, node: Node) -> bool:
-        """Whether a node is computed again from what its unit finds, and something that the unit was given was written
-        to, or switched, since.
-        """
-        reference, unit = self.reference, self.unit(node)
-        if not (unit and reference.traits.captures):
-            return False
-        return self._given_was_written(unit) or not reference.toggled.isdisjoint(self._given(unit))
-
-    def _given(self, unit: tuple[int, ...]) -> set[Ref]:
-        """The values from outside that a unit uses."""
-        return {ref for at in unit for ref in operands(self.reference.steps[at]) if ref.at not in unit}
-
-    def _given_was_written(self, unit: tuple[int, ...]) -> bool:
-        """Whether something that a unit was given was written to behind it."""
-        storages = self.reference.storages
-        return any(storages.versions.get(storages.storage(ref), -1) > unit[-1] for ref in self._given(unit))
-
-    def _keeps_inputs(self, unit: tuple[int, ...]) -> bool:
-        """Whether a unit keeps nothing but what it was given: one that is computed again and writes over nothing, each
-        op of which is a node of its own.
-        """
-        traits, steps = self.reference.traits, self.reference.steps
-        return traits.recomputes and not traits.one_node and not any(isinstance(steps[at], InPlace) for at in unit)
-
-    def _is_written_in_part(self, unit: tuple[int, ...]) -> bool:
-        """Whether any operand or result of a unit's nodes was written to after it was recorded."""
-        return any(self.written_since(part) for part in self.parts(unit))
-
-    def cut_off(self, node: Node) -> bool:
-        """Whether a node was recorded from a value whose graph a call has ended since."""
-        ended = self.reference.ended
-        return bool(ended) and any(ended.get(edge, -1) > node.at for edge in node.args)
-
-    def written_since(self, node: Node) -> bool:
-        """Whether any operand or result of a node was written to after it was recorded."""
-        versions, entry = self.reference.storages.versions, node.entry
-        return any(
-            storage is not None and versions.get(storage, -1) > node.at
-            for storage in (*entry.operand_storages, *entry.result_storages)
-        )
-
-    def kept(self, node: Node) -> Iterator[Ref]:
-        """The storages in which a node may have saved something."""
-        entry = node.entry
-        operands: Iterable[int] = range(len(entry.operand_storages))
-        results = True
-        if entry.op != MOVE and not isinstance(entry.op, Vjp):
-            shapes = tuple([np.shape(x) for x in entry.operands])
-            saved = may_save(entry.op, entry.attrs, shapes, entry.needs_input_grad)
-            operands, results = saved.operands, bool(saved.results)
-        operand_storages = [entry.operand_storages[k] for k in operands] + (
-            list(entry.result_storages) if results else []
-        )
-        yield from (storage for storage in operand_storages if storage is not None)
-
-    def _hit_itself(self, node: Node) -> bool:
-        """Whether a write changed an operand of its own that its derivative may need (``y.mul_(y)``)."""
-        entry = node.entry
-        if entry.op not in WRITES:
-            return False
-        return any(storage is not None and storage in entry.result_storages for storage in entry.operand_storages[1:])
-
-    def invalidated(self, ref: Ref) -> bool:
-        """Whether a value is a restricted view that may refuse to be used, because its storage was written to."""
-        storages = self.reference.storages
-        return ref in storages.restricted and storages.versions.get(storages.storage(ref), -1) > ref.at
 
     # -- hooks --------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograd_conformance.programs.language import BackwardCall, Grad
 from autograd_conformance.rules.tape.graph import Traversal
 from autograd_conformance.rules.tape.state import TapeState
+from autograd_conformance.rules.tape.versions import reads_anew
 
 
 def is_unspecified(tape: TapeState, call: BackwardCall, traversal: Traversal) -> bool:
@@ -16,7 +17,7 @@ def is_unspecified(tape: TapeState, call: BackwardCall, traversal: Traversal) ->
         or (call.create_graph and _differentiates_toggled(tape, traversal))
         or _may_replace_zeros(tape, call, traversal)
         or _depends_on_choices(tape, call, traversal)
-        or any(map(tape.reads_anew, traversal.all_nodes))
+        or any(reads_anew(tape, node) for node in traversal.all_nodes)
     )
 
 

@@ -38,6 +38,7 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.rules.tape.graph import Traversal
+from autograd_conformance.rules.tape.versions import version_mismatch
 from autograd_conformance.strategies.building.choices import Draw
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.op_builder import LIMIT, OpBuilder
@@ -240,4 +241,4 @@ class ActionBuilder(OpBuilder):
             return False
         traversal = self.traverse(root)
         nodes = (*traversal.nodes, *traversal.maybe_nodes)
-        return not any(node.freed or self.tape.version_mismatch(node) for node in nodes)
+        return not any(node.freed or version_mismatch(self.tape, node) for node in nodes)
