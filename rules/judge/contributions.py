@@ -8,8 +8,9 @@ import numpy as np
 
 from autograd_conformance.programs.language import BackwardCall, Ref
 from autograd_conformance.programs.observations import Gradient
-from autograd_conformance.reference.bounds import EPSILON, Bound, close, gradient_bound
+from autograd_conformance.reference.bounds import Bound, close, gradient_bound
 from autograd_conformance.reference.equality import is_equal
+from autograd_conformance.reference.perturbation import EPSILON
 from autograd_conformance.rules.judge.state import HUGE, Judging
 from autograd_conformance.rules.tape.exercises import derived_op
 from autograd_conformance.rules.tape.graph import Expectation, Traversal

@@ -11,7 +11,8 @@ import numpy as np
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Instruction, Program, Ref
-from autograd_conformance.reference.bounds import EPSILON, working_dtype
+from autograd_conformance.reference.bounds import working_dtype
+from autograd_conformance.reference.perturbation import EPSILON
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.choices import Choice

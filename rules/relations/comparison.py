@@ -13,7 +13,8 @@ from autograd_conformance.programs.observations import (
     StepObservation,
     Tensor,
 )
-from autograd_conformance.reference.bounds import EPSILON, gradient_bound, working_dtype
+from autograd_conformance.reference.bounds import gradient_bound, working_dtype
+from autograd_conformance.reference.perturbation import EPSILON
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.judge.observed import Found

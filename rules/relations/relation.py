@@ -23,7 +23,8 @@ from autograd_conformance.programs.observations import (
     units,
 )
 from autograd_conformance.programs.text import names
-from autograd_conformance.reference.bounds import EPSILON, close, working_dtype
+from autograd_conformance.reference.bounds import close, working_dtype
+from autograd_conformance.reference.perturbation import EPSILON
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.judge.due import BothReturn, Due, Multiple, SameOutcome, SameValue
 from autograd_conformance.rules.judge.observed import (

@@ -1,0 +1,135 @@
+"""A run of a program in which every rounding is perturbed: what `reference/bounds.py` measures errors with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from autograd_conformance.ops.catalogue import LONG, MODULES, WRITES
+from autograd_conformance.ops.dtypes import precision, result_dtype
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.language import Detach, Leaf, Ref
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate, exact_vjp
+from autograd_conformance.reference.staging.derivatives import Array
+from autograd_conformance.reference.staging.vjp import base_op, derivative_order
+from autograd_conformance.reference.value_types import InternalValue
+
+STEP = 1e-7  # relative size of a perturbation: far above float64's rounding, far below where curvature counts
+EPSILON = {"float32": float(np.finfo(np.float32).eps), "float64": float(np.finfo(np.float64).eps)}
+PRODUCTS = 4.0  # how many roundings each further differentiation of an op makes of one
+MANY = 16.0  # and how many an op is that is many in one, whose gates are nearly shut
+SEVERAL = 4.0  # and a module, which is several ops in one: a norm of numbers that are nearly equal
+
+Dtypes = Mapping[GradientEdge, str]
+"""The dtype of each value and of what was made of it, as far as it follows from the program."""
+
+
+def dtypes_of(reference: Reference, narrow: str) -> Dtypes:
+    """The dtype of each edge that ops made of leaves; the others are taken for the narrowest that there is."""
+    found: dict[GradientEdge, str] = {
+        Ref(at): step.value.dtype for at, step in enumerate(reference.steps) if isinstance(step, Leaf)
+    }
+    for entry in reference.entries:
+        if isinstance(entry.op, str) and entry.op in OPS:
+            row, given = OPS[entry.op], [found.get(edge, narrow) for edge in entry.args]
+            made = result_dtype(row, given, [x.shape for x in entry.operands])
+            found.update(dict.fromkeys(entry.outs, made or narrow))
+    return found
+
+
+class PerturbedRun:
+    """A program computed once more, with random relative perturbations in the place of its roundings."""
+
+    def __init__(self, reference: Reference, seed: int, dtypes: Dtypes, narrow: str) -> None:
+        self.reference = reference
+        """The program, run exactly."""
+        self.dtypes = dtypes
+        """What each edge is rounded to."""
+        self.narrow = narrow
+        """The narrowest dtype that the program computes in; others are perturbed by as much less."""
+        self.random = np.random.default_rng(seed)
+        """Where the signs of perturbations come from."""
+        self.roundings = 0
+        """How many numbers were perturbed so far."""
+        self.values: dict[GradientEdge, Array] = dict(reference.values)
+        """The values of this run."""
+        self.entries: list[TapeEntry] = []
+        """The tape entries, with the operands of this run."""
+        self._moved: dict[GradientEdge, Array] = {}  # how far off a value is that others are computed from
+        self._detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
+        for entry in reference.entries:
+            self._compute(entry)
+        sources = {ref: self._origin(source) for ref, source in self._detached.items()}
+        self.values.update({ref: self.values[source] for ref, source in sources.items() if source in self._moved})
+
+    def vjp(self, entry: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+        """The gradients of an entry's operands, with every rounding on the way perturbed."""
+        step = self._rounding(entry)
+        cts = [self._jitter(c, step) for c in cotangents]
+        gradients = exact_vjp(entry, [self._jitter(x, step) for x in operands], cts)
+        own = [STEP * self._epsilon(self.dtypes.get(edge, self.narrow)) for edge in entry.args]
+        return tuple(self._jitter(g, max(step, to), cts) for g, to in zip(gradients, own, strict=True))
+
+    def _compute(self, entry: TapeEntry) -> None:
+        """One op, forward."""
+        reference = self.reference
+        hidden = bool(reference.unseen)  # what stands in a value may be what was written over what its op made
+        exact = [(x, self._moved.get(self._origin(edge))) for edge, x in zip(entry.args, entry.operands, strict=True)]
+        step = self._rounding(entry)
+        operands = tuple([self._jitter(x if by is None else x + by, step) for x, by in exact])
+        made = evaluate(entry.op, entry.attrs, operands)
+        right = evaluate(entry.op, entry.attrs, entry.operands) if hidden else made
+        for edge, y, x in zip(entry.outs, made, right, strict=True):
+            value = self._jitter(y, step, list(operands))
+            self.values[edge] = value
+            if isinstance(edge, InternalValue) or not reference.observing:
+                self._moved[edge] = value - reference.values[edge]
+            elif hidden:
+                off = value - x
+                self.values[edge] = reference.values[edge] + off
+                if edge in reference.unseen:  # what was seen carries no error further
+                    self._moved[edge] = off
+        if entry.op in WRITES and entry.args[0] in reference.unseen:
+            self._overwrite(entry.args[0], self._moved[entry.outs[0]])
+        self.entries.append(replace(entry, operands=operands))
+
+    def _overwrite(self, target: GradientEdge, off: Array) -> None:
+        """Let what was written in place, and all that nobody saw of its memory, be off as what was written is."""
+        assert isinstance(target, Ref)
+        reference = self.reference
+        for ref in reference.unseen.intersection(reference.storages.aliases(target)):
+            shape = reference.values[ref].shape
+            anywhere = np.copysign(np.abs(off).max(initial=0.0), self.random.random(shape) - 0.5)
+            self._moved[ref] = off if ref == target else anywhere
+            self.values[ref] = reference.values[ref] + self._moved[ref]
+
+    def _origin(self, edge: GradientEdge) -> GradientEdge:
+        """The value that was detached to make one, where nobody has seen it since."""
+        reference = self.reference
+        while edge in self._detached and (not reference.observing or edge in reference.unseen):
+            edge = self._detached[edge]
+        return edge
+
+    def _jitter(self, x: Array, step: float, through: list[Array] | None = None) -> Array:
+        """Numbers off by a relative step of their own size, or of the largest that the formula went `through`."""
+        self.roundings += x.size
+        size = np.abs(x)
+        if through:
+            size = size + max((float(np.abs(t).max()) for t in through if t.size), default=0.0)
+        return x + np.copysign(size * step, self.random.random(np.shape(x)) - 0.5)
+
+    def _rounding(self, entry: TapeEntry) -> float:
+        """The relative step of an op."""
+        given, dtype = [self.dtypes.get(edge, self.narrow) for edge in (*entry.args, *entry.outs)], self.narrow
+        row = OPS.get(base_op(entry.op))
+        if row is not None and isinstance(entry.op, str):
+            dtype = precision(row, given)
+        many = SEVERAL if base_op(entry.op) in MODULES else MANY if row is not None and row.family in LONG else 1.0
+        return STEP * self._epsilon(dtype) * many * PRODUCTS ** derivative_order(entry.op)
+
+    def _epsilon(self, dtype: str) -> float:
+        """A dtype's rounding, in units of the narrowest's."""
+        return EPSILON[dtype] / EPSILON[self.narrow]
