@@ -15,13 +15,14 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("distributed")
+
 from autograd_conformance.harness.cluster.shard import Series
 from autograd_conformance.reports.records import Report
 from autograd_conformance.reports.stream import read
 from tests.harness.cluster.quick import SECONDS, report
 from tests.harness.test_cli import ROOT
 
-pytest.importorskip("distributed")
 pytestmark = pytest.mark.slow
 
 SEEDS, KILLS = 150, 20

@@ -10,10 +10,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 pytest.importorskip("distributed")
+
+import psutil
 
 from autograd_conformance.harness.cluster.results import as_one_run
 from autograd_conformance.harness.cluster.shard import Series, Shard
