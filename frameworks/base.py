@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from autograd_conformance.ops.limits import Limits
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs, Groups, Program
@@ -63,6 +64,14 @@ class Target(Protocol):
     @property
     def ops(self) -> Collection[str]:
         """The ops of the catalogue that it has, by name."""
+
+    @property
+    def writes(self) -> Collection[str]:
+        """The ops in place of the catalogue that it has, by name, where it claims to have any."""
+
+    @property
+    def limits(self) -> Limits:
+        """What of some ops and writes it takes, where that is not all; others are not limited."""
 
     @property
     def dtypes(self) -> Sequence[str]:
@@ -220,6 +229,34 @@ class HasOptimizers(Protocol):
 
     optimizers: Mapping[str, Collection[str]]
     """Each optimizer of `ops.optimizers` that it has, with the names of the settings that it knows."""
+
+
+@runtime_checkable
+class HasWrites(Protocol):
+    """An adapter that names its ops in place; one that does not has all those whose op it has."""
+
+    writes: Collection[str]
+    """The rows of `ops.inplace` that `write` knows."""
+
+
+@runtime_checkable
+class HasLimits(Protocol):
+    """An adapter that takes some ops or writes only with some attributes, or on operands of some shapes."""
+
+    limits: Limits
+    """What it takes of these, by name."""
+
+
+@runtime_checkable
+class HasForesight(Protocol):
+    """An adapter whose framework wants to know before a program begins what it will be asked: whether a tape is to
+    outlast its first call, say.
+    """
+
+    def foresee(self, program: Program) -> None:
+        """A program is about to run, behind `reset`. It may be looked through; what an instruction has to give must
+        not be worked out from it.
+        """
 
 
 @runtime_checkable

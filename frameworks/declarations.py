@@ -10,6 +10,7 @@ from typing import Any
 from autograd_conformance.frameworks.answers import shown
 from autograd_conformance.frameworks.base import Adapter
 from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.ops.limits import Limit
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 
@@ -35,7 +36,10 @@ def check(adapter: Adapter) -> None:
     sources, names = getattr(adapter, "trait_sources", {}), {field.name for field in fields(Traits)}
     if not isinstance(sources, Mapping) or not names.issuperset(sources) or not _texts(sources.values()):
         _refuse(adapter, "trait_sources", f"a mapping of some of {', '.join(sorted(names))} to texts", sources)
-    for name in ("optimizers", "modules"):
+    limits = getattr(adapter, "limits", {})
+    if not isinstance(limits, Mapping) or not all(isinstance(each, Limit) for each in limits.values()):
+        _refuse(adapter, "limits", "a mapping of names of ops to ops.limits.Limit", limits)
+    for name in ("optimizers", "modules", "writes"):
         value = getattr(adapter, name, ())
         _all(adapter, name, value, str, "names, each a str")
         if isinstance(value, Mapping):

@@ -101,10 +101,15 @@ class Run:
         self.given: list[tuple[int, np.ndarray, bytes]] = []
         self.process = os.getpid()
         try:
+            doing = "reset"
             adapter.reset()
+            foresee = getattr(adapter, "foresee", None)  # `HasForesight`: to ask for a protocol takes as long as an op
+            if foresee is not None:
+                doing = "foresee"
+                foresee(program)
         except Exception as error:
             raise BrokenAdapter(
-                f"{adapter.name}: reset() raised {type(error).__name__}: {answers.message(error)}"
+                f"{adapter.name}: {doing}() raised {type(error).__name__}: {answers.message(error)}"
             ) from error
 
     def observed(self) -> Observation:

@@ -17,7 +17,8 @@ from autograd_conformance.frameworks.base import Adapter
 from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.requirements import lacking
-from autograd_conformance.ops.catalogue import APPLIED
+from autograd_conformance.ops.catalogue import APPLIED, WRITES
+from autograd_conformance.ops.limits import Limits, outside
 from autograd_conformance.ops.row import choices_of, rest_of
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS
@@ -54,7 +55,10 @@ def smoke(adapter: Adapter) -> None:
 def _apply(adapter: Adapter, leaf: Any, shape: Shape) -> None:
     """Hold the simplest op to give values; where the device has no kernel of it, the next one."""
     absent: BrokenAdapter | None = None
+    limits: Limits = getattr(adapter, "limits", {})
     for name, operands, attrs in simplest(adapter.ops, shape):
+        if outside(limits, name, (shape,) * operands, attrs):
+            continue
         try:
             out = _try(adapter, f"apply({name!r})", adapter.apply, name, [leaf] * operands, attrs)
         except BrokenAdapter as error:
@@ -116,6 +120,14 @@ def _declarations(adapter: Adapter) -> None:
     if unknown or not adapter.ops:
         names = ", ".join(unknown[:5]) if unknown else "no op"
         raise BrokenAdapter(f"{adapter.name}: ops names {names}; it has to name ops of ops/tables")
+    unknown = sorted({*getattr(adapter, "writes", ())} - {*WRITES})
+    if unknown:
+        raise BrokenAdapter(
+            f"{adapter.name}: writes names {', '.join(unknown[:5])}; it has to name rows of ops/inplace"
+        )
+    unknown = sorted({*getattr(adapter, "limits", {})} - {*APPLIED, *WRITES})
+    if unknown:
+        raise BrokenAdapter(f"{adapter.name}: limits names {', '.join(unknown[:5])}; it has to name ops and writes")
     silent = [] if adapter.dialect is None else sorted(set(adapter.ops) - set(adapter.dialect.ops))
     if silent:
         raise BrokenAdapter(f"{adapter.name}: the dialect has no code for {', '.join(silent[:5])}")

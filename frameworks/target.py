@@ -14,6 +14,7 @@ from autograd_conformance.frameworks.base import (
     Adapter,
     Generator,
     HasCostlyUnits,
+    HasLimits,
     HasModules,
     HasOptimizers,
     HasPlainer,
@@ -23,6 +24,7 @@ from autograd_conformance.frameworks.base import (
     HasTraitSources,
     HasUnits,
     HasVariables,
+    HasWrites,
     Target,
 )
 from autograd_conformance.frameworks.interrupts import watch
@@ -35,6 +37,8 @@ from autograd_conformance.frameworks.remote.smoke import smoke as wire_smoke
 from autograd_conformance.frameworks.runner import Run
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.frameworks.units import runner
+from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.limits import Limits
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Program
@@ -173,6 +177,16 @@ class InProcess:
     def ops(self) -> Collection[str]:
         """The ops of the catalogue that it has."""
         return frozenset(self.adapter.ops) - self.missing if self.missing else self.adapter.ops
+
+    @cached_property
+    def writes(self) -> Collection[str]:
+        """The ops in place that its adapter names; all where it names none."""
+        return frozenset(self.adapter.writes if isinstance(self.adapter, HasWrites) else WRITES)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What its adapter says that it takes of some ops and writes."""
+        return self.adapter.limits if isinstance(self.adapter, HasLimits) else {}
 
     @cached_property
     def dtypes(self) -> Sequence[str]:

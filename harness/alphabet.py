@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autograd_conformance.frameworks.base import Target
+from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.strategies.building.alphabet import Alphabet
 
@@ -18,6 +19,8 @@ def alphabet_of(target: Target, dtypes: Sequence[str]) -> Alphabet:
         target.capabilities,
         optimizers=target.optimizers,
         modules=tuple(target.modules),
+        writes=tuple(name for name in WRITES if name in target.writes),
+        limits=target.limits,
         traits=target.traits,
         units=target.has_units,
     )

@@ -28,6 +28,7 @@ from autograd_conformance.harness.child import LOADING
 from autograd_conformance.harness.journal import TIMEOUT, Journal
 from autograd_conformance.harness.known import Known, MalformedExpectations, is_known, known, read
 from autograd_conformance.harness.known.entry import InvalidVersion, Run
+from autograd_conformance.harness.lacking import in_part
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.harness.sources import SUITE_VERSION
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -269,6 +270,7 @@ class Session:
                 tuple(name for name in OPS if name not in target.ops),
                 target.traits.named,
                 tuple(Source(name.replace("_", " "), at) for name, at in target.trait_sources.items()),
+                in_part(target),
             ),
             seed=seed,
             profile=profile,

@@ -64,7 +64,7 @@ def decode(form: Mapping[str, Any]) -> Record:
     match form["record"]:
         case "header":
             framework = values["framework"]
-            lists = _tuples(framework, "capabilities", "missing_ops", "traits")
+            lists = _tuples(framework, "capabilities", "missing_ops", "traits", "limits")
             sources = _each(Source, framework.get("trait_sources", []))
             framework = {**framework, **lists, "trait_sources": sources}
             return Header(**{**values, **_tuples(values, "dtypes", "environment"), "framework": Framework(**framework)})

@@ -28,7 +28,7 @@ LONGEST = 60
 class Framework:
     """The framework under test, with what its adapter claims; `ops` counts the catalogue's ops that it supports, and
     `traits` names the legal answers in which it differs from PyTorch; `trait_sources` is where it documents them, each
-    under the trait's name as its title.
+    under the trait's name as its title. `limits` says of what ops and writes it takes less than the catalogue has.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Framework:
     missing_ops: tuple[str, ...]
     traits: tuple[str, ...] = field(default=(), metadata=LATER)
     trait_sources: tuple[Source, ...] = field(default=(), metadata=LATER)
+    limits: tuple[str, ...] = field(default=(), metadata=LATER)
 
     @property
     def title(self) -> str:

@@ -11,10 +11,10 @@ from hypothesis import settings
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import Broken, Check, violation_of
+from autograd_conformance.harness.lacking import lacking
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import WRITES
-from autograd_conformance.ops.needs import needs
-from autograd_conformance.programs.language import Apply, Program
+from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies import write_pairs
 
 rule = pytest.mark.rule
@@ -45,7 +45,7 @@ def every(check: Check, session: Session, name: str) -> None:
     if broken:
         raise broken
     if not check.programs:
-        pytest.skip(lacking(session, name))
+        pytest.skip(reason(session, name))
 
 
 def most(target: Target) -> int:
@@ -53,21 +53,11 @@ def most(target: Target) -> int:
     return max(1, MOST // target.programs_each) if target.programs_each else MOST
 
 
-def lacking(session: Session, name: str) -> str:
+def reason(session: Session, name: str) -> str:
     """Why no program of a row's pairs was run."""
     found = [sample.program(*pair) for sample, *pair in write_pairs.programs(name, session.drawable)]
-    unclaimed = Counter(need for program in found for need in needs(program) - session.target.capabilities)
-    if unclaimed:
-        return f"needs {unclaimed.most_common(1)[0][0].value}, not claimed"
-    absent = Counter(op for program in found for op in ops_of(program) - set(session.target.ops))
-    if absent:
-        return f"{session.target.name} has no {absent.most_common(1)[0][0]}"
-    return f"{name} is wrong without a write"
-
-
-def ops_of(program: Program) -> set[str]:
-    """The ops that a program applies."""
-    return {step.op for step in program if isinstance(step, Apply)}
+    missing = Counter(each for program in found for each in lacking(program, session.target))
+    return f"needs {missing.most_common(1)[0][0]}, not claimed" if missing else f"{name} is wrong without a write"
 
 
 def programs(target: Target, dtypes: Sequence[str], name: str, most: int) -> Iterator[Program]:
@@ -75,7 +65,7 @@ def programs(target: Target, dtypes: Sequence[str], name: str, most: int) -> Ite
     sound: dict[write_pairs.Sample, bool] = {}
     for sample, *pair in write_pairs.some(name, dtypes, most):
         program = sample.program(*pair)
-        if needs(program) <= target.capabilities and ops_of(program) <= set(target.ops):
+        if not lacking(program, target):
             if sample not in sound:
                 sound[sample] = violation_of(sample.untouched(), target) is None
             if sound[sample]:

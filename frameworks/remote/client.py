@@ -12,6 +12,8 @@ from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote import dialects
 from autograd_conformance.frameworks.remote.link import Link
 from autograd_conformance.frameworks.remote.protocol import Greeting
+from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.limits import Limits
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Program
@@ -136,6 +138,16 @@ class Remote:
     def ops(self) -> Collection[str]:
         """The ops of the catalogue that it has."""
         return self.greeting.ops - self.missing
+
+    @property
+    def writes(self) -> Collection[str]:
+        """The ops in place that it names; all where it names none."""
+        return frozenset(WRITES) if self.greeting.writes is None else self.greeting.writes
+
+    @property
+    def limits(self) -> Limits:
+        """What it takes of some ops and writes."""
+        return self.greeting.limits
 
     @property
     def dtypes(self) -> Sequence[str]:

@@ -11,7 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from autograd_conformance.frameworks.remote import limits
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
+from autograd_conformance.ops.limits import Limits
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs import codec, observation_codec
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
@@ -57,6 +59,8 @@ class Greeting:
     """What it stands on and may behave by, with versions, as {"numpy": "2.4.0"}."""
     writes: frozenset[str] | None = None
     """The ops in place that it has; None where it has all, or claims none."""
+    limits: Limits = field(default_factory=dict)
+    """What it takes of some ops and writes, where that is not all."""
     modules: tuple[str, ...] = ()
     """The modules of layers, and the ops that draw random numbers, that it has."""
     optimizers: Mapping[str, Collection[str]] | None = None
@@ -242,6 +246,16 @@ def _read_optimizers(value: Json) -> Mapping[str, Collection[str]]:
     return {name: _names(f"optimizers[{name!r}]")(settings) for name, settings in value.items()}
 
 
+def _read_limits(value: Json) -> Limits:
+    if not isinstance(value, Mapping):
+        raise _Wrong(f"limits has to be an object, a limit by each op's name, not {value!r}")
+    _names("limits", [*APPLIED, *WRITES])(list(value))
+    try:
+        return {name: limits.from_json(form) for name, form in value.items()}
+    except limits.MalformedLimit as error:
+        raise _Wrong(f"limits: {error}") from None
+
+
 _READERS: dict[str, Any] = {
     "name": _name("name"),
     "version": _name("version"),
@@ -256,6 +270,7 @@ _READERS: dict[str, Any] = {
     "trait_sources": _texts("trait_sources", [each.name for each in fields(Traits)]),
     "packages": _texts("packages"),
     "writes": lambda value: frozenset(_names("writes", WRITES)(value)),
+    "limits": _read_limits,
     "modules": _names("modules", APPLIED),
     "optimizers": _read_optimizers,
     "random": _flag("random"),

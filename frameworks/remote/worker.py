@@ -22,6 +22,7 @@ import numpy as np
 from autograd_conformance.frameworks.base import (
     Adapter,
     HasCostlyUnits,
+    HasLimits,
     HasModules,
     HasOptimizers,
     HasPlainer,
@@ -30,11 +31,12 @@ from autograd_conformance.frameworks.base import (
     HasTraits,
     HasTraitSources,
     HasUnits,
+    HasWrites,
 )
 from autograd_conformance.frameworks.interrupts import watch
 from autograd_conformance.frameworks.printed import run_printed
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework, load
-from autograd_conformance.frameworks.remote import dialects
+from autograd_conformance.frameworks.remote import dialects, limits
 from autograd_conformance.frameworks.remote.protocol import VERSION
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.frameworks.units import observed
@@ -153,6 +155,10 @@ def greeting(adapter: Adapter) -> dict[str, Json]:
         said["modules"] = list(adapter.modules)
     if isinstance(adapter, HasOptimizers):
         said["optimizers"] = {name: list(settings) for name, settings in adapter.optimizers.items()}
+    if isinstance(adapter, HasWrites):
+        said["writes"] = sorted(adapter.writes)
+    if isinstance(adapter, HasLimits):
+        said["limits"] = {name: limits.to_json(limit) for name, limit in adapter.limits.items()}
     if adapter.dialect is not None:
         said["dialect"] = dialects.to_json(adapter.dialect)
     return said

@@ -10,7 +10,7 @@ from itertools import islice, product
 
 import numpy as np
 
-from autograd_conformance.harness.audit.programs import Sampler, called
+from autograd_conformance.harness.audit.programs import Sampler, called, finished
 from autograd_conformance.ops.row import Op, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
@@ -86,7 +86,7 @@ def _samplers(op: str, what: str, dtype: str, layout: Layout) -> Iterator[Sample
     """Samplers of an op, whose first operand has each of the shapes that it takes, those first in which a layout
     shows.
     """
-    row = OPS[op]
+    row = alphabet.current().row(op)
     fitting = [s for s in row.fresh if alphabet.current().admits(s) and takes(row, s) and 0 not in s]
     fitting.sort(key=lambda shape: (not shows(shape, layout), -len(shape)))
     for draw, first in product(range(TURNS), fitting):
@@ -95,7 +95,7 @@ def _samplers(op: str, what: str, dtype: str, layout: Layout) -> Iterator[Sample
 
 def long(op: str, dtype: str) -> Iterator[Program]:
     """A few programs of an op whose first operand has a dimension that is longer than a tile."""
-    row = OPS[op]
+    row = alphabet.current().row(op)
     for count in LONG:
         found = (program for shape in _longer(row, count) if (program := _of_shape(op, shape, dtype)) is not None)
         yield from islice(found, FORMS)
@@ -116,7 +116,7 @@ def _of_shape(op: str, shape: Shape, dtype: str) -> Program | None:
 
 def same(op: str, dtype: str) -> Program | None:
     """A program of an op that takes one tensor in all its places; None where it has one place, or none fits all."""
-    row = OPS[op]
+    row = alphabet.current().row(op)
     for first in row.fresh:
         if not alphabet.current().admits(first) or not takes(row, first) or 0 in first:
             continue
@@ -175,7 +175,7 @@ def again(op: str, dtype: str) -> Program | None:
     step = sampler.reference.steps[first[0].at]
     if not applies(sampler, op) or not isinstance(step, Apply):
         return None
-    choices = choices_of(OPS[op], tuple(sampler.shape(operand) for operand in step.args))
+    choices = choices_of(alphabet.current().row(op), tuple(sampler.shape(operand) for operand in step.args))
     other = next((attrs for attrs in reversed(choices) if attrs != step.attrs), None)
     if other is None:
         return None
@@ -185,7 +185,7 @@ def again(op: str, dtype: str) -> Program | None:
             sampler.backward(*made)
     except Undrawable:  # no call can begin at these results
         return None
-    return Program(tuple(sampler.reference.steps))
+    return finished(sampler)
 
 
 def unrecorded(op: str, dtype: str) -> Program | None:
@@ -205,7 +205,7 @@ def unrecorded(op: str, dtype: str) -> Program | None:
             sampler.backward(*sampler.checked(OPS[op], step.args, step.attrs))
         except Undrawable:  # no call can begin at these results
             return None
-        return sampler.program()
+        return finished(sampler)
     return None
 
 
@@ -229,7 +229,9 @@ def releases(op: str, dtype: str) -> Iterator[Program]:
         except Undrawable:  # the call cannot begin at these results
             continue
         sampler.add(Delete(tuple(r for r in sampler.live if r not in sampler.leaves)))
-        yield Program(tuple(sampler.reference.steps))
+        program = finished(sampler)
+        if program is not None:
+            yield program
 
 
 def _nothing(sampler: Sampler, made: Sequence[Ref]) -> None:

@@ -28,7 +28,7 @@ from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.codec import to_json
-from autograd_conformance.programs.language import Attrs, Literal, Program, Ref, Shape
+from autograd_conformance.programs.language import Apply, Attrs, InPlace, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Kind, Observation, Raised, lacks_kernel
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.strategies.building import alphabet
@@ -61,11 +61,16 @@ class Sampler(OpBuilder):
 
     def __init__(self, seed: int, dtype: str, first: Shape | None = None) -> None:
         self.random, self.first = np.random.default_rng(seed), first
+        self.strayed = False
+        """Whether something in the program is more than the framework takes."""
         super().__init__(lambda strategy: True, dtype)
 
     def _operand(self, op: Op, place: int, accepts: Any, shapes: Sequence[Shape], *more: Any) -> Ref:
         """A fresh leaf; the first operand has the shape `first` where one is asked for."""
         return super()._operand(op, place, accepts, shapes if place or self.first is None else (self.first,), *more)
+
+    def _keep_within(self, step: Apply | InPlace) -> None:
+        self.strayed = self.strayed or self.beyond_claims(step) is not None
 
     def rarely(self, rarity: Rarity) -> bool:
         return rarity == self.rarity
@@ -88,6 +93,11 @@ class Sampler(OpBuilder):
         return drawn
 
 
+def finished(sampler: Sampler) -> Program | None:
+    """The program of a sampler; None where the framework does not take something in it."""
+    return None if sampler.strayed else sampler.program()
+
+
 def sample(op: str, seed: int, dtype: str) -> Program | None:
     """A program of an op on fresh leaves with a backward call from all its results; None where every draw came to
     another op.
@@ -102,7 +112,7 @@ def sample(op: str, seed: int, dtype: str) -> Program | None:
 
 def shapes(op: str, dtype: str) -> Iterator[Program]:
     """A program of an op on fresh leaves for each shape that its first operand has in programs."""
-    row = OPS[op]
+    row = alphabet.current().row(op)
     for first in filter(alphabet.current().admits, row.fresh):
         sampler = Sampler(zlib.crc32(f"{op} {first}".encode()), dtype, first)
         program = called(sampler, sampler.op(op, fresh=True), op) if takes(row, first) else None
@@ -112,7 +122,7 @@ def shapes(op: str, dtype: str) -> Iterator[Program]:
 
 def forms(op: str, dtype: str) -> Iterator[Program]:
     """A program of an op in each of its forms: all shapes of its operands, and all attributes, that programs have."""
-    row = OPS[op]
+    row = alphabet.current().row(op)
     admits = alphabet.current().admits
     for first in filter(admits, row.fresh):
         for rest in rest_of(row, first) if takes(row, first) else ():
@@ -134,7 +144,7 @@ def sweep(op: str, dtype: str) -> Program | None:
 
 
 def _on_every_value(sampler: Sampler, op: str) -> Sequence[Ref] | None:
-    row = OPS[op]
+    row = alphabet.current().row(op)
     if (
         not alphabet.current().admits(GRID.shape)
         or row.family not in SWEPT
@@ -165,7 +175,7 @@ def called(sampler: Sampler, made: Sequence[Ref], op: str) -> Program | None:
         sampler.backward(*made)
     except Undrawable:  # the call cannot begin at these results
         return None
-    return Program(tuple(sampler.reference.steps))
+    return finished(sampler)
 
 
 def curvature(op: str, seed: int, dtype: str, weighted: bool, times: int = 2) -> Program | None:
@@ -184,7 +194,7 @@ def curvature(op: str, seed: int, dtype: str, weighted: bool, times: int = 2) ->
 def _curved(sampler: Sampler, made: Sequence[Ref], op: str, weighted: bool, times: int) -> Program | None:
     if not applies(sampler, op) or not differentiate(sampler, made, weighted, times):
         return None
-    return Program(tuple(sampler.reference.steps))
+    return finished(sampler)
 
 
 def _swept_again(op: str, dtype: str, times: int) -> Program | None:

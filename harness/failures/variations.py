@@ -13,6 +13,7 @@ from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import judged, violation_of
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.telling import Variations, telling
+from autograd_conformance.harness.lacking import beyond
 from autograd_conformance.ops.needs import needs
 from autograd_conformance.programs.editing import replaced, sound, under, without
 from autograd_conformance.programs.language import (
@@ -72,9 +73,8 @@ def _is_another(changed: Program, program: Program, target: Target) -> bool:
         return False
     ops = {step.op for step in changed if isinstance(step, Apply)}
     dtypes = {step.value.dtype for step in changed if isinstance(step, Leaf)}
-    return (
-        ops <= {*target.ops} and dtypes <= {*target.dtypes} and needs(changed) <= target.capabilities | needs(program)
-    )
+    has = ops <= {*target.ops} and dtypes <= {*target.dtypes} and not beyond(changed, target)
+    return has and needs(changed) <= target.capabilities | needs(program)
 
 
 def _shapes(observation: Observation) -> dict[Ref, Shape]:

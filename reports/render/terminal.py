@@ -161,6 +161,8 @@ def _ops(report: Report, summary: Summary) -> Iterator[Text]:
     wrong = wrong_ops(summary)
     which = f": {listed((f'{each.op} ({each.verdict})' for each in wrong), 10)}" if wrong else ""
     yield _fact("ops", f"{framework.ops:,} supported, {len(framework.missing_ops):,} not, {len(wrong):,} wrong{which}")
+    if framework.limits:
+        yield _fact("", f"taken in part: {listed(framework.limits, 10)}")
     differing = differing_ops(summary)
     if differing:
         yield _fact("", f"known differences: {listed((each.op for each in differing), 10)}")

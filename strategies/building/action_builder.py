@@ -51,10 +51,10 @@ USUAL = (
 
 
 @lru_cache(maxsize=8)
-def writes_of(ops: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The writes that are no op's in-place form, or that of one of `ops`: the usual ones, and all."""
+def writes_of(ops: tuple[str, ...], writes: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Those of `writes` that are no op's in-place form, or that of one of `ops`: the usual ones, and all."""
     absent = {row.reference for name, row in OPS.items() if name not in ops}
-    known = tuple(name for name, row in WRITES.items() if row.reference not in absent)
+    known = tuple(name for name in writes if WRITES[name].reference not in absent)
     return tuple(name for name in USUAL if name in known), known
 
 
@@ -92,12 +92,19 @@ class ActionBuilder(OpBuilder):
 
     # -- writes -------------------------------------------------------------------------------------------------------
 
+    @property
+    def writes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The writes that can be drawn: the usual ones, and all."""
+        return writes_of(tuple(self.alphabet.ops), tuple(self.alphabet.writes))
+
     def write(self, target: Ref, name: str | None = None, source: Ref | None = None) -> bool:
         """Write to a value in place, by a drawn write or the one named; whether one fits.
 
         `source` is written where the write takes an operand of its shape.
         """
-        row = WRITES[name] if name else self._fitting(target)
+        if name is not None and name not in self.alphabet.writes:
+            return False
+        row = self.alphabet.row(name) if name else self._fitting(target)
         if row is None or not self._can_write(row, target):
             return False
         shapes = self.pick(rest_of(row, self.shape(target)))
@@ -114,10 +121,11 @@ class ActionBuilder(OpBuilder):
 
     def _fitting(self, target: Ref) -> Op | None:
         """A write that fits a value: the one that is drawn, or the next; now and then out of the whole table."""
-        usual, known = writes_of(tuple(self.alphabet.ops))
+        usual, known = self.writes
         names = usual if self.below(3) else known
         at = self.below(len(names)) if names else 0
-        return next((WRITES[n] for n in (*names[at:], *names[:at]) if self._can_write(WRITES[n], target)), None)
+        rows = (self.alphabet.row(name) for name in (*names[at:], *names[:at]))
+        return next((row for row in rows if self._can_write(row, target)), None)
 
     def _can_write(self, row: Op, target: Ref) -> bool:
         return takes(row, self.shape(target)) and row.domain(0).holds(self.reference.values[target])

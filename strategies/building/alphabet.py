@@ -14,10 +14,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
+from autograd_conformance.ops.catalogue import WRITES, row_of
+from autograd_conformance.ops.limits import Limits, limited, outside
 from autograd_conformance.ops.optimizers import OPTIMIZERS
+from autograd_conformance.ops.row import Op, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
-from autograd_conformance.programs.language import Shape
+from autograd_conformance.programs.language import Attrs, Shape
 
 CORE = (
     "multiply", "sum", "add", "sin", "negative", "exp", "subtract", "sigmoid", "tanh", "matmul", "divide", "square",
@@ -52,6 +55,12 @@ class Alphabet:
     optimizers: Mapping[str, Collection[str]] = field(default_factory=dict)
     """Names of optimizers, each with the settings that the framework knows of it."""
 
+    writes: Collection[str] = tuple(WRITES)
+    """Names of ops in place."""
+
+    limits: Limits = field(default_factory=dict)
+    """What programs may ask of some ops and writes, where that is not all; others have no limit."""
+
     modules: Sequence[str] = ()
     """Names of the framework's modules of layers, and of its random ops."""
 
@@ -65,12 +74,17 @@ class Alphabet:
     """The ops as they are drawn from: those of `CORE` come first, and so often that they are about half of all."""
 
     def __post_init__(self) -> None:
-        if self.single:
-            object.__setattr__(self, "ops", tuple(name for name in self.ops if any(map(self.admits, OPS[name].fresh))))
+        if self.single or self.limits:
+            object.__setattr__(self, "ops", tuple(filter(self._is_drawable, self.ops)))
         core = [name for name in CORE if name in self.ops]
         rare = [name for name in self.ops if name not in core]
         weight = max(1, len(rare) // max(1, 2 * len(core)))
         object.__setattr__(self, "weighted", tuple(core) + tuple(core * weight) + tuple(rare))
+
+    def _is_drawable(self, op: str) -> bool:
+        """Whether there is a form of an op that can be drawn."""
+        row = self.row(op)
+        return any(self.admits(first) and takes(row, first) for first in row.fresh)
 
     @cached_property
     def single(self) -> bool:
@@ -82,11 +96,30 @@ class Alphabet:
     @property
     def sparse(self) -> bool:
         """Whether some draws come to shapes with which their programs cannot go on, and others have to be tried."""
-        return self.single or "sum" not in self.ops
+        return self.single or "sum" not in self.ops or self.partial
 
     def admits(self, shape: Shape) -> bool:
         """Whether values of a shape can be drawn."""
         return not self.single or (shape == () if self.traits.scalars else prod(shape) == 1)
+
+    def row(self, name: str) -> Op:
+        """The row of an op, or of a write, with the shapes and attributes that can be drawn."""
+        return self._limited.get(name) or row_of(name)
+
+    @cached_property
+    def _limited(self) -> Mapping[str, Op]:
+        return {name: limited(row_of(name), limit) for name, limit in self.limits.items()}
+
+    @cached_property
+    def partial(self) -> bool:
+        """Whether there are ops or writes that cannot be drawn in all their forms, or writes that cannot at all."""
+        return bool(self.limits) or len({*self.writes}) < len(WRITES)
+
+    def beyond(self, op: str, shapes: Sequence[Shape], attrs: Attrs) -> str | None:
+        """What of an op, or of a write, cannot be drawn, in words; None where it all can."""
+        if op in WRITES and op not in self.writes:
+            return op
+        return outside(self.limits, op, shapes, attrs)
 
     def without(self, ops: Collection[str]) -> Alphabet:
         """The alphabet without these ops."""

@@ -17,7 +17,6 @@ from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.dtypes import narrowest, result_dtype
 from autograd_conformance.ops.row import POOL, Certainty, choices_of
 from autograd_conformance.ops.shapes import size
-from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     ACTIONS,
@@ -49,6 +48,7 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
 )
 from autograd_conformance.programs.observations import Gradient, Kind, Raised, Returned, StepObservation
+from autograd_conformance.programs.operands import operands
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.model import Tape
@@ -167,6 +167,8 @@ class Draft(Choices):
 
     def add(self, step: Instruction) -> int:
         """Append an instruction; its values become operands for later ones."""
+        if self.alphabet.partial and isinstance(step, Apply | InPlace):
+            self._keep_within(step)
         at = len(self.reference.steps)
         self.under_modes.append(self.modes)
         for k, _ in enumerate(self._advance(at, step)):
@@ -190,6 +192,17 @@ class Draft(Choices):
             case _:
                 assert_never(step)
         return at
+
+    def _keep_within(self, step: Apply | InPlace) -> None:
+        """Raise `Misfit` where the framework does not take an op, or a write, in this form."""
+        beyond = self.beyond_claims(step)
+        if beyond is not None:
+            raise Misfit(f"the framework does not take {beyond}")
+
+    def beyond_claims(self, step: Apply | InPlace) -> str | None:
+        """What of an op, or of a write, the framework does not take, in words; None where it takes it all."""
+        shapes = [self.shape(ref) for ref in operands(step)]
+        return self.alphabet.beyond(step.op, shapes, step.attrs)
 
     def _advance(self, at: int, step: Instruction) -> tuple[np.ndarray, ...]:
         """Let the reference take an instruction, unless it will raise; `fails` says whether it will."""
@@ -332,7 +345,15 @@ class Draft(Choices):
         """The sum of all elements; raises `Misfit` where the framework has none: other shapes need none."""
         if "sum" not in self.alphabet.ops:
             raise Misfit("several elements have to become one: it needs explicit cotangents, or a working sum")
-        return self.apply("sum", (value,), choices_of(OPS["sum"], (self.shape(value),))[0])[0]
+        return self.apply("sum", (value,), self.choices("sum", value)[0])[0]
+
+    def choices(self, op: str, *operands: Ref) -> Sequence[Attrs]:
+        """The attributes that an op may have on some operands; raises `Misfit` where the framework takes none."""
+        shapes = tuple(map(self.shape, operands))
+        found = choices_of(self.alphabet.row(op), shapes)
+        if not found:
+            raise Misfit(f"the framework does not take {op} of the shapes {shapes}")
+        return found
 
     def cotangent(self, root: Ref) -> Literal | None:
         """A legal cotangent for a root: None is one where it has one element."""

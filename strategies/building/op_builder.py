@@ -52,7 +52,7 @@ class OpBuilder(Draft):
         """
         if name is None and not self.alphabet.weighted:
             raise Undrawable("no program can be drawn: no op of the framework works")
-        op = OPS[name or self.pick(self.alphabet.weighted)]
+        op = self.alphabet.row(name or self.pick(self.alphabet.weighted))
         first = (
             on
             if on is not None and self._fits(op, 0, on)
@@ -93,7 +93,8 @@ class OpBuilder(Draft):
             """Whether a view, or a calm value in its place, may be the second operand."""
             return value.shape in shapes and op.domain(1).holds(value)
 
-        views = [OPS[name] for name in self.alphabet.ops if name in VIEWS and takes(OPS[name], self.shape(first))]
+        rows = [self.alphabet.row(name) for name in self.alphabet.ops if name in VIEWS]
+        views = [row for row in rows if takes(row, self.shape(first))]
         at = self.below(max(1, len(views)))
         for row in (*views[at:], *views[:at]):
             attrs = self.pick(choices_of(row, (self.shape(first),)))
@@ -172,14 +173,18 @@ class OpBuilder(Draft):
             equal = equal_along(array, self.below(array.ndim))
             array = equal if domain.holds(equal) else array
         made = view(array, layout)
-        if made is None or made.op not in self.alphabet.ops:
+        if made is None or not self._views(made.op, made.literal.shape, made.attrs):
             return self.leaf(value=value, requires_grad=requires_grad)
         return self.apply(made.op, (self.leaf(value=made.literal, requires_grad=requires_grad),), made.attrs)[0]
+
+    def _views(self, op: str, shape: Shape, attrs: Attrs) -> bool:
+        """Whether a view of a value of some shape can be drawn."""
+        return op in self.alphabet.ops and self.alphabet.beyond(op, (shape,), attrs) is None
 
     def behind(self, value: Ref, layout: Layout | None) -> Ref:
         """A value made from another one, whose cotangent lies in a layout for it; itself where that cannot be."""
         made = None if layout is None or self.alphabet.single else behind(self.shape(value), layout)
-        if made is None or made[0] not in self.alphabet.ops:
+        if made is None or not self._views(made[0], self.shape(value), made[1]):
             return value
         op, attrs = made
         return self.apply(op, (value,), attrs)[0]

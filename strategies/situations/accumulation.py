@@ -7,7 +7,6 @@ from dataclasses import replace
 from math import inf, nan
 
 from autograd_conformance.ops.row import takes
-from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
@@ -126,7 +125,7 @@ def layouts(b: ActionBuilder) -> None:
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2, 3), (3, 2)))))
     if b.can(Capability.SWITCHES, Capability.DETACH, Capability.VIEWS) and b.below(4):
         names = ("matrix_transpose", "permute_dims", "slice", "broadcast_to", "select", "diagonal", "expand_dims")
-        fitting = [n for n in b.available(*names) if takes(OPS[n], b.shape(leaf))]
+        fitting = [n for n in b.available(*names) if takes(b.alphabet.row(n), b.shape(leaf))]
         seen = b.op(b.pick(fitting), on=leaf)[0] if fitting and b.below(3) else view(b, leaf)
         leaf = b.detach(seen)
         b.set_requires_grad(leaf, True)

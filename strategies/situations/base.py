@@ -8,7 +8,7 @@ from functools import lru_cache
 from hypothesis import strategies as st
 
 from autograd_conformance.ops.row import POOL, takes
-from autograd_conformance.ops.tables import OPS, VIEWS
+from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.programs.operands import operands
@@ -130,7 +130,7 @@ def view(b: ActionBuilder, source: Ref, most: int = 2, several: bool = False) ->
     names = b.available(*LOOKING, *(SPLITTING if several else ()))
     made = source
     for _ in range(1 + b.below(most)):
-        fitting = [n for n in names if takes(OPS[n], b.shape(made))]
+        fitting = [n for n in names if takes(b.alphabet.row(n), b.shape(made))]
         found = b.op(b.pick(fitting), on=made) if fitting else []
         found = [r for r in found if made in operands(b.reference.steps[r.at]) and b.reference.values[r].size]
         if not found:

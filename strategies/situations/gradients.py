@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_conformance.ops.row import choices_of, takes
+from autograd_conformance.ops.row import takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Leaf, Literal
@@ -62,7 +62,7 @@ def fan_outs(b: OpBuilder) -> None:
     way, so that parts overlap.
     """
     value = b.required() if b.below(2) else b.nonlinear(b.required())
-    cutting = [name for name in CUTTING if name in b.alphabet.ops and takes(OPS[name], b.shape(value))]
+    cutting = [name for name in CUTTING if name in b.alphabet.ops and takes(b.alphabet.row(name), b.shape(value))]
     if cutting and b.below(3) == 2:
         name = b.pick(cutting)
         parts = [b.op(name, on=value)[0] for _ in range(2 + b.below(3))]
@@ -97,10 +97,10 @@ def one_op_again(b: OpBuilder) -> None:
     step = b.reference.steps[made[0].at]
     if not isinstance(step, Apply) or step.op not in OPS:
         return
-    row, shapes = OPS[step.op], [b.shape(r) for r in step.args]
+    row, shapes = b.alphabet.row(step.op), [b.shape(r) for r in step.args]
     roots = [made[0]]
     for _ in range(1 + b.below(3)):
-        attrs = b.pick(choices_of(row, tuple(shapes)))
+        attrs = b.pick(b.choices(step.op, *step.args))
         roots.append((b.form(row, shapes, attrs) if b.below(2) else b.checked(row, step.args, attrs))[0])
     roots = [root for root in roots if b.requires(root)]
     if roots and b.can(Capability.MULTIPLE_ROOTS) and b.below(2):

@@ -63,7 +63,7 @@ def call_some(b: ActionBuilder, roots: Sequence[Ref], least: int) -> None:
 
 def viewed(b: ActionBuilder, value: Ref) -> Ref:
     """A value in the memory of another: it detached, or a view of it, by an op that certainly gives one."""
-    fitting = [name for name in VIEWING if name in b.alphabet.ops and takes(OPS[name], b.shape(value))]
+    fitting = [name for name in VIEWING if name in b.alphabet.ops and takes(b.alphabet.row(name), b.shape(value))]
     if b.can(Capability.DETACH) and (not fitting or b.below(2)):
         return b.detach(value)
     made = b.op(b.pick(fitting), on=value)[0] if fitting else value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from autograd_conformance.ops.row import takes
-from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
@@ -29,7 +28,7 @@ def views(b: ActionBuilder) -> None:
     for _ in range(1 + b.below(3)):
         values.append(alias(b, b.recent(values)))
     if b.below(3) == 2:
-        names = [n for n in b.available("broadcast_to", "unfold") if takes(OPS[n], b.shape(source))]
+        names = [n for n in b.available("broadcast_to", "unfold") if takes(b.alphabet.row(n), b.shape(source))]
         values += b.op(b.pick(names), on=source)[:1] if names else []
     _touch(b, source)
     b.call(b.recent([r for r in values if b.requires(r) and b.reference.values[r].size]))

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from autograd_conformance.ops.catalogue import WRITES
-from autograd_conformance.ops.row import choices_of
-from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import InPlace, Literal, Ref, Step
 from autograd_conformance.strategies.building import layouts
-from autograd_conformance.strategies.building.action_builder import ActionBuilder, writes_of
+from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
@@ -45,9 +42,9 @@ def single_writes(b: ActionBuilder, name: str) -> None:
     grad, and a backward call from its target, or from all of the copy.
     """
     b.require(Capability.WRITES)
-    if name not in writes_of(tuple(b.alphabet.ops))[1]:
-        raise Undrawable(f"the op of {name} is not there, or wrong")
-    row = WRITES[name]
+    if name not in b.writes[1]:
+        raise Undrawable(f"{name} is not there, or the op of it is not, or is wrong")
+    row = b.alphabet.row(name)
     for _ in range(3):
         value = b.tensor(b.pick(b.shapes(row.fresh)), domain=row.domain(0))
         copy, target = _copied(b, value, bool(b.below(4)))
@@ -261,7 +258,7 @@ def overlapping_writes(b: ActionBuilder) -> None:
                     break
             b.write(target)
         case 1:
-            (view,) = b.apply(b.available("slice")[0], (value,), choices_of(OPS["slice"], (b.shape(value),))[0])
+            (view,) = b.apply(b.available("slice")[0], (value,), b.choices("slice", value)[0])
             b.add(InPlace("set_slice_", value, (view,), (("start", 0), ("stop", b.shape(view)[0]), ("step", 1))))
         case _:
             square = computed(b, (3, 3), (2, 2), most=1)

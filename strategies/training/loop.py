@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from autograd_conformance.ops.row import choices_of
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Literal, Ref, Shape
@@ -134,7 +133,7 @@ class Loop:
 
     def mean(self, value: Ref) -> Ref:
         """The mean of all elements."""
-        return self.a.apply("mean", (value,), choices_of(OPS["mean"], (self.a.shape(value),))[0])[0]
+        return self.a.apply("mean", (value,), self.a.choices("mean", value)[0])[0]
 
     def loss(self, value: Ref, iteration: int, number: int = 0, target: float | None = None) -> Ref:
         """One loss of a result: against the batch's targets, or one number for all samples."""
@@ -146,8 +145,8 @@ class Loop:
         if name not in ALONE:
             given = self._target(name, shape, iteration, number) if target is None else self.constant(target, shape)
             operands = value, given
-        shapes = tuple(a.shape(r) for r in operands)
-        attrs = next(c for c in choices_of(OPS[name], shapes) if dict(c)["reduction"] == self.plan.reduction)
+        choices = a.choices(name, *operands)
+        attrs = next((c for c in choices if dict(c)["reduction"] == self.plan.reduction), choices[0])
         return a.apply(name, operands, attrs)[0]
 
     def _target(self, loss: str, shape: Shape, iteration: int, number: int) -> Ref:

@@ -18,13 +18,16 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.requirements import CLAIMS_OF
 from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.check import Broken, Check
 from autograd_conformance.harness.known import known
+from autograd_conformance.harness.lacking import beyond, lacking
 from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
 from autograd_conformance.ops.needs import needs
 from autograd_conformance.ops.tables import OPS
@@ -42,6 +45,7 @@ from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.sequences import sequences
 from autograd_conformance.strategies.situations import gradients
+from tests.frameworks.adapters.limited import Limited
 from tests.strategies.census import features, programs_of, situations, size
 
 N = 1500
@@ -359,6 +363,33 @@ def test_nothing_is_asked_that_is_not_claimed(rule: str, test: Callable[..., Non
             all_of(test, check)
         except Undrawable:
             pytest.skip("not applicable")
+
+
+@pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
+def test_nothing_is_asked_that_is_beyond_a_limit(rule: str, test: Callable[..., None]):
+    target = InProcess(Limited())
+
+    def check(case: Program | Drawn | Related) -> None:
+        for program in programs_of(case):
+            assert not lacking(program, target)
+
+    with alphabet.using(alphabet_of(target, ("float64", "float32"))):
+        try:
+            all_of(test, check)
+        except (Undrawable, Unsatisfiable):
+            pytest.skip("not applicable")
+
+
+def test_what_is_beyond_a_limit_would_be_asked():
+    target, found = InProcess(Limited()), Counter[str]()
+
+    @settings(settings.get_profile("counting"), max_examples=400)
+    @given(programs())
+    def drawn(case: Drawn) -> None:
+        found.update(words.partition(" ")[0] for words in beyond(case.program, target))
+
+    drawn()
+    assert found.keys() >= {"sum", "add", "multiply", "matmul"}
 
 
 @pytest.mark.parametrize("claimed", [True, False])

@@ -83,12 +83,15 @@ def test_what_the_schema_takes_is_taken():
 @pytest.mark.parametrize(
     "changes",
     [{"name": ""}, {"ops": []}, {"dtypes": ["int8"]}, {"capabilities": "IMPERATIVE"}, {"random": 1}, {"colour": "red"},
-     {"optimizers": []}, {"protocol": 2}, {"protocol": True}],
+     {"writes": [3]}, {"limits": []}, {"limits": {"sum": {"colour": 1}}}, {"limits": {"sum": {"attrs": {"dim": 0}}}},
+     {"limits": {"sum": {"dimensions": ["2"]}}}, {"limits": {"sum": {"empty": 0}}}, {"optimizers": []}, {"protocol": 2},
+     {"protocol": True}],
     ids=str,
 )  # fmt: skip
 def test_a_greeting_that_the_schema_refuses_is_refused(changes: dict[str, Any]):
     right = {"protocol": 1, "name": "far", "version": "1", "language": "C++", "capabilities": [], "ops": ["sin"],
-             "dtypes": ["float64"]}  # fmt: skip
+             "dtypes": ["float64"], "writes": ["mul_"],
+             "limits": {"sum": {"dimensions": [1]}}}  # fmt: skip
     held(right, "greeting")
     assert protocol.greeting(json.dumps(right).encode()).name == "far"
     if changes != {"protocol": True}:  # which a schema cannot tell from 1

@@ -8,6 +8,7 @@ import platform
 import re
 import sys
 import venv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import OWN, environment, parse, served
+from autograd_conformance.frameworks.remote.worker import greeting
 from autograd_conformance.frameworks.target import InProcess, loaded, opened
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -28,6 +31,7 @@ from autograd_conformance.programs.text import parse as program
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
+from tests.frameworks.adapters.limited import Limited
 
 TINY, FEW = "examples.tiny_adapter:Tiny", "tests.frameworks.adapters.few:Few"
 
@@ -81,6 +85,20 @@ def test_where_traits_are_documented_goes_over_the_wire():
     sources = remote("torch-checkpoint").trait_sources
     assert sources == InProcess(loaded("torch-checkpoint")).trait_sources
     assert sources
+
+
+def test_writes_and_limits_go_over_the_wire():
+    said = protocol.greeting(json.dumps(greeting(Limited())).encode())
+    assert said.writes == frozenset(Limited.writes)
+    assert said.limits == {
+        name: replace(limit, attrs={key: tuple(values) for key, values in limit.attrs.items()})
+        for name, limit in Limited.limits.items()
+    }
+
+
+def test_a_limit_on_what_there_is_not_is_refused():
+    with pytest.raises(protocol.MalformedAnswer, match="limits names somersault, which there is not"):
+        protocol.greeting(json.dumps(greeting(Limited()) | {"limits": {"somersault": {}}}).encode())
 
 
 def test_an_environment_with_numpy_alone_serves_an_adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
