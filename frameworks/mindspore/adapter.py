@@ -16,6 +16,7 @@ from autograd_conformance.programs.observations import Kind
 
 MESSAGES = (
     ("sens gradient abs", Kind.COTANGENT_SHAPE),
+    ("grad tensor should be broadcast to expected shape", Kind.COTANGENT_SHAPE),
     ("bprop not defined", Kind.NOT_IMPLEMENTED),
 )
 """Parts of the messages of errors, each with the kind that it tells."""
