@@ -32,7 +32,7 @@ def test_a_script_of_a_finding_shows_it_alone(script: str) -> None:
     """It prints what its comments say, or ends in the error that one tells of; what kills the process, or may never
     come back, is compiled.
     """
-    names = "torch|autograd|chainer|dezero|jax|mlx|mxnet|mygrad|paddle|tensorflow|tinygrad"
+    names = "torch|autograd|chainer|dezero|jax|mindspore|mlx|mxnet|mygrad|paddle|tensorflow|tinygrad"
     framework = re.match(rf"(?:import|from) ({names})\b", script)
     assert framework
     pytest.importorskip(framework[1])
