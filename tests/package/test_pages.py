@@ -44,7 +44,7 @@ def test_a_script_of_a_finding_shows_it_alone(script: str) -> None:
     error = re.search(r"# (\w+(?:Error|Failed)): (?:\.\.\. )?(.*?)(?:, please report|$| FAILED at)", script, re.M)
     said: list[str] = []
     with pytest.raises(Exception) if error else nullcontext() as raised:
-        exec(code, {"print": lambda *values: said.append(" ".join(map(str, values)))})
+        exec(code, {"__name__": "finding", "print": lambda *values: said.append(" ".join(map(str, values)))})
     if error:
         assert (type(raised.value).__name__, error[2] in str(raised.value)) == (error[1], True)
     told = re.findall(r"^print\(.*?\) +# ((?:[^:,;\n]|, (?!has )|:(?! ))*)", script, re.M)
