@@ -171,7 +171,6 @@ OPS: Mapping[str, Template] = {
     "trace": "ops.trace({0})",
     "diagonal_scatter": "ops.diagonal_scatter({0}, {1})",
     "matmul": "{0} @ {1}",
-    "mm": "ops.mm({0}, {1})",
     "dot": "ops.tensor_dot({0}, {1}, 1)",
     "bmm": "ops.bmm({0}, {1})",
     "vecdot": "ops.vecdot({0}, {1}, axis={dim})",
@@ -182,8 +181,6 @@ OPS: Mapping[str, Template] = {
     "linear": "mint.nn.functional.linear({0}, {1})",
     "linear_bias": "mint.nn.functional.linear({0}, {1}, {2})",
     "multi_dot": "mnp.multi_dot([{0}, {1}, {2}])",
-    "addmm": "ops.addmm({0}, {1}, {2}, beta={beta}, alpha={alpha})",
-    "addr": "ops.addr({0}, {1}, {2}, beta={beta}, alpha={alpha})",
     "baddbmm": "ops.baddbmm({0}, {1}, {2}, beta={beta}, alpha={alpha})",
     "log_softmax": "ops.log_softmax({0}, {dim})",
     "nll_loss": _of_classes("ops.nll_loss"),
@@ -198,22 +195,17 @@ OPS: Mapping[str, Template] = {
     "conv1d": _conv(1),
     "conv2d": _conv(2),
     "conv2d_bias": _conv(2, ", bias={2}"),
-    "inv": "ops.inverse({0})",
-    "solve_triangular": "msp.linalg.solve_triangular({0}, {1}, lower=not {upper})",
-    "matrix_power": "ops.matrix_power({0}, {n})",
     "matrix_norm": "ops.matrix_norm({0})",
 }
-"""The catalogue's name of each op, and its code: a function of MindSpore's with all attributes and shapes, of which the
-CPU has a kernel, as it has not of half of `mint`. Not so: `ops.logit`, whose gradient ends the process, and `ops.rot90`,
-which does; `ops.tanh`, `ops.softmax` and `ops.mish`, whose kernels are off by more than rounding; `mint.lerp`, whose gradient
-has another shape; `ops.scatter`, which sometimes gives other values; `ops.digamma`, `ops.maximum`, `ops.flip`, `ops.stack`,
-`ops.cumsum` and `ops.tril`, which refuse tensors without elements or dimensions; `ops.det`, which refuses one row."""
+"""The catalogue's name of each op, and its code: a function of MindSpore's with all attributes and shapes, of which
+the CPU has a kernel, as it has not of half of `mint`. Not so: `ops.logit`, whose gradient ends the process, and `ops.rot90`,
+which does; `ops.tanh`, `ops.softmax` and `ops.mish`, whose kernels are off by more than rounding; `mint.lerp`, whose
+gradient has another shape; `ops.scatter`, which sometimes gives other values; `ops.mm` and `ops.addmm`, which do where
+there are no elements; `ops.digamma`, `ops.maximum`, `ops.flip`, `ops.stack`, `ops.cumsum` and `ops.tril`, which refuse
+tensors without elements or dimensions; `ops.det` and `ops.inverse`, which refuse matrices of one row."""
 
 DIALECT = functional(
-    prelude="import mindspore as ms\n"
-    "import mindspore.numpy as mnp\n"
-    "import mindspore.scipy as msp\n"
-    "from mindspore import Tensor, mint, nn, ops",
+    prelude="import mindspore as ms\nimport mindspore.numpy as mnp\nfrom mindspore import Tensor, mint, nn, ops",
     tensor="Tensor({data}, ms.{dtype})",
     empty="mint.zeros({shape}, dtype=ms.{dtype})",
     ops=OPS,
