@@ -198,11 +198,12 @@ OPS: Mapping[str, Template] = {
     "matrix_norm": "ops.matrix_norm({0})",
 }
 """The catalogue's name of each op, and its code: a function of MindSpore's with all attributes and shapes, of which
-the CPU has a kernel, as it has not of half of `mint`. Not so: `ops.logit`, whose gradient ends the process, and `ops.rot90`,
-which does; `ops.tanh`, `ops.softmax` and `ops.mish`, whose kernels are off by more than rounding; `mint.lerp`, whose
-gradient has another shape; `ops.scatter`, which sometimes gives other values; `ops.mm` and `ops.addmm`, which do where
-there are no elements; `ops.digamma`, `ops.maximum`, `ops.flip`, `ops.stack`, `ops.cumsum` and `ops.tril`, which refuse
-tensors without elements or dimensions; `ops.det` and `ops.inverse`, which refuse matrices of one row."""
+the CPU has a kernel, as it has not of half of `mint`. Not so: `ops.logit`, whose gradient ends the process, and
+`ops.rot90`, which does; `ops.tanh`, `ops.softmax` and `ops.mish`, whose kernels are off by more than rounding;
+`mint.lerp`, whose gradient has another shape; `ops.scatter`, which sometimes gives other values; `ops.mm` and
+`ops.addmm`, which do where there are no elements; `ops.digamma`, `ops.maximum`, `ops.flip`, `ops.stack`, `ops.cumsum`
+and `ops.tril`, which refuse tensors without elements or dimensions; `ops.det` and `ops.inverse`, which refuse matrices
+of one row."""
 
 DIALECT = functional(
     prelude="import mindspore as ms\nimport mindspore.numpy as mnp\nfrom mindspore import Tensor, mint, nn, ops",
