@@ -38,7 +38,7 @@ class _Lines:
     def __init__(self, program: Program, dialect: Dialect) -> None:
         self.program, self.dialect = program, dialect
         self.code, self.names = code(program, dialect), names(program)
-        self.scope: dict[str, Any] = {}
+        self.scope: dict[str, Any] = {"__name__": "program"}  # some frameworks ask functions which module they are of
         exec(dialect.prelude, self.scope)
 
     def do(self, at: int, values: dict[Ref, Value]) -> Sequence[Value | None]:

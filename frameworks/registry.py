@@ -37,6 +37,7 @@ FRAMEWORKS = {
     "mxnet": ("autograd_conformance.frameworks.mxnet.adapter:MXNet", "mxnet==1.9.1"),
     "autograd": ("autograd_conformance.frameworks.hips_autograd.adapter:HipsAutograd", "autograd"),
     "mlx": ("autograd_conformance.frameworks.mlx.adapter:Mlx", "mlx[cpu]"),
+    "mindspore": ("autograd_conformance.frameworks.mindspore.adapter:MindSpore", "mindspore==2.10.0"),
     "jax": ("autograd_conformance.frameworks.jax.adapter:Jax", "jax"),
     "jax-jit": ("autograd_conformance.frameworks.jax.adapter:JaxJit", "jax"),
     "tensorflow": (f"{_TENSORFLOW}:TensorFlow", "tensorflow-cpu==2.21.0"),

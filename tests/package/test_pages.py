@@ -32,7 +32,7 @@ def test_a_script_of_a_finding_shows_it_alone(script: str) -> None:
     """It prints what its comments say, or ends in the error that one tells of; what kills the process, or may never
     come back, is compiled.
     """
-    names = "torch|autograd|chainer|dezero|jax|mlx|mxnet|mygrad|paddle|tensorflow|tinygrad"
+    names = "torch|autograd|chainer|dezero|jax|mindspore|mlx|mxnet|mygrad|paddle|tensorflow|tinygrad"
     framework = re.match(rf"(?:import|from) ({names})\b", script)
     assert framework
     pytest.importorskip(framework[1])
@@ -44,7 +44,7 @@ def test_a_script_of_a_finding_shows_it_alone(script: str) -> None:
     error = re.search(r"# (\w+(?:Error|Failed)): (?:\.\.\. )?(.*?)(?:, please report|$| FAILED at)", script, re.M)
     said: list[str] = []
     with pytest.raises(Exception) if error else nullcontext() as raised:
-        exec(code, {"print": lambda *values: said.append(" ".join(map(str, values)))})
+        exec(code, {"__name__": "finding", "print": lambda *values: said.append(" ".join(map(str, values)))})
     if error:
         assert (type(raised.value).__name__, error[2] in str(raised.value)) == (error[1], True)
     told = re.findall(r"^print\(.*?\) +# ((?:[^:,;\n]|, (?!has )|:(?! ))*)", script, re.M)
