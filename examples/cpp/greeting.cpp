@@ -7,8 +7,10 @@
 
 namespace {
 
+// Not COTANGENT_CHECK: only the Python functions refuse a cotangent of another shape; the engine sums one that can be
+// summed to the root's shape, and the C++ documentation says nothing of it.
 const std::vector<std::string> CAPABILITIES = {
-    "IMPERATIVE", "ACCUMULATES", "RETAIN", "FREES", "NON_SCALAR_CHECK", "COTANGENT_CHECK", "NO_GRAD_CHECK",
+    "IMPERATIVE", "ACCUMULATES", "RETAIN", "FREES", "NON_SCALAR_CHECK", "NO_GRAD_CHECK",
     "DETACH", "ZERO_TO_NONE", "ZERO_TO_ZEROS", "CONSTANTS", "REQUIRES_GRAD", "IDENTITY", "PROMOTES",
     "MULTIPLE_ROOTS", "COTANGENTS", "CREATE_GRAPH", "CREATES_IN_LEAVES", "ASSIGNS", "OPTIMIZERS", "MAKES_OPTIMIZERS",
     "GROUPS", "CLIPS", "RANDOM", "WRITES", "VIEWS", "MEMORY", "LAYOUT", "ADDS_IN_PLACE", "WRITE_CHECKS", "MODES",

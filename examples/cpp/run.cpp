@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include <cstring>
 #include <optional>
 #include <stdexcept>
 
@@ -203,6 +204,11 @@ Run::Made Run::requires_grad(std::size_t, const Json& step) {
   return {};
 }
 
+// Whether two tensors, as `literal` makes them, hold the same bytes: a NaN is not equal to itself.
+static bool same_bytes(const at::Tensor& left, const at::Tensor& right) {
+  return left.sizes() == right.sizes() && std::memcmp(left.data_ptr(), right.data_ptr(), left.nbytes()) == 0;
+}
+
 // Tensor::backward for one root, torch::autograd::backward for several.
 Run::Made Run::backward(std::size_t, const Json& step) {
   const auto roots = values(step["roots"]);
@@ -221,7 +227,7 @@ Run::Made Run::backward(std::size_t, const Json& step) {
   }
   const auto note_mutated = [&] {
     for (std::size_t k = 0; k < cotangents.size(); ++k) {
-      if (cotangents[k].defined() && !cotangents[k].detach().equal(before[k])) {
+      if (cotangents[k].defined() && !same_bytes(cotangents[k], before[k])) {
         mutated_.push_back(k);
       }
     }
