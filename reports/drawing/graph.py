@@ -213,7 +213,7 @@ def _names(steps: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> dict[tup
         if step["do"] not in ("leaf", "apply", "detach", "grad", "held"):
             continue
         line = lines[at].strip() if len(lines) == len(steps) else ""
-        left = re.match(r"((?:\w+,? ?)+?) = ", line)
+        left = re.match(r"\(?((?:\w+,? ?)+?)\)? = ", line)
         own = [name.strip() for name in left[1].split(",") if name.strip()] if left else []
         for output in range(min(count, 100)):
             plain = f"%{at}" if output == 0 else f"%{at}.{output}"

@@ -58,6 +58,8 @@ def test_values_have_the_names_of_the_code_or_numbers() -> None:
     assert [node.makes for node in graph(WRITTEN, "a crash left no code").nodes][:2] == ["%0", "%1"]
     split = [LEAF, {"do": "apply", "op": "split", "args": ["%0"], "results": 2}]
     assert graph(split, "a = leaf()\nb, c = split(a)").nodes[1].makes == "b, c"
+    grad = [LEAF, {"do": "grad", "roots": ["%0"], "inputs": ["%0"], "cotangents": [None]}]
+    assert graph(grad, "a = leaf()\n(b,) = torch.autograd.grad(a, a)").nodes[1].makes == "b"
 
 
 def test_the_words_say_what_the_picture_does() -> None:
