@@ -35,9 +35,12 @@ def one_line(text: str) -> str:
 
 
 def shortened(text: str, most: int = 160) -> str:
-    """The text on one line of at most `most` characters."""
+    """The text on one line of at most `most` characters, cut off behind a word where that leaves half of it."""
     line = one_line(text)
-    return line if len(line) <= most else f"{line[: most - 4].rstrip()} ..."
+    if len(line) <= most:
+        return line
+    space = line.rfind(" ", most // 2, most - 3)
+    return f"{line[: space if space > 0 else most - 4].rstrip()} ..."
 
 
 def span(seconds: float) -> str:

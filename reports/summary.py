@@ -211,7 +211,7 @@ def _judge(
         first = min(unexplained, key=lambda each: ORDER.index(_verdict(each)))
         return _verdict(first), shortened(first.reason or f"no reason was given by {first.test}")
     if known:
-        return "known difference", listed((shortened(f"{each}", 80) for each in known), 3, by="; ")
+        return "known difference", listed(dict.fromkeys(shortened(f"{each}", 80) for each in known), 3, by="; ")
     untried = sum(result.verdict == "cut short" and not result.programs for result in own)
     if untried:
         return "vacuous", f"the run's budget ended before {untried:,} of its {counted(len(own), 'test')} began"

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from autograd_conformance.reports.failure import Allowed, Failure
+from autograd_conformance.reports.prose import shortened
 from autograd_conformance.reports.render import markdown, text
 from autograd_conformance.reports.render.parts import Listing, parts
 from tests.reports.miniatures import BROKEN, CRASH, FAILURE, FOOTER, OP, PASSES, RAISES, RULES, SOUND, shown, unescaped
@@ -253,3 +254,17 @@ def test_the_summary_takes_nothing_for_markup_and_keeps_commands_whole() -> None
     assert "[red]grad[/red] [0]" in page
     assert long.replace("\x1b", "\\x1b") + "  # " in page
     assert "and 4 more failures; the report has every command" in page, "they have one cause"
+
+
+@pytest.mark.parametrize(
+    ("text_", "due"),
+    [
+        ("a word or two", "a word or two"),
+        ("several words too many here", "several words too ..."),
+        ("averylongwordthathasnospace anywhere", "averylongwordthatha ..."),
+        ("two\nlines", "two lines"),
+    ],
+)
+def test_what_is_too_long_ends_behind_a_word(text_: str, due: str) -> None:
+    assert shortened(text_, 23) == due
+    assert len(due) <= 23
