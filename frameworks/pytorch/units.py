@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import torch
 import torch._dynamo.config
+from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 from torch.utils.checkpoint import checkpoint
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
@@ -189,7 +190,10 @@ class TorchCompileInductor(TorchCompileAot):
     def __init__(self, device: str = "cpu") -> None:
         caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         kept = caches / "autograd-conformance" / "inductor" / torch.__version__
-        os.environ.setdefault(KEPT_IN, str(kept))  # by itself, it keeps machine code where a reboot takes it
+        if (
+            os.environ.get(KEPT_IN, default_cache_dir()) == default_cache_dir()
+        ):  # which PyTorch sets when it is imported
+            os.environ[KEPT_IN] = str(kept)  # by itself, it keeps machine code where a reboot takes it
         super().__init__(device)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -53,12 +54,13 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The corpus comes first: what was found once is looked for before anything is drawn. Where units cost much, the
-    tests of each op, or write, come last: there are many, and a run that ends early is to have tried every rule.
+    """The corpus comes first: what was found once is looked for before anything is drawn. Where units cost much, tests
+    whose rules have no verdict come last but for those of each op, or write: there are many, and a run that ends early
+    is to have tried every rule.
     """
     session = items[0].config.stash.get(SESSION, None) if items else None
-    last = MANY if session is not None and session.target.programs_each else frozenset()
-    items.sort(key=lambda item: (item.path != CORPUS, not last.isdisjoint(getattr(item, "fixturenames", ()))))
+    costly = session is not None and session.target.programs_each > 0
+    items.sort(key=lambda item: (item.path != CORPUS, costly and _is_many(item), costly and _is_advice(item)))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -76,18 +78,35 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     limits = config.stash.get(LIMITS, UNLIMITED)
     if limits.limited and ours:
         audited(config)
-        demands = [_demand(item, config.stash[SESSION]) for item in ours]
+        many = Counter(about(item)[0] for item in ours if _is_many(item))
+        demands = [_demand(item, config.stash[SESSION], many[about(item)[0]]) for item in ours]
         processes = getattr(config, "workerinput", {}).get("workercount", 1)
         config.stash[BUDGET] = Budget(config.stash[LIMITS], processes, demands)
 
 
-def _demand(item: pytest.Item, session: Session) -> Demand:
-    """What a test asks for: to begin, where the rule has no verdict; one program, where there are many of its rule."""
-    programs = _programs(item, session)
-    drawn = getattr(item.obj, "_hypothesis_internal_use_settings", None) is not None  # type: ignore[attr-defined]
-    many = not MANY.isdisjoint(getattr(item, "fixturenames", ()))
-    tests = drawn and not many and RULES[about(item)[0]].level is not Level.INFO
-    return Demand(programs, min(programs, THRESHOLD if tests else 1 if many else BEGUN))
+def _demand(item: pytest.Item, session: Session, alike: int) -> Demand:
+    """What a test asks for. Its first programs are those that its rule needs; one, where it is one of `alike` of its
+    rule, or, where units cost much and the audit tried each op already, its part of what the rule needs; and enough to
+    begin, where there is no verdict.
+    """
+    programs, costly = _programs(item, session), session.target.programs_each > 0
+    if _is_many(item):
+        first = THRESHOLD / alike if costly else 1
+    elif _is_advice(item):
+        first = 1 if costly else BEGUN
+    else:
+        first = THRESHOLD if getattr(item.obj, "_hypothesis_internal_use_settings", None) is not None else BEGUN  # type: ignore[attr-defined]
+    return Demand(programs, min(programs, first))
+
+
+def _is_many(item: pytest.Item) -> bool:
+    """Whether a test is one of those of each op, or write."""
+    return not MANY.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def _is_advice(item: pytest.Item) -> bool:
+    """Whether a test's rule has no verdict."""
+    return item.get_closest_marker("rule") is not None and RULES[about(item)[0]].level is Level.INFO
 
 
 def _programs(item: pytest.Item, session: Session) -> float:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.pytorch.units import (
@@ -253,7 +254,11 @@ def test_machine_code_is_kept_from_one_run_to_the_next(tmp_path, monkeypatch):
     monkeypatch.setenv(KEPT_IN, "")
     monkeypatch.delenv(KEPT_IN)
     TorchCompileInductor()
-    assert os.environ[KEPT_IN] == str(tmp_path / "autograd-conformance" / "inductor" / torch.__version__)
+    kept = str(tmp_path / "autograd-conformance" / "inductor" / torch.__version__)
+    assert os.environ[KEPT_IN] == kept
+    monkeypatch.setenv(KEPT_IN, default_cache_dir())  # as PyTorch sets it when it is imported
+    TorchCompileInductor()
+    assert os.environ[KEPT_IN] == kept
     monkeypatch.setenv(KEPT_IN, "elsewhere")
     TorchCompileInductor()
     assert os.environ[KEPT_IN] == "elsewhere"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -192,28 +193,36 @@ def test_a_far_end_says_what_its_units_cost():
     assert greeting(TorchUnits())["programs_each"] == 0
 
 
-@pytest.mark.parametrize(("programs_each", "order"), [(0, "dabc"), (16, "dcab")])
+@pytest.mark.parametrize(("programs_each", "order"), [(0, "dabce"), (16, "dceab")])
 def test_tests_of_each_op_come_last_where_units_cost_much(programs_each: int, order: str):
     session = SimpleNamespace(target=SimpleNamespace(programs_each=programs_each))
     config = SimpleNamespace(stash={SESSION: session})
     tests = {
-        "a": (CORPUS.parent, ("check", "op")),
-        "b": (CORPUS.parent, ("check", "write")),
-        "c": (CORPUS.parent, ("check",)),
-        "d": (CORPUS, ("check", "op")),
+        "a": (CORPUS.parent, ("check", "op"), "gradients/op"),
+        "b": (CORPUS.parent, ("check", "write"), "writes/value"),
+        "c": (CORPUS.parent, ("check",), "gradients/graph"),
+        "d": (CORPUS, ("check", "op"), "gradients/op"),
+        "e": (CORPUS.parent, ("check",), "articles/claims"),
     }
-    items = [SimpleNamespace(name=k, path=path, fixturenames=f, config=config) for k, (path, f) in tests.items()]
-    pytest_collection_modifyitems(items)  # type: ignore[arg-type]
+    items = [_item(name=k, path=path, fixturenames=f, config=config, rule=r) for k, (path, f, r) in tests.items()]
+    pytest_collection_modifyitems(items)
     assert "".join(item.name for item in items) == order
 
 
-def test_of_many_tests_each_has_one_program_before_others_have_more():
-    session = SimpleNamespace(missing=lambda rule: (), target=SimpleNamespace(ops=("sin",)))
+@pytest.mark.parametrize(("programs_each", "of_many", "advice"), [(0, 1, 5), (16, 0.1, 1)])
+def test_rules_that_are_tested_come_before_what_is_many(programs_each: int, of_many: float, advice: float):
+    target = SimpleNamespace(ops=("sin",), programs_each=programs_each)
+    session = SimpleNamespace(missing=lambda rule: (), target=target)
     given = SimpleNamespace(_hypothesis_internal_use_settings=SimpleNamespace(max_examples=50))
 
-    def first(*fixtures: str) -> float:
-        marker = SimpleNamespace(args=("gradients/op",))
-        of = {"path": CORPUS.parent, "obj": given, "fixturenames": fixtures, "get_closest_marker": lambda _: marker}
-        return _demand(SimpleNamespace(**of), session).first  # type: ignore[arg-type]
+    def first(*fixtures: str, rule: str = "gradients/op") -> float:
+        item = _item(path=CORPUS.parent, obj=given, fixturenames=fixtures, rule=rule)
+        return _demand(item, session, 200).first  # type: ignore[arg-type]
 
-    assert first("check", "op") == 1 < first("check")
+    assert first("check", "op") == of_many
+    assert first("check") == 20
+    assert first("check", rule="articles/claims") == advice
+
+
+def _item(rule: str, **fields: Any) -> Any:
+    return SimpleNamespace(get_closest_marker=lambda _: SimpleNamespace(args=(rule,)), **fields)
