@@ -62,8 +62,8 @@ class Known:
     elements: int | None = None
     """The difference is about a leaf, or a wrong value, of that many elements."""
     dimensions: int | None = None
-    """The difference is about a leaf, the only root of a call that raised among them, or a wrong value, of that many
-    dimensions."""
+    """The difference is about a leaf, the only root of a call that raised and the target of a write among them, or a
+    wrong value, of that many dimensions."""
     wrong: int | None = None
     """No more elements than that of the value, or of the gradient, are wrong."""
     zero: int | None = None

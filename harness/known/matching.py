@@ -133,11 +133,13 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
 
 
 def _about(program: Program, violation: Violation) -> Ref | None:
-    """What a violation is about; where a call raised, its only root."""
+    """What a violation is about; where a call raised, its only root, and where a write did, or did not, its target."""
     failing = program[violation.at]
-    if violation.subject is None and isinstance(failing, CALLS) and len(failing.roots) == 1:
-        return failing.roots[0]
-    return violation.subject
+    if violation.subject is not None:
+        return violation.subject
+    if isinstance(failing, InPlace):
+        return failing.target
+    return failing.roots[0] if isinstance(failing, CALLS) and len(failing.roots) == 1 else None
 
 
 def _is_of_op_alone(entry: Known, violation: Violation, ops: Collection[str]) -> bool:

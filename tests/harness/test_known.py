@@ -221,6 +221,13 @@ def test_an_entry_may_ask_for_values_of_a_dtype_without_dimensions(program: str,
     assert is_known(entry, parsed, violation) is holds
 
 
+@pytest.mark.parametrize(("leaf", "holds"), [("2", True), ("[2]", False), ("f32 2", False)])
+def test_an_entry_may_ask_for_the_target_of_a_write_that_returned(leaf: str, holds: bool) -> None:
+    entry = next(entry for entry in known("torch-compile-aot_eager") if entry.rule == "writes/leaf-raises")
+    program = parse(f"a = leaf {leaf}; write a zero_")
+    assert is_known(entry, program, Violation(entry.rule, 1, ReturnedUnexpectedly(), (), units={1: (1,)})) is holds
+
+
 @pytest.mark.parametrize(("got", "holds"), [([1.0, 2.0, 7.0], True), ([1.0, 6.0, 7.0], False), ([1.0, 2.0], True)])
 def test_an_entry_may_ask_how_many_elements_are_wrong(got: list[float], holds: bool) -> None:
     program = parse("a = leaf [1, 2, 3]; write a sin_")
