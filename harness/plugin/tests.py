@@ -78,24 +78,33 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     limits = config.stash.get(LIMITS, UNLIMITED)
     if limits.limited and ours:
         audited(config)
-        many = Counter(about(item)[0] for item in ours if _is_many(item))
-        demands = [_demand(item, config.stash[SESSION], many[about(item)[0]]) for item in ours]
+        run = config.stash[SESSION]
+        alike = Counter(_alike(item) for item in ours if _programs(item, run))
+        demands = [_demand(item, run, alike[_alike(item)]) for item in ours]
         processes = getattr(config, "workerinput", {}).get("workercount", 1)
         config.stash[BUDGET] = Budget(config.stash[LIMITS], processes, demands)
 
 
+def _alike(item: pytest.Item) -> tuple[str, bool, bool]:
+    """What tests have in common that put one rule to the test in one way: by the corpus, for each op, or otherwise."""
+    return about(item)[0], item.path == CORPUS, _is_many(item)
+
+
 def _demand(item: pytest.Item, session: Session, alike: int) -> Demand:
-    """What a test asks for. Its first programs are those that its rule needs; one, where it is one of `alike` of its
-    rule, or, where units cost much and the audit tried each op already, its part of what the rule needs; and enough to
-    begin, where there is no verdict.
+    """What a test asks for. Its first programs are those that its rule needs, one where there is one for each op, and
+    enough to begin where there is no verdict. Where units cost much, so do programs: of tests that are `alike`, each
+    has its part of what the rule needs, for the audit tried each op already, and what has no verdict waits.
     """
     programs, costly = _programs(item, session), session.target.programs_each > 0
-    if _is_many(item):
-        first = THRESHOLD / alike if costly else 1
-    elif _is_advice(item):
-        first = 1 if costly else BEGUN
+    drawn = getattr(item.obj, "_hypothesis_internal_use_settings", None) is not None  # type: ignore[attr-defined]
+    if _is_advice(item):
+        first = 0 if costly else BEGUN
+    elif costly:
+        first = THRESHOLD / max(1, alike)
+    elif _is_many(item):
+        first = 1
     else:
-        first = THRESHOLD if getattr(item.obj, "_hypothesis_internal_use_settings", None) is not None else BEGUN  # type: ignore[attr-defined]
+        first = THRESHOLD if drawn else BEGUN
     return Demand(programs, min(programs, first))
 
 

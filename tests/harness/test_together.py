@@ -209,19 +209,22 @@ def test_tests_of_each_op_come_last_where_units_cost_much(programs_each: int, or
     assert "".join(item.name for item in items) == order
 
 
-@pytest.mark.parametrize(("programs_each", "of_many", "advice"), [(0, 1, 5), (16, 0.1, 1)])
-def test_rules_that_are_tested_come_before_what_is_many(programs_each: int, of_many: float, advice: float):
+@pytest.mark.parametrize(("programs_each", "of_many", "advice", "of_four"), [(0, 1, 5, 20), (16, 0.1, 0, 5)])
+def test_rules_that_are_tested_come_before_what_is_many(
+    programs_each: int, of_many: float, advice: float, of_four: float
+):
     target = SimpleNamespace(ops=("sin",), programs_each=programs_each)
     session = SimpleNamespace(missing=lambda rule: (), target=target)
     given = SimpleNamespace(_hypothesis_internal_use_settings=SimpleNamespace(max_examples=50))
 
-    def first(*fixtures: str, rule: str = "gradients/op") -> float:
+    def first(*fixtures: str, alike: int, rule: str = "gradients/op") -> float:
         item = _item(path=CORPUS.parent, obj=given, fixturenames=fixtures, rule=rule)
-        return _demand(item, session, 200).first  # type: ignore[arg-type]
+        return _demand(item, session, alike).first  # type: ignore[arg-type]
 
-    assert first("check", "op") == of_many
-    assert first("check") == 20
-    assert first("check", rule="articles/claims") == advice
+    assert first("check", "op", alike=200) == of_many
+    assert first("check", alike=1) == 20
+    assert first("check", alike=4) == of_four
+    assert first("check", alike=1, rule="articles/claims") == advice
 
 
 def _item(rule: str, **fields: Any) -> Any:
