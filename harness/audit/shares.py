@@ -17,7 +17,7 @@ from autograd_conformance.harness.audit.notes import END, Note, faults, of_ops, 
 from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.audit.process import FAILED, SPENT
 from autograd_conformance.harness.child import LOADING, environment
-from autograd_conformance.harness.limits import UNLIMITED, Limits
+from autograd_conformance.harness.limits import SPENT_IN_AUDIT, UNLIMITED, Limits
 from autograd_conformance.harness.patience import stretched
 
 POLL = 0.05
@@ -125,7 +125,7 @@ class Share:
             return True
         self.stop()
         if code == SPENT:
-            raise AuditCutShort("the budget of programs ended during the audit of the ops")
+            raise AuditCutShort(SPENT_IN_AUDIT)
         found = read(self.notes)
         if END in found:
             return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import queue
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -51,7 +51,7 @@ class Ended:
     task: Any
     """What was asked for."""
     how: How
-    """Answered, lost with the scheduler that had it, or failed: neither its own doing nor an answer of its."""
+    """Answered, lost with the scheduler that had it or given up, or failed: neither its own doing nor an answer."""
     answer: Any = None
     """What it came to, where it answered."""
     said: str = ""
@@ -118,6 +118,12 @@ class Engine:
         for future in ended:
             task, _ = self._tasks.pop(future.key)
             yield _ended(task, future)
+
+    def give_up(self, tasks: Container[Hashable]) -> None:
+        """Let go of some tasks, begun or not; they are told as lost."""
+        futures = [future for task, future in self._tasks.values() if task in tasks]
+        if futures:
+            self.client.cancel(futures, asynchronous=False)
 
     def stop(self) -> None:
         """Give up what has not begun yet; what runs on a cluster of others is kept when it ends."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import assert_never
 
@@ -12,8 +12,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from autograd_conformance.harness.cluster.campaign import Campaign, Confirmed, Event, Found, Trouble
+from autograd_conformance.harness.cluster.campaign import Campaign
 from autograd_conformance.harness.cluster.engine import Engine
+from autograd_conformance.harness.cluster.events import Confirmed, Event, Found, Trouble
 from autograd_conformance.harness.cluster.results import ALONE
 from autograd_conformance.harness.cluster.row import Row
 from autograd_conformance.reports.prose import counted, shortened, span
@@ -94,27 +95,18 @@ class View:
         ]
         left = self.left(seconds)
         parts += [f"about {span(left)} left"] if left is not None else []
-        return "; ".join([*parts, *waiting(self.engine, (row.series.resources for row in self.campaign.rows))])
+        return "; ".join(filter(None, [*parts, self.campaign.waiting.told(self.engine, self.campaign.needs())]))
 
     def left(self, seconds: float) -> float | None:
         """About how many seconds it takes yet: as fast as until now, or until the limit."""
         if self.campaign.plan.amount.hours is not None:
-            return max(0.0, self.campaign.deadline - time.monotonic())
+            return self.campaign.hours.left
         part = self._part()
         return seconds * (1 - part) / (part - self.part) if part > self.part else None
 
     def _part(self) -> float:
         parts = [row.part(self.campaign.plan.amount) or 0.0 for row in self.campaign.rows]
         return sum(parts) / len(parts)
-
-
-def waiting(engine: Engine, needs: Iterable[Mapping[str, float]]) -> Iterator[str]:
-    """What no worker has place for, the first of what tasks need."""
-    for resources in needs:
-        if not engine.places(resources):
-            named = ", ".join(f"{name}={amount:g}" for name, amount in resources.items())
-            yield f"waiting for workers that offer {named}" if named else "waiting for workers"
-            return
 
 
 def _told(event: Event) -> Text:

@@ -14,8 +14,9 @@ pytest.importorskip("distributed")
 
 from rich.console import Console
 
-from autograd_conformance.harness.cluster.campaign import Campaign, Confirmed, Found, Trouble
+from autograd_conformance.harness.cluster.campaign import Campaign
 from autograd_conformance.harness.cluster.engine import Engine
+from autograd_conformance.harness.cluster.events import Confirmed, Found, Trouble
 from autograd_conformance.harness.cluster.plan import Amount, Plan
 from autograd_conformance.harness.cluster.shard import Series, Shard
 from autograd_conformance.harness.cluster.storage import Storage
@@ -76,7 +77,7 @@ def test_amounts_of_programs_and_of_time_have_ends_of_their_own(tmp_path: Path) 
     assert view.left(10.0) == 10.0
     assert "27 (50%)" in view._cells(view.campaign.rows[0])
     view.campaign.plan = replace(view.campaign.plan, amount=Amount(hours=2))
-    view.campaign.deadline = 0.0
+    view.campaign.hours.deadline = 0.0
     assert view.left(10.0) == 0.0
 
 
