@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -105,7 +106,7 @@ class Share:
         self.notes, self.failed, self.errors = (folder / name for name in ("notes", FAILED, "stderr"))
         self.notes.write_text("".join(f"{json.dumps(note)}\n" for note in kept.values()), encoding="utf-8")
         module = "autograd_conformance.harness.audit.process"
-        self.command = [sys.executable, "-m", module, *asked, str(self.notes)]
+        self.command = [sys.executable, "-m", module, str(os.getpid()), *asked, str(self.notes)]
         self.limit = limit
         self.begun = -1
         self.process: subprocess.Popen[bytes] | None = None
