@@ -214,13 +214,13 @@ class Campaign:
             case NotDone(why="too small", said=said):
                 yield from self._too_small(row, shard, said, engine)
             case NotDone(said=said, worker=worker):
-                yield from self._failed(row, shard, f"{said} (on {worker})", engine)
+                yield from self._failed(row, shard, f"{said} (on {worker})")
             case _ if ended.how == "failed":
-                yield from self._failed(row, shard, ended.said, engine)
+                yield from self._failed(row, shard, ended.said)
             case _:  # lost: it is to be run, as before
                 return
 
-    def _failed(self, row: Row, shard: Shard, said: str, engine: Engine) -> Iterator[Event]:
+    def _failed(self, row: Row, shard: Shard, said: str) -> Iterator[Event]:
         """Count a shard that came to nothing."""
         row.tried[shard.seed] = row.tried.get(shard.seed, 0) + 1
         if row.tried[shard.seed] < TRIES or row.refused:
@@ -230,7 +230,6 @@ class Campaign:
         yield Trouble(f"{shard.series.title}, seed {shard.seed}: given up after {TRIES} tries: {said}")
         if row.stopped:
             yield Trouble(f"{shard.series.title}: {TRIES} shards in a row could not be had; nothing more of it is run")
-            engine.give_up({Shard(row.series, seed) for seed in row.running})
 
     def _too_small(self, row: Row, shard: Shard, said: str, engine: Engine) -> Iterator[Event]:
         """End a series: what one of its shards takes beside its programs, all of them do."""

@@ -160,7 +160,9 @@ def _worked(
     except StorageError as error:
         code, stopped = REPORT_ERROR, str(error)
     if stopped:
-        console.print(f"{printable(stopped)}; the same command goes on from here", style="red", markup=False)
+        console.print(
+            f"{printable(stopped)}; the same command goes on from here", style="red", markup=False, soft_wrap=True
+        )
     return code
 
 
@@ -233,7 +235,7 @@ def _told(plan: Plan) -> str:
     """A plan in words, a line for each series."""
     amount = plan.amount
     if amount.hours is not None:
-        much = f"{amount.hours:g} hours"
+        much = f"{amount.hours:g} hour{'' if amount.hours == 1 else 's'}"
     else:
         much = f"{amount.programs:,} programs" if amount.last is None else f"seeds {amount.first:,} to {amount.last:,}"
         much = f"{much} each"

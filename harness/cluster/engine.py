@@ -37,6 +37,9 @@ REFRESH = 2.0
 FETCH = 60.0
 """Seconds that a worker may take to hand over what a task came to."""
 
+ANYWHERE = "127.0.0.1:0"
+"""Where the scheduler's own pages are that nobody asked for: else a second campaign warns that Dask's port is taken."""
+
 How = Literal["answered", "lost", "failed"]
 
 
@@ -160,10 +163,10 @@ def local(workers: int, resources: Mapping[str, float], dashboard: str | None) -
         try:
             cluster = LocalCluster(
                 n_workers=workers, threads_per_worker=1, processes=True, resources=dict(resources) or None,
-                dashboard_address=dashboard, silence_logs=logging.CRITICAL,
+                dashboard_address=dashboard or ANYWHERE, silence_logs=logging.CRITICAL,
             )  # fmt: skip
         except (OSError, RuntimeError, ImportError) as error:
-            raise NoCluster(f"there is no cluster to be had here: {shortened(str(error))}") from None
+            raise NoCluster(f"there is no cluster to be had here: {shortened(str(error)).rstrip('.')}") from None
         with cluster, Client(cluster) as client:
             yield Engine(client, str(client.dashboard_link) if dashboard else None)
 

@@ -54,7 +54,7 @@ class Row:
         """Which part of it is done; None where that is a matter of time."""
         if amount.programs is not None:
             return min(1.0, self.programs / amount.programs)
-        return None if amount.last is None else len(self.done) / (amount.last - amount.first + 1)
+        return None if amount.shards is None else len(self.done) / amount.shards
 
     def next(self, amount: Amount) -> int | None:
         """The seed that is to be run next; None where enough is done or under way."""

@@ -44,6 +44,7 @@ class View:
     def shown(self) -> Iterator[None]:
         """Draw it while the campaign goes on."""
         if not self.console.is_terminal:
+            self.console.print(self.place(), markup=False, highlight=False, soft_wrap=True)
             yield
             return
         with Live(self.drawn(), console=self.console, auto_refresh=False, transient=True) as self.live:
@@ -63,18 +64,21 @@ class View:
 
     def drawn(self) -> Group:
         """The table, with a line above that says where, and one below that sums up."""
-        place = f"{self.campaign.storage.url}, {counted(len(self.engine.workers), 'worker')}"
-        dashboard = self.engine.dashboard
         table = Table(box=None, highlight=False)
         for name in ("series", "shards", "under way", "programs", "a second", "failing"):
             table.add_column(name, justify="left" if name == "series" else "right", overflow="fold")
         for row in self.campaign.rows:
             table.add_row(*self._cells(row), style="red" if row.stopped else None)
-        return Group(Text(place + (f", {dashboard}" if dashboard else "")), table, Text(self.line()))
+        return Group(Text(self.place()), table, Text(self.line()))
+
+    def place(self) -> str:
+        """Where it is kept, and who works on it."""
+        workers = counted(len(self.engine.workers), "worker")
+        return ", ".join(filter(None, (self.campaign.storage.url, workers, self.engine.dashboard)))
 
     def _cells(self, row: Row) -> list[str]:
         amount = self.campaign.plan.amount
-        of = "" if amount.last is None else f" of {amount.last - amount.first + 1:,}"
+        of = "" if amount.shards is None else f" of {amount.shards:,}"
         part = row.part(amount)
         share = f" ({part:.0%})" if amount.programs is not None and part is not None else ""
         rate = f"{row.programs / row.seconds:,.0f}" if row.seconds else ""
@@ -85,10 +89,13 @@ class View:
     def line(self) -> str:
         """How far the campaign is, in one line."""
         sums, seconds = self.campaign.sums.values(), time.monotonic() - self.begun
-        programs = sum(row.programs for row in self.campaign.rows)
+        rows, of = self.campaign.rows, self.campaign.plan.amount.shards
+        done, running = (sum(map(len, some)) for some in ([row.done for row in rows], [row.running for row in rows]))
+        programs = sum(row.programs for row in rows)
         tested = {rule for each in sums for rule, times in each.exercised.items() if times >= THRESHOLD}
+        shards = counted(done, "shard") if of is None else f"{done:,} of {counted(of * len(rows), 'shard')}"
         parts = [
-            f"{counted(sum(len(row.done) for row in self.campaign.rows), 'shard')}",
+            f"{shards}, {running:,} under way",
             f"{counted(programs, 'program')}, {(programs - self.kept) / max(seconds, 1e-9):,.0f} a second",
             f"{counted(self.campaign.causes, 'cause')} of failures",
             f"{counted(len(tested), 'rule')} tested, {sum(each.met for each in sums):,} cells of coverage",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,17 @@ def test_a_shard_that_is_too_small_for_its_audit_is_told(tmp_path: Path) -> None
     assert "make `shard` larger; nothing more of it is run" in told
     assert "tries" not in said
     assert "a shard of 3 programs ends within the audit" in page(tmp_path)
+
+
+def test_a_campaign_beside_another_says_where_it_is_and_nothing_of_ports(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        with suppress(OSError):  # somebody else has it
+            taken.bind(("", 8787))
+            taken.listen()
+        code, said = ran(QUICK, tmp_path, "seeds = [1, 2]\n[[work]]\nframeworks = ['a:X']\n", f"--storage={tmp_path}")
+    assert code == 0, said
+    assert said.startswith(f"{tmp_path}, "), "at once, and nothing before it"
+    assert "8787" not in said
 
 
 def page(folder: Path) -> str:
