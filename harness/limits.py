@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+SPENT_IN_AUDIT = "the budget of programs ended during the audit of the ops"
+"""Why a run ended whose programs were too few for its audit, in its report's words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

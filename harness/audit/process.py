@@ -21,6 +21,7 @@ from autograd_conformance.frameworks.ended import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.frameworks.target import opened
+from autograd_conformance.harness import guard
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.notes import END, TOGETHER, Note, Notes, ran, read
 from autograd_conformance.harness.audit.programs import outcomes
@@ -123,6 +124,7 @@ def together(
 
 
 if __name__ == "__main__":
+    guard.die_with_parent(int(sys.argv.pop(1)))  # an orphan would go on beside the next run
     main(*sys.argv[1:])
     store().close()  # what was staged, before this process leaves
     os._exit(0)  # whatever threads the framework leaves

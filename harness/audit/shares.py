@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ from autograd_conformance.harness.audit.notes import END, Note, faults, of_ops, 
 from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.audit.process import FAILED, SPENT
 from autograd_conformance.harness.child import LOADING, environment
-from autograd_conformance.harness.limits import UNLIMITED, Limits
+from autograd_conformance.harness.limits import SPENT_IN_AUDIT, UNLIMITED, Limits
 from autograd_conformance.harness.patience import stretched
 
 POLL = 0.05
@@ -105,7 +106,7 @@ class Share:
         self.notes, self.failed, self.errors = (folder / name for name in ("notes", FAILED, "stderr"))
         self.notes.write_text("".join(f"{json.dumps(note)}\n" for note in kept.values()), encoding="utf-8")
         module = "autograd_conformance.harness.audit.process"
-        self.command = [sys.executable, "-m", module, *asked, str(self.notes)]
+        self.command = [sys.executable, "-m", module, str(os.getpid()), *asked, str(self.notes)]
         self.limit = limit
         self.begun = -1
         self.process: subprocess.Popen[bytes] | None = None
@@ -125,7 +126,7 @@ class Share:
             return True
         self.stop()
         if code == SPENT:
-            raise AuditCutShort("the budget of programs ended during the audit of the ops")
+            raise AuditCutShort(SPENT_IN_AUDIT)
         found = read(self.notes)
         if END in found:
             return False

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autograd_conformance.harness.cluster.engine import Ended, Engine
+from autograd_conformance.harness.cluster.events import Confirmed, Event, Found, Trouble
+from autograd_conformance.harness.cluster.hours import Hours
 from autograd_conformance.harness.cluster.plan import Plan
 from autograd_conformance.harness.cluster.row import TRIES, Row
 from autograd_conformance.harness.cluster.shard import SHARDS, Series, Shard, seed_of
 from autograd_conformance.harness.cluster.sharing import Sharing
 from autograd_conformance.harness.cluster.storage import Storage, StorageError
+from autograd_conformance.harness.cluster.waiting import Needs, Waiting, needed_until_the_end
 from autograd_conformance.harness.cluster.work import Again, Done, NotDone, replay, run, unpacked
-from autograd_conformance.reports.causes import Cause
 from autograd_conformance.reports.failure import Failure
 from autograd_conformance.reports.findings import SHAPES, digest, likeness
 from autograd_conformance.reports.kinds import Kind, Unlike, kind
@@ -37,32 +38,6 @@ CONFIRMED = "confirmed"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A cause of failures that no shard had shown before."""
-
-    cause: Cause
-    header: Header
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmed:
-    """A failure was run again alone."""
-
-    failure: Failure
-    again: Again
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """A shard, or all that are left of a series, could not be had."""
-
-    said: str
-
-
-Event = Found | Confirmed | Trouble
-
-
-@dataclass(frozen=True, slots=True)
 class Confirm:
     """A task: a failure of a series is to be run again alone."""
 
@@ -78,19 +53,20 @@ class Confirm:
 class Campaign:
     """What a plan comes to, as shards end."""
 
-    def __init__(self, plan: Plan, storage: Storage, suite: str) -> None:
+    def __init__(self, plan: Plan, storage: Storage, suite: str, waiting: Waiting | None = None) -> None:
         self.plan, self.storage, self.suite = plan, storage, suite
+        self.waiting = waiting or Waiting()
         self.rows = [Row(series) for series in plan.series]
         self.sums: dict[Kind, Merged] = {}
         """What is alike in adapter, environment, framework, version, device and dtypes, added up."""
         self._again: dict[str, Again] = {}
         """What came of failures that were run again alone, by where that is kept."""
-        self.deadline = math.inf if plan.amount.hours is None else time.monotonic() + plan.amount.hours * 3600
+        self.hours = Hours.of(plan.amount.hours)
         self._causes: dict[Kind, int] = {}
         self._told: set[tuple[Kind, str]] = set()
         """What failures that are no news are alike to."""
-        self._asked: set[str] = set()
-        """Where it is to be kept what comes of failures that are being run again alone."""
+        self._asked: dict[str, Series] = {}
+        """The series of failures that are being run again alone, by where it is to be kept what comes of them."""
         self._origins: dict[tuple[Kind, str], Series] = {}
         """The series that a failure was found in, by its digest."""
         self._sharing = Sharing(storage)
@@ -153,7 +129,10 @@ class Campaign:
     # -- what is to be done --------------------------------------------------------------------------------------------
 
     def go_on(self, engine: Engine) -> Iterator[Event | None]:
-        """Run what is to be run yet; what happened, and now and then nothing. `StorageError`, `NoCluster`."""
+        """Run what is to be run yet; what happened, and now and then nothing.
+
+        `StorageError`, `NoCluster`, `NoWorkers`.
+        """
         try:
             while self._begin(engine):
                 yield from self._ended(engine)
@@ -162,6 +141,8 @@ class Campaign:
                     self._confirm(engine, found, cause.shown)
             while engine.busy:
                 yield from self._ended(engine)
+            never = (row for row in self.rows if not row.begun and row.next(self.plan.amount) is not None)
+            needed_until_the_end(engine, (row.series.resources for row in never))
         finally:
             engine.stop()
 
@@ -172,27 +153,38 @@ class Campaign:
         for row in self.rows:
             groups.setdefault(tuple(sorted(row.series.resources.items())), []).append(row)
         for needs, rows in groups.items():
-            place = engine.places(dict(needs)) * AHEAD - sum(len(row.running) for row in rows)
-            while (chosen := self._next(rows)) is not None:
+            places = engine.places(dict(needs))
+            while (chosen := self._next(rows, places)) is not None:
                 waiting = True
-                if place <= 0:
+                if sum(len(row.running) for row in rows) >= places * AHEAD:
                     break
                 row, seed = chosen
                 row.running.add(seed)
+                row.begun += 1
                 shard = Shard(row.series, seed)
                 engine.begin(shard, run, shard, self.storage, self.suite, resources=dict(needs), first=False)
-                place -= 1
         return waiting or any(row.running for row in self.rows)
 
-    def _next(self, rows: list[Row]) -> tuple[Row, int] | None:
-        """The shard that comes next: of the series of which the fewest are done."""
-        if time.monotonic() >= self.deadline:
+    def _next(self, rows: list[Row], places: int) -> tuple[Row, int] | None:
+        """The shard that comes next: of the series of which the fewest are done, and that is expected to end in time.
+        Each of the `places` has one in any case, so that every command gets on.
+        """
+        if not self.hours.left:
             return None
+        rounds = 1 + sum(len(row.running) for row in rows) // max(1, places)
+        first = sum(row.begun for row in rows) < max(1, places)
         for row in sorted(rows, key=lambda each: len(each.done) + len(each.running)):
             seed = row.next(self.plan.amount)
-            if seed is not None:
+            if seed is not None and (first or self.hours.hold(row, self.rows, rounds)):
                 return row, seed
         return None
+
+    def needs(self) -> Iterator[Needs]:
+        """What all that is to be run needs of a worker."""
+        for row in self.rows:
+            if row.running or self._next([row], 1) is not None:
+                yield row.series.resources
+        yield from (series.resources for series in self._asked.values())
 
     def _ended(self, engine: Engine) -> Iterator[Event | None]:
         """What came of the tasks that have ended."""
@@ -204,6 +196,7 @@ class Campaign:
                     yield from self._confirmed(ended.task, ended)
                 case other:
                     raise TypeError(f"{other!r} is no task of a campaign")
+        self.waiting.look(engine, self.needs())
         yield None
 
     def _shard(self, shard: Shard, ended: Ended, engine: Engine) -> Iterator[Event]:
@@ -218,6 +211,8 @@ class Campaign:
                 yield from found
             case NotDone(why="storage", said=said, worker=worker):
                 raise StorageError(f"{said} (on {worker})")
+            case NotDone(why="too small", said=said):
+                yield from self._too_small(row, shard, said, engine)
             case NotDone(said=said, worker=worker):
                 yield from self._failed(row, shard, f"{said} (on {worker})")
             case _ if ended.how == "failed":
@@ -228,13 +223,21 @@ class Campaign:
     def _failed(self, row: Row, shard: Shard, said: str) -> Iterator[Event]:
         """Count a shard that came to nothing."""
         row.tried[shard.seed] = row.tried.get(shard.seed, 0) + 1
-        if row.tried[shard.seed] < TRIES:
+        if row.tried[shard.seed] < TRIES or row.refused:
             return
         row.given_up[shard.seed] = said
         row.in_vain += 1
         yield Trouble(f"{shard.series.title}, seed {shard.seed}: given up after {TRIES} tries: {said}")
         if row.stopped:
             yield Trouble(f"{shard.series.title}: {TRIES} shards in a row could not be had; nothing more of it is run")
+
+    def _too_small(self, row: Row, shard: Shard, said: str, engine: Engine) -> Iterator[Event]:
+        """End a series: what one of its shards takes beside its programs, all of them do."""
+        if row.refused:
+            return
+        row.refused = row.given_up[shard.seed] = said
+        yield Trouble(f"{shard.series.title}: {said}; nothing more of it is run")
+        engine.give_up({Shard(row.series, seed) for seed in row.running})
 
     # -- what was found ------------------------------------------------------------------------------------------------
 
@@ -243,13 +246,13 @@ class Campaign:
         task = Confirm(self.origin(found, failure), failure)
         if failure.alone is not None or not failure.program or task.name in self._again or task.name in self._asked:
             return
-        self._asked.add(task.name)
+        self._asked[task.name] = task.series
         program = {"rule": failure.rule, **failure.program}
         engine.begin(task, replay, task.series, program, resources=task.series.resources, first=True)
 
     def _confirmed(self, task: Confirm, ended: Ended) -> Iterator[Event]:
         """Keep what came of it."""
-        self._asked.discard(task.name)
+        self._asked.pop(task.name, None)
         if isinstance(ended.answer, Again):
             self.storage.create(task.name, (json.dumps(ended.answer.to_json()) + "\n").encode())
             self._again[task.name] = ended.answer

@@ -17,6 +17,7 @@ from autograd_conformance.harness.cluster.bisect.plan import SEARCH, SearchPlan,
 from autograd_conformance.harness.cluster.plan import Plan
 from autograd_conformance.harness.cluster.plan import plan as run_plan
 from autograd_conformance.harness.cluster.table import MalformedPlan, held
+from autograd_conformance.harness.cluster.waiting import MINUTES, NoWorkers, Waiting
 from autograd_conformance.harness.folder import ReportFolder, UnusableFolder
 from autograd_conformance.harness.session import REPORT_ERROR
 from autograd_conformance.harness.terminal import WIDTH
@@ -101,7 +102,7 @@ def _campaigned(
 ) -> int:  # fmt: skip
     from autograd_conformance.harness.cluster.campaign import Campaign
 
-    campaign = Campaign(plan, storage, sources.suite())
+    campaign = Campaign(plan, storage, sources.suite(), Waiting(60 * options.wait))
     with console.status("Reading what is kept") as status:
         for shards in campaign.take_up():
             status.update(f"Reading what is kept: {counted(shards, 'shard')}")
@@ -119,7 +120,7 @@ def _searched(
     from autograd_conformance.harness.cluster.bisect import command
     from autograd_conformance.harness.cluster.bisect.searches import Searches
 
-    searches = Searches(plan, storage, sources.suite())
+    searches = Searches(plan, storage, sources.suite(), Waiting(60 * options.wait))
     there = searches.take_up()
     if there:
         console.print(f"{counted(there, 'verdict')} of this plan were there already", highlight=False)
@@ -154,10 +155,14 @@ def _worked(
         code, stopped = INTERRUPTED, "stopped"
     except NoCluster as error:
         code, stopped = INTERRUPTED, str(error)
+    except NoWorkers as error:
+        code, stopped = NOT_HAD, str(error)
     except StorageError as error:
         code, stopped = REPORT_ERROR, str(error)
     if stopped:
-        console.print(f"{printable(stopped)}; the same command goes on from here", style="red", markup=False)
+        console.print(
+            f"{printable(stopped)}; the same command goes on from here", style="red", markup=False, soft_wrap=True
+        )
     return code
 
 
@@ -218,11 +223,19 @@ def _resources(words: Sequence[str]) -> dict[str, float]:
     return found
 
 
+def minutes(word: str) -> float:
+    """A time of the command line, in whose complaint this function's name stands."""
+    found = float(word)
+    if not found >= 0:
+        raise ValueError(f"{word} is no time")
+    return found
+
+
 def _told(plan: Plan) -> str:
     """A plan in words, a line for each series."""
     amount = plan.amount
     if amount.hours is not None:
-        much = f"{amount.hours:g} hours"
+        much = f"{amount.hours:g} hour{'' if amount.hours == 1 else 's'}"
     else:
         much = f"{amount.programs:,} programs" if amount.last is None else f"seeds {amount.first:,} to {amount.last:,}"
         much = f"{much} each"
@@ -245,9 +258,9 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "What is kept is not run again: the same command goes on from where it was interrupted. A plan may also say in "
         "which versions of a framework findings are looked for.",
         epilog="Exit codes: 0: no MUST rule is broken. 1: some are. 2: it was stopped, or lost its scheduler. 3: some "
-        "shards could not be had, or of some findings it cannot be told when they began. 4: wrong "
-        "usage, or the storage holds another campaign. 11: the storage, or the "
-        "report, could not be written.",
+        "shards could not be had, or no worker came that could run them, or of some findings it cannot be told when "
+        "they began. 4: wrong usage, or the storage holds another campaign. 11: the storage, or the report, could not "
+        "be written.",
     )
     parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan, a TOML file (docs/campaigns.md)")
     parser.add_argument("--storage", metavar="URL", help="where records are kept, instead of the plan's")
@@ -257,6 +270,14 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument("--workers", metavar="N", type=int, help="processes of this machine (default: one a core)")
     parser.add_argument(
         "--resources", metavar="NAME=N", action="append", default=[], help="what each process of this machine offers"
+    )
+    parser.add_argument(
+        "--wait",
+        metavar="MINUTES",
+        type=minutes,
+        default=MINUTES,
+        help="how long to wait for workers where none that is there can run anything of what is left "
+        f"(default: {MINUTES:g}; inf: for ever)",
     )
     parser.add_argument("--dashboard", metavar="ADDRESS", help="where Dask's dashboard of this machine is, as :8787")
     parser.add_argument(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import queue
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -37,6 +37,9 @@ REFRESH = 2.0
 FETCH = 60.0
 """Seconds that a worker may take to hand over what a task came to."""
 
+ANYWHERE = "127.0.0.1:0"
+"""Where the scheduler's own pages are that nobody asked for: else a second campaign warns that Dask's port is taken."""
+
 How = Literal["answered", "lost", "failed"]
 
 
@@ -51,7 +54,7 @@ class Ended:
     task: Any
     """What was asked for."""
     how: How
-    """Answered, lost with the scheduler that had it, or failed: neither its own doing nor an answer of its."""
+    """Answered, lost with the scheduler that had it or given up, or failed: neither its own doing nor an answer."""
     answer: Any = None
     """What it came to, where it answered."""
     said: str = ""
@@ -119,6 +122,12 @@ class Engine:
             task, _ = self._tasks.pop(future.key)
             yield _ended(task, future)
 
+    def give_up(self, tasks: Container[Hashable]) -> None:
+        """Let go of some tasks, begun or not; they are told as lost."""
+        futures = [future for task, future in self._tasks.values() if task in tasks]
+        if futures:
+            self.client.cancel(futures, asynchronous=False)
+
     def stop(self) -> None:
         """Give up what has not begun yet; what runs on a cluster of others is kept when it ends."""
         futures = [future for _, future in self._tasks.values()]
@@ -154,10 +163,10 @@ def local(workers: int, resources: Mapping[str, float], dashboard: str | None) -
         try:
             cluster = LocalCluster(
                 n_workers=workers, threads_per_worker=1, processes=True, resources=dict(resources) or None,
-                dashboard_address=dashboard, silence_logs=logging.CRITICAL,
+                dashboard_address=dashboard or ANYWHERE, silence_logs=logging.CRITICAL,
             )  # fmt: skip
         except (OSError, RuntimeError, ImportError) as error:
-            raise NoCluster(f"there is no cluster to be had here: {shortened(str(error))}") from None
+            raise NoCluster(f"there is no cluster to be had here: {shortened(str(error)).rstrip('.')}") from None
         with cluster, Client(cluster) as client:
             yield Engine(client, str(client.dashboard_link) if dashboard else None)
 

@@ -33,7 +33,12 @@ class Amount:
     programs: int | None = None
     """Until so many programs were judged."""
     hours: float | None = None
-    """No shard begins when the command has been running so long."""
+    """As long as a command runs."""
+
+    @property
+    def shards(self) -> int | None:
+        """How many shards of each series that is, where it is said."""
+        return None if self.last is None else self.last - self.first + 1
 
 
 @dataclass(frozen=True, slots=True)

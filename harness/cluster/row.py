@@ -26,6 +26,10 @@ class Row:
     """The seeds that are not tried any more, and why."""
     in_vain: int = 0
     """How many of them there were since a shard was had."""
+    begun: int = 0
+    """How often one of its shards was given to the scheduler."""
+    refused: str = ""
+    """Why none of its shards can be had, where one of them told so of all."""
     programs: int = 0
     seconds: float = 0.0
     """How long its shards took, one after the other."""
@@ -37,13 +41,20 @@ class Row:
     @property
     def stopped(self) -> str | None:
         """Why nothing more of it is run, where that is so: nothing came of what was tried last."""
+        if self.refused:
+            return self.refused
         return next(reversed(self.given_up.values())) if self.in_vain >= TRIES else None
+
+    @property
+    def each_seconds(self) -> float:
+        """How long one of its shards takes, by those that are done."""
+        return self.seconds / len(self.done)
 
     def part(self, amount: Amount) -> float | None:
         """Which part of it is done; None where that is a matter of time."""
         if amount.programs is not None:
             return min(1.0, self.programs / amount.programs)
-        return None if amount.last is None else len(self.done) / (amount.last - amount.first + 1)
+        return None if amount.shards is None else len(self.done) / amount.shards
 
     def next(self, amount: Amount) -> int | None:
         """The seed that is to be run next; None where enough is done or under way."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import assert_never
 
@@ -12,8 +12,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from autograd_conformance.harness.cluster.campaign import Campaign, Confirmed, Event, Found, Trouble
+from autograd_conformance.harness.cluster.campaign import Campaign
 from autograd_conformance.harness.cluster.engine import Engine
+from autograd_conformance.harness.cluster.events import Confirmed, Event, Found, Trouble
 from autograd_conformance.harness.cluster.results import ALONE
 from autograd_conformance.harness.cluster.row import Row
 from autograd_conformance.reports.prose import counted, shortened, span
@@ -43,6 +44,7 @@ class View:
     def shown(self) -> Iterator[None]:
         """Draw it while the campaign goes on."""
         if not self.console.is_terminal:
+            self.console.print(self.place(), markup=False, highlight=False, soft_wrap=True)
             yield
             return
         with Live(self.drawn(), console=self.console, auto_refresh=False, transient=True) as self.live:
@@ -62,18 +64,21 @@ class View:
 
     def drawn(self) -> Group:
         """The table, with a line above that says where, and one below that sums up."""
-        place = f"{self.campaign.storage.url}, {counted(len(self.engine.workers), 'worker')}"
-        dashboard = self.engine.dashboard
         table = Table(box=None, highlight=False)
         for name in ("series", "shards", "under way", "programs", "a second", "failing"):
             table.add_column(name, justify="left" if name == "series" else "right", overflow="fold")
         for row in self.campaign.rows:
             table.add_row(*self._cells(row), style="red" if row.stopped else None)
-        return Group(Text(place + (f", {dashboard}" if dashboard else "")), table, Text(self.line()))
+        return Group(Text(self.place()), table, Text(self.line()))
+
+    def place(self) -> str:
+        """Where it is kept, and who works on it."""
+        workers = counted(len(self.engine.workers), "worker")
+        return ", ".join(filter(None, (self.campaign.storage.url, workers, self.engine.dashboard)))
 
     def _cells(self, row: Row) -> list[str]:
         amount = self.campaign.plan.amount
-        of = "" if amount.last is None else f" of {amount.last - amount.first + 1:,}"
+        of = "" if amount.shards is None else f" of {amount.shards:,}"
         part = row.part(amount)
         share = f" ({part:.0%})" if amount.programs is not None and part is not None else ""
         rate = f"{row.programs / row.seconds:,.0f}" if row.seconds else ""
@@ -84,37 +89,31 @@ class View:
     def line(self) -> str:
         """How far the campaign is, in one line."""
         sums, seconds = self.campaign.sums.values(), time.monotonic() - self.begun
-        programs = sum(row.programs for row in self.campaign.rows)
+        rows, of = self.campaign.rows, self.campaign.plan.amount.shards
+        done, running = (sum(map(len, some)) for some in ([row.done for row in rows], [row.running for row in rows]))
+        programs = sum(row.programs for row in rows)
         tested = {rule for each in sums for rule, times in each.exercised.items() if times >= THRESHOLD}
+        shards = counted(done, "shard") if of is None else f"{done:,} of {counted(of * len(rows), 'shard')}"
         parts = [
-            f"{counted(sum(len(row.done) for row in self.campaign.rows), 'shard')}",
+            f"{shards}, {running:,} under way",
             f"{counted(programs, 'program')}, {(programs - self.kept) / max(seconds, 1e-9):,.0f} a second",
             f"{counted(self.campaign.causes, 'cause')} of failures",
             f"{counted(len(tested), 'rule')} tested, {sum(each.met for each in sums):,} cells of coverage",
         ]
         left = self.left(seconds)
         parts += [f"about {span(left)} left"] if left is not None else []
-        return "; ".join([*parts, *waiting(self.engine, (row.series.resources for row in self.campaign.rows))])
+        return "; ".join(filter(None, [*parts, self.campaign.waiting.told(self.engine, self.campaign.needs())]))
 
     def left(self, seconds: float) -> float | None:
         """About how many seconds it takes yet: as fast as until now, or until the limit."""
         if self.campaign.plan.amount.hours is not None:
-            return max(0.0, self.campaign.deadline - time.monotonic())
+            return self.campaign.hours.left
         part = self._part()
         return seconds * (1 - part) / (part - self.part) if part > self.part else None
 
     def _part(self) -> float:
         parts = [row.part(self.campaign.plan.amount) or 0.0 for row in self.campaign.rows]
         return sum(parts) / len(parts)
-
-
-def waiting(engine: Engine, needs: Iterable[Mapping[str, float]]) -> Iterator[str]:
-    """What no worker has place for, the first of what tasks need."""
-    for resources in needs:
-        if not engine.places(resources):
-            named = ", ".join(f"{name}={amount:g}" for name, amount in resources.items())
-            yield f"waiting for workers that offer {named}" if named else "waiting for workers"
-            return
 
 
 def _told(event: Event) -> Text:

@@ -21,7 +21,8 @@ from autograd_conformance.harness.child import Finished, finished
 from autograd_conformance.harness.cluster.shard import Series, Shard
 from autograd_conformance.harness.cluster.storage import Storage, StorageError
 from autograd_conformance.harness.cluster.texts import put
-from autograd_conformance.reports.prose import shortened
+from autograd_conformance.harness.limits import SPENT_IN_AUDIT
+from autograd_conformance.reports.prose import counted, shortened
 from autograd_conformance.reports.stream import InvalidReport, parse
 
 PROCESS = "autograd_conformance.harness.cluster.process"
@@ -32,7 +33,7 @@ REFUSED = {4: "wrong usage", 5: "no test was selected", 10: "an adapter error"}
 RULES = {0, 1, 2}
 """Exit codes of runs that say something of the framework."""
 
-Why = Literal["refused", "other suite", "lacking", "failed", "storage"]
+Why = Literal["refused", "too small", "other suite", "lacking", "failed", "storage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,9 @@ class NotDone:
     """A task that came to nothing."""
 
     why: Why
-    """Refused: it will be, again. Other suite: the worker has another version of the suite. Lacking: it has not the
-    environment of a framework's version. Failed: it may do better another time. Storage: nothing can be kept.
+    """Refused: it will be, again. Too small: so are all shards of its series. Other suite: the worker has another one
+    than the campaign. Lacking: it has not the environment of a framework's version. Failed: it may do better another
+    time. Storage: nothing can be kept.
     """
     said: str
     """What went wrong, in words."""
@@ -90,7 +92,7 @@ def run(shard: Shard, storage: Storage, suite: str) -> Done | NotDone:
         with TemporaryDirectory(prefix="autograd-conformance-") as name:
             folder = Path(name)
             done = _started(shard.words(folder, folder / "report"), shard.series, folder)
-            found = _records(done, folder / "report" / "records.jsonl")
+            found = _records(done, folder / "report" / "records.jsonl", shard.series.programs)
         if isinstance(found, NotDone):
             return found
         data = gzip.compress(found, mtime=0)
@@ -118,8 +120,8 @@ def _started(words: Sequence[str], series: Series, folder: Path) -> Finished:
     return finished(["-m", PROCESS, str(os.getpid()), *words], None, folder)
 
 
-def _records(done: Finished, path: Path) -> bytes | NotDone:
-    """The records that a shard left, or why they are not to be kept."""
+def _records(done: Finished, path: Path, programs: int) -> bytes | NotDone:
+    """The records that a shard of so many programs left, or why they are not to be kept."""
     if done.code in REFUSED:
         return NotDone("refused", f"{REFUSED[done.code]}: {told(done)}", here())
     if done.code not in RULES:
@@ -129,6 +131,9 @@ def _records(done: Finished, path: Path) -> bytes | NotDone:
         report = parse(content, str(path))
     except (OSError, InvalidReport) as error:
         return NotDone("failed", f"it left no sound records: {error}", here())
+    if report.footer is not None and report.footer.reason == SPENT_IN_AUDIT:
+        said = f"a shard of {counted(programs, 'program')} ends within the audit of the ops that it begins with"
+        return NotDone("too small", f"{said}, and judges nothing: make `shard` larger", here())
     if report.footer is None or report.footer.verdict == "interrupted":
         return NotDone("failed", f"it was stopped: {report.footer and report.footer.reason}", here())
     if not report.programs:

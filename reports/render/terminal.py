@@ -188,9 +188,9 @@ def _replays(summary: Summary) -> Iterator[Text]:
 
 def _run(report: Report, summary: Summary, written: str | Path | None) -> Iterator[Text]:
     header = report.header
-    seed = "none" if header.seed is None else str(header.seed)
+    drawn = "several seeds" if header.seed is None else f"seed {header.seed}"
     where = f"{listed(header.dtypes)} on {header.device}"
-    yield _fact("run", f"seed {seed}; profile {header.profile}; {where}; {counted(header.workers, 'worker')}")
+    yield _fact("run", f"{drawn}; profile {header.profile}; {where}; {counted(header.workers, 'worker')}")
     if summary.rate is None or summary.seconds is None:
         yield _fact("speed", f"{counted(summary.programs, 'program')}; how long they took is not known")
     else:

@@ -1,4 +1,4 @@
-"""Commands that end with the process that started them."""
+"""Commands, and the process of an audit, that end with the process that started them."""
 
 from __future__ import annotations
 
@@ -31,16 +31,46 @@ def test_a_command_is_killed_with_its_parent(tmp_path: Path) -> None:
         "import subprocess, sys; from autograd_conformance.harness.tied import tied;"
         "subprocess.run([*tied('/bin/sh'), '-c', 'echo $$ > told && mv told number && exec sleep 100'])"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    parent = subprocess.Popen([sys.executable, "-c", script], env=environment, cwd=tmp_path)
+    assert dies_with_its_parent(script, tmp_path)
+
+
+STUCK = """
+import os, time
+from examples.tiny_adapter import Tiny
+
+class Stuck(Tiny):
+    name = "stuck"
+
+    def apply(self, op, operands, attrs):
+        with open("told", "w") as file:
+            file.write(str(os.getpid()))
+        os.replace("told", "number")
+        time.sleep(1e6)
+"""
+
+
+@pytest.mark.slow
+def test_an_audit_is_killed_with_its_run(tmp_path: Path) -> None:
+    (tmp_path / "stuck.py").write_text(STUCK)
+    script = (
+        "from autograd_conformance.harness.audit.shares import audit;"
+        "audit('stuck:Stuck', 'cpu', ('float64',), 600.0, False)"
+    )
+    assert dies_with_its_parent(script, tmp_path)
+
+
+def dies_with_its_parent(script: str, folder: Path) -> bool:
+    """Whether a process that a script starts, and that says its number in a file, ends when the script is killed."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder)))}
+    parent = subprocess.Popen([sys.executable, "-c", script], env=environment, cwd=folder)
     try:
-        assert within(60, (tmp_path / "number").exists)
-        number = int((tmp_path / "number").read_text())
+        assert within(120, (folder / "number").exists)
+        number = int((folder / "number").read_text())
         assert is_alive(number)
     finally:
         parent.kill()
         parent.wait()
-    assert within(30, lambda: not is_alive(number))
+    return within(30, lambda: not is_alive(number))
 
 
 def is_alive(number: int) -> bool:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from autograd_conformance.harness.cluster.bisect.searches import Came, Searches
 from autograd_conformance.harness.cluster.engine import Engine
-from autograd_conformance.harness.cluster.view import ELSEWHERE, waiting
+from autograd_conformance.harness.cluster.view import ELSEWHERE
 from autograd_conformance.reports.prose import counted, printable, shortened
 from autograd_conformance.reports.render.bisected import STYLES, render_all, table
 
@@ -25,11 +25,10 @@ def go_on(searches: Searches, engine: Engine, console: Console) -> None:
         for came in searches.go_on(engine):
             if came is not None:
                 _show(came, console)
-            left = steps - searches.trials.keys() - searches.given_up.keys()
-            line = "; ".join(
-                (f"{len(steps) - len(left):,} of {counted(len(steps), 'verdict')}",
-                 *waiting(engine, (step.resources for step in left)))
-            )  # fmt: skip
+            left = searches.left
+            waiting = searches.waiting.told(engine, (step.resources for step in left))
+            done = f"{len(steps) - len(left):,} of {counted(len(steps), 'verdict')}"
+            line = f"{done}; {waiting}" if waiting else done
             if console.is_terminal:
                 status.update(printable(line))
             elif time.monotonic() - said >= ELSEWHERE:

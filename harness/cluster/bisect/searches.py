@@ -18,6 +18,7 @@ from autograd_conformance.harness.cluster.engine import Ended, Engine
 from autograd_conformance.harness.cluster.row import TRIES
 from autograd_conformance.harness.cluster.sharing import Sharing
 from autograd_conformance.harness.cluster.storage import Storage, StorageError
+from autograd_conformance.harness.cluster.waiting import Waiting
 from autograd_conformance.harness.cluster.work import NotDone
 from autograd_conformance.reports.render.bisected import Bisected
 
@@ -34,8 +35,9 @@ class Came:
 class Searches:
     """What a plan's searches come to, as steps end."""
 
-    def __init__(self, plan: SearchPlan, storage: Storage, suite: str) -> None:
+    def __init__(self, plan: SearchPlan, storage: Storage, suite: str, waiting: Waiting | None = None) -> None:
         self.plan, self.storage, self.suite = plan, storage, suite
+        self.waiting = waiting or Waiting()
         self.trials: dict[Step, Trial] = {}
         """What came of steps."""
         self.given_up: dict[Step, str] = {}
@@ -60,7 +62,10 @@ class Searches:
         return len(there)
 
     def go_on(self, engine: Engine) -> Iterator[Came | None]:
-        """Run what is to be run yet; what came of it, and now and then nothing. `StorageError`, `NoCluster`."""
+        """Run what is to be run yet; what came of it, and now and then nothing.
+
+        `StorageError`, `NoCluster`, `NoWorkers`.
+        """
         try:
             for step in dict.fromkeys(self.plan.steps):
                 if step not in self.trials:
@@ -68,6 +73,7 @@ class Searches:
             while engine.busy:
                 for ended in engine.wait(0.5):
                     yield from self._ended(ended, engine)
+                self.waiting.look(engine, (step.resources for step in self.left))
                 yield None
         finally:
             engine.stop()
@@ -120,8 +126,12 @@ class Searches:
         return self.trials.get(step)
 
     @property
+    def left(self) -> set[Step]:
+        """The steps that have not ended."""
+        return set(self.plan.steps) - self.trials.keys() - self.given_up.keys()
+
+    @property
     def missing(self) -> str | None:
         """What of the plan is not done, in words; None where all is."""
-        steps = set(self.plan.steps)
-        left = len(steps - self.trials.keys() - self.given_up.keys())
-        return f"{left:,} of {len(steps):,} verdicts are not there" if left else None
+        left = len(self.left)
+        return f"{left:,} of {len(set(self.plan.steps)):,} verdicts are not there" if left else None

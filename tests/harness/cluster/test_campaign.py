@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -14,21 +14,15 @@ import pytest
 pytest.importorskip("distributed")
 
 from autograd_conformance.harness.cluster import campaign as subject
-from autograd_conformance.harness.cluster.campaign import (
-    AHEAD,
-    Campaign,
-    Confirm,
-    Confirmed,
-    Event,
-    Found,
-    Trouble,
-)
+from autograd_conformance.harness.cluster.campaign import AHEAD, Campaign, Confirm
 from autograd_conformance.harness.cluster.engine import Ended, Engine, NoCluster
+from autograd_conformance.harness.cluster.events import Confirmed, Event, Found, Trouble
 from autograd_conformance.harness.cluster.plan import Amount, Plan
 from autograd_conformance.harness.cluster.results import PAGE, as_one_run, write_results
 from autograd_conformance.harness.cluster.row import TRIES
 from autograd_conformance.harness.cluster.shard import Series, Shard
 from autograd_conformance.harness.cluster.storage import Storage, StorageError
+from autograd_conformance.harness.cluster.waiting import NoWorkers
 from autograd_conformance.harness.cluster.work import Done, NotDone
 from autograd_conformance.reports.findings import SHAPES
 from autograd_conformance.reports.merge import Merged
@@ -53,6 +47,7 @@ class Here:
     fate: Fate = lambda task, number: None
     tasks: deque[tuple[Hashable, Callable[[], Any]]] = field(default_factory=deque)
     begun: list[Hashable] = field(default_factory=list)
+    given_up: list[Hashable] = field(default_factory=list)
 
     @property
     def busy(self) -> bool:
@@ -66,11 +61,16 @@ class Here:
         self.tasks.append((task, lambda: function(*given)))
 
     def wait(self, seconds: float) -> Iterator[Ended]:
+        if not self.tasks:
+            return
         task, call = self.tasks.pop() if self.newest else self.tasks.popleft()
-        fate = self.fate(task, self.begun.index(task))
+        fate = Ended(task, "lost") if task in self.given_up else self.fate(task, self.begun.index(task))
         if isinstance(fate, BaseException):
             raise fate
         yield fate if isinstance(fate, Ended) else Ended(task, "answered", call() if fate is None else fate)
+
+    def give_up(self, tasks: Container[Hashable]) -> None:
+        self.given_up += [task for task, _ in self.tasks if task in tasks]
 
     def stop(self) -> None:
         self.tasks.clear()
@@ -189,7 +189,7 @@ def test_as_many_shards_are_run_as_so_many_programs_take(storage: Storage) -> No
 
 def test_no_shard_is_begun_when_the_time_is_over(storage: Storage) -> None:
     campaign = begun(storage, ONE, amount=Amount(hours=1))
-    campaign.deadline = 0.0
+    campaign.hours.deadline = 0.0
     engine = Here()
     assert not carried_on(campaign, engine)
     assert not engine.begun
@@ -289,7 +289,8 @@ def test_records_that_cannot_be_read_are_named(storage: Storage, data: bytes) ->
 def test_series_that_need_what_no_worker_has_wait_and_others_go_on(storage: Storage) -> None:
     needy = replace(OTHER, resources={"GPU": 1.0})
     campaign, engine = begun(storage, ONE, needy), Here()
-    with pytest.raises(IndexError):  # nothing is under way any more
+    campaign.waiting.limit = 0.0
+    with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, and none came in 0 s$"):
         carried_on(campaign, engine)
     assert [len(row.done) for row in campaign.rows] == [12, 0]
 

@@ -171,6 +171,14 @@ def test_options_that_do_not_go_with_the_plan(tmp_path, capsys, text: str, words
     assert [each.name for each in tmp_path.iterdir()] == ["plan.toml"], "nothing was begun"
 
 
+@pytest.mark.parametrize("word", ["-1", "nan", "soon"])
+def test_a_wait_that_is_no_time(tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main(["campaign", str(tmp_path / "plan.toml"), "--storage=x", f"--wait={word}"])
+    assert ended.value.code == 4
+    assert f"argument --wait: invalid minutes value: '{word}'" in capsys.readouterr().err
+
+
 def test_a_plan_is_told_without_running_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "plan.toml").write_text(f"storage = 'x'\nseeds = [1, 1000]\n{WORK}resources = {{GPU = 1}}")
     assert command.main(["campaign", str(tmp_path / "plan.toml"), "--check", "--resources=GPU"]) == 0

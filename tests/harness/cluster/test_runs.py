@@ -164,8 +164,8 @@ def test_a_shard_ends_with_the_worker_that_runs_it(tmp_path: Path) -> None:
     worker = subprocess.Popen(words, cwd=ROOT, env=environment)
     try:
         started = psutil.Process(worker.pid)
-        # the command, the process that it watches, and that one's worker
-        wait(lambda: len(started.children(recursive=True)) >= 3)
+        # the command, the process that it watches, that one's worker, and its audit
+        wait(lambda: len(started.children(recursive=True)) >= 4)
         shard = started.children(recursive=True)
     finally:
         worker.kill()

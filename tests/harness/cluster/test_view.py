@@ -14,8 +14,9 @@ pytest.importorskip("distributed")
 
 from rich.console import Console
 
-from autograd_conformance.harness.cluster.campaign import Campaign, Confirmed, Found, Trouble
+from autograd_conformance.harness.cluster.campaign import Campaign
 from autograd_conformance.harness.cluster.engine import Engine
+from autograd_conformance.harness.cluster.events import Confirmed, Found, Trouble
 from autograd_conformance.harness.cluster.plan import Amount, Plan
 from autograd_conformance.harness.cluster.shard import Series, Shard
 from autograd_conformance.harness.cluster.storage import Storage
@@ -44,7 +45,7 @@ def viewed(folder: Path, amount: Amount, series: Series = SERIES, terminal: bool
     storage, out = Storage(str(folder / "kept")), io.StringIO()
     campaign = Campaign(Plan((series,), amount), storage, SUITE)
     view = View(
-        campaign, cast(Engine, Cluster()), Console(file=out, force_terminal=terminal, width=120, color_system=None)
+        campaign, cast(Engine, Cluster()), Console(file=out, force_terminal=terminal, width=140, color_system=None)
     )
     for seed in (4, 5):
         quick.run(Shard(series, seed), storage, SUITE)
@@ -67,7 +68,8 @@ def test_the_table_says_how_far_each_series_is(tmp_path: Path, monkeypatch: pyte
     assert names == "series shards under way programs a second failing"
     assert row == "a:X 2 of 10 1 27 14 1"
     assert line == (
-        "2 shards; 27 programs, 3 a second; 1 cause of failures; 0 rules tested, 0 cells of coverage; about 40 s left"
+        "2 of 10 shards, 1 under way; 27 programs, 3 a second; 1 cause of failures; 0 rules tested, 0 cells of "
+        "coverage; about 40 s left"
     )
 
 
@@ -76,7 +78,7 @@ def test_amounts_of_programs_and_of_time_have_ends_of_their_own(tmp_path: Path) 
     assert view.left(10.0) == 10.0
     assert "27 (50%)" in view._cells(view.campaign.rows[0])
     view.campaign.plan = replace(view.campaign.plan, amount=Amount(hours=2))
-    view.campaign.deadline = 0.0
+    view.campaign.hours.deadline = 0.0
     assert view.left(10.0) == 0.0
 
 
@@ -102,3 +104,4 @@ def test_what_happens_is_told_as_it_happens(tmp_path: Path, terminal: bool) -> N
     assert "alone: lifetime/same-root-raises: did not fail" in said
     assert "given up [bold]" in said, "no markup of a framework's is followed"
     assert ("shards" in said) == terminal
+    assert f"{tmp_path / 'kept'}, 2 workers" in said, "at once, wherever it is shown"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +25,7 @@ from autograd_conformance.harness.cluster.engine import Ended, Engine
 from autograd_conformance.harness.cluster.row import TRIES
 from autograd_conformance.harness.cluster.shard import Series
 from autograd_conformance.harness.cluster.storage import Storage, StorageError
+from autograd_conformance.harness.cluster.waiting import NoWorkers, Waiting
 from autograd_conformance.harness.cluster.work import NotDone
 from autograd_conformance.reports.render.bisected import render_all
 from tests.harness.cluster.test_campaign import SUITE, Here
@@ -67,6 +69,17 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(work, "_tried", tried)
     monkeypatch.setattr(work, "finished", finished)
     return labels
+
+
+def test_versions_for_which_no_worker_comes_are_told(storage: Storage, started: list[str]) -> None:
+    lacking = tuple(replace(step, resources={"GPU": 1.0}) if step.label == "5" else step for step in steps())
+    searches = Searches(SearchPlan((Search(SOUGHT, "a:X", lacking),)), storage, SUITE, Waiting(limit=0.0))
+    engine = Here(fate=lambda task, number: Ended(task, "lost") if task == lacking[-1] else None)
+    with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, and none came in 0 s$"):
+        list(searches.go_on(cast(Engine, engine)))
+    assert sorted(started) == ["1", "2", "3", "4"]
+    assert searches.missing == "1 of 5 verdicts are not there"
+    assert not engine.tasks, "what nobody can run is with the scheduler no more"
 
 
 def carried_on(storage: Storage, engine: Here, plan: SearchPlan = PLAN) -> tuple[Searches, list[Came]]:
