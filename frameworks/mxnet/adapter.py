@@ -107,10 +107,10 @@ class MXNet:
                     array[...] = copy.asnumpy()
 
     def zero_grad(self, leaves: Sequence[NDArray], set_to_none: bool) -> None:
-        """Zeros written into `ndarray.grad`."""
+        """Zeros written into `ndarray.grad`, where there is one, as gluon's `Parameter.zero_grad` does."""
         assert not set_to_none, "clearing to none is not claimed"
         for leaf in leaves:
-            leaf.grad[()] = 0
+            self.templates.scope["clear"](leaf)
 
     def gradient(self, leaf: NDArray) -> NDArray | None:
         """`ndarray.grad`."""

@@ -181,6 +181,11 @@ def leaf(array):
     return array
 
 
+def clear(leaf):
+    if leaf.grad is not None:
+        leaf.grad[()] = 0
+
+
 def nd(function, *arrays, **options):
     return function(*(array.as_nd_ndarray() for array in arrays), **options).as_np_ndarray()
 
@@ -197,7 +202,8 @@ def optimizer(leaves, lr, weight_decay=0.0, nesterov=False, **settings):
     return step
 """
 """The names that code uses: all of it is recorded, as under `autograd.record()`, leaves add up what calls give them,
-and an optimizer updates leaves one after the other."""
+are cleared as gluon's `Parameter.zero_grad` does it, which takes no action where none requires gradients, and an
+optimizer updates leaves one after the other."""
 
 DIALECT = Dialect(
     prelude=PRELUDE,
@@ -211,7 +217,7 @@ DIALECT = Dialect(
     backward_many="autograd.backward([{roots}], [{cotangents}]{arguments})",
     retain="retain_graph={value}",
     clear_to_none="",
-    clear_to_zeros="{leaf}.grad[()] = 0",
+    clear_to_zeros="clear({leaf})",
     gradient="{leaf}.grad",
     step="optimizer([{leaves}]{settings})()",
     optimizer="optimizer([{leaves}]{settings})",
