@@ -162,10 +162,11 @@ call freed its graph; `np.diff`, which gives its operand memory that nobody has 
 
 NOT_EMPTY = (
     "add", "subtract", "multiply", "divide", "pow", "atan2", "hypot", "maximum", "minimum", "copysign", "mm", "mv",
-    "tensordot",
+    "tensordot", "repeat",
 )  # fmt: skip
-"""The ops whose derivative gives a computed operand memory that nobody has written where another one has no elements:
-what is there changes from run to run, so that no entry of known differences can tell of it."""
+"""The ops that are asked for no operands without elements, for what comes of these changes from run to run, so that no
+entry of known differences can tell of it: their derivatives give a computed operand memory that nobody has written
+where another one has no elements. That of `np.repeat` fails in the background, and whatever waits next raises."""
 
 PRELUDE = """\
 import mxnet as mx
