@@ -10,8 +10,9 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd
 
-from autograd_conformance.frameworks.mxnet.dialect import DIALECT, OPS
+from autograd_conformance.frameworks.mxnet.dialect import DIALECT, NOT_EMPTY, OPS
 from autograd_conformance.frameworks.templates import Templates
+from autograd_conformance.ops.limits import Limit
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs, Groups
 from autograd_conformance.programs.observations import Kind
@@ -51,6 +52,7 @@ class MXNet:
         "implicit_ones": TUTORIAL,
     }
     ops = frozenset(OPS)
+    limits: ClassVar[Mapping[str, Limit]] = dict.fromkeys(NOT_EMPTY, Limit(empty=False))
     optimizers: ClassVar[Mapping[str, Sequence[str]]] = {"sgd": ("lr", "momentum", "nesterov", "weight_decay")}
     """Not Adam, whose `epsilon` stands beside a root that is not corrected for its bias; nor AdaGrad and RMSProp, whose
     `epsilon` stands under the root."""
@@ -105,10 +107,10 @@ class MXNet:
                     array[...] = copy.asnumpy()
 
     def zero_grad(self, leaves: Sequence[NDArray], set_to_none: bool) -> None:
-        """Zeros written into `ndarray.grad`."""
+        """Zeros written into `ndarray.grad`, where there is one, as gluon's `Parameter.zero_grad` does."""
         assert not set_to_none, "clearing to none is not claimed"
         for leaf in leaves:
-            leaf.grad[()] = 0
+            self.templates.scope["clear"](leaf)
 
     def gradient(self, leaf: NDArray) -> NDArray | None:
         """`ndarray.grad`."""

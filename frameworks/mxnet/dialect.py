@@ -8,12 +8,6 @@ from typing import Any
 from autograd_conformance.frameworks.templates import OPERATORS, narrow, over, select, split
 from autograd_conformance.printing.dialect import Dialect, Template
 
-_NEW = "np.zeros({0}.shape[1], {0}.dtype), np.ones({0}.shape[1], {0}.dtype)"
-_GIVEN = "np.array({mean}, {0}.dtype), np.array({var}, {0}.dtype)"
-"""The running mean and variance that a batch is given."""
-_PLAIN = "np.ones({0}.shape[1], {0}.dtype), np.zeros({0}.shape[1], {0}.dtype)"
-"""The weight and the bias that change nothing."""
-
 
 def _spread(function: str) -> Template:
     return over(function, ", ddof={correction}")
@@ -100,7 +94,6 @@ OPS: Mapping[str, Template] = {
     "topk": "npx.topk({0}, k={k}, axis={dim}, ret_typ='value', is_ascend=not {largest})",
     "sort": "nd(mx.nd.sort, {0}, axis={dim}, is_ascend=not {descending})",
     "cumulative_sum": "np.cumsum({0}, axis={dim})",
-    "diff": "np.diff({0}, n={n}, axis={dim})",
     # shapes and elements
     "reshape": "np.reshape({0}, {shape})",
     "permute_dims": "np.transpose({0}, {dims})",
@@ -145,12 +138,6 @@ OPS: Mapping[str, Template] = {
     "einsum_three": "np.einsum({equation}, {0}, {1}, {2})",
     "linear_bias": "npx.fully_connected({0}, {1}, {2}, num_hidden={1}.shape[0], flatten=False)",
     # layers
-    "batch_norm": f"npx.batch_norm({{0}}, {_PLAIN}, {_NEW}, eps={{eps}}, fix_gamma=False)",
-    "batch_norm_affine": f"npx.batch_norm({{0}}, {{1}}, {{2}}, {_NEW}, eps={{eps}}, fix_gamma=False)",
-    "batch_norm_running": f"npx.batch_norm({{0}}, {_PLAIN}, {_GIVEN}, eps={{eps}}, fix_gamma=False, "
-    "use_global_stats=True)",
-    "batch_norm_running_affine": f"npx.batch_norm({{0}}, {{1}}, {{2}}, {_GIVEN}, eps={{eps}}, fix_gamma=False, "
-    "use_global_stats=True)",
     "conv1d": _convolution(1),
     "conv1d_bias": _convolution(1, bias=True),
     "conv2d": _convolution(2),
@@ -168,8 +155,18 @@ whose derivatives corrupt the heap where gradients are added up; `np.inner`, `np
 where there are no elements; `npx.leaky_relu` in all its forms, which takes no number and computes in float32;
 `nd.hard_sigmoid`, whose slope is a float32; `nd.InstanceNorm`, which is there in float32 alone; `nd.GroupNorm`, which
 wants a weight for each group; `npx.layer_norm`, which wants one dimension; `npx.pooling`, which wants a batch;
-`npx.deconvolution`, which oneDNN refuses now and then; and `np.deg2rad`, which calls a function that is not there. What
-`np` leaves to NumPy has no derivative, such as `np.take_along_axis`."""
+`npx.deconvolution`, which oneDNN refuses now and then; `npx.batch_norm`, whose derivative ends the process where a
+call freed its graph; `np.diff`, which gives its operand memory that nobody has written where no elements are left; and
+`np.deg2rad`, which calls a function that is not there. What `np` leaves to NumPy has no derivative, such as
+`np.take_along_axis`."""
+
+NOT_EMPTY = (
+    "add", "subtract", "multiply", "divide", "pow", "atan2", "hypot", "maximum", "minimum", "copysign", "mm", "mv",
+    "tensordot", "repeat",
+)  # fmt: skip
+"""The ops that are asked for no operands without elements, for what comes of these changes from run to run, so that no
+entry of known differences can tell of it: their derivatives give a computed operand memory that nobody has written
+where another one has no elements. That of `np.repeat` fails in the background, and whatever waits next raises."""
 
 PRELUDE = """\
 import mxnet as mx
@@ -183,6 +180,11 @@ autograd.set_training(True)
 def leaf(array):
     array.attach_grad("add")
     return array
+
+
+def clear(leaf):
+    if leaf.grad is not None:
+        leaf.grad[()] = 0
 
 
 def nd(function, *arrays, **options):
@@ -201,7 +203,8 @@ def optimizer(leaves, lr, weight_decay=0.0, nesterov=False, **settings):
     return step
 """
 """The names that code uses: all of it is recorded, as under `autograd.record()`, leaves add up what calls give them,
-and an optimizer updates leaves one after the other."""
+are cleared as gluon's `Parameter.zero_grad` does it, which takes no action where none requires gradients, and an
+optimizer updates leaves one after the other."""
 
 DIALECT = Dialect(
     prelude=PRELUDE,
@@ -215,7 +218,7 @@ DIALECT = Dialect(
     backward_many="autograd.backward([{roots}], [{cotangents}]{arguments})",
     retain="retain_graph={value}",
     clear_to_none="",
-    clear_to_zeros="{leaf}.grad[()] = 0",
+    clear_to_zeros="clear({leaf})",
     gradient="{leaf}.grad",
     step="optimizer([{leaves}]{settings})()",
     optimizer="optimizer([{leaves}]{settings})",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from autograd_conformance.programs.language import (
     Apply,
@@ -31,15 +31,17 @@ def goes_again(program: Program, at: int) -> bool:
 
 
 def may_hold(program: Program, at: int, leaf: Ref, through: str | None) -> bool:
-    """Whether a leaf may hold, before instruction `at`, a gradient that a call left there, through an op which takes it
-    where one is named; what was cleared since is held no more.
+    """Whether a leaf may hold, before call `at`, a gradient that an earlier one left there; what was cleared since is
+    held no more. Where an op is named, the call has to go through it, and it has to take the leaf.
     """
-    ways = {leaf.at} if through is None else {*_uses(program, leaf, through)}
+    call = program[at]
+    if through is not None and not (isinstance(call, CALLS) and _goes_through(program, call, leaf, through)):
+        return False
     held = False
     for step in program.instructions[:at]:
         match step:
             case Backward():
-                held = held or not ways.isdisjoint(ref.at for ref in behind(program, step))
+                held = held or leaf in behind(program, step)
             case ZeroGrad(leaves) if leaf in leaves:
                 held = False
             case _:
@@ -47,9 +49,24 @@ def may_hold(program: Program, at: int, leaf: Ref, through: str | None) -> bool:
     return held
 
 
-def _uses(program: Program, leaf: Ref, op: str) -> Iterator[int]:
-    """The instructions that apply an op to a leaf."""
-    return (k for k, step in enumerate(program) if isinstance(step, Apply) and step.op == op and leaf in step.args)
+def _goes_through(program: Program, call: BackwardCall, leaf: Ref, op: str) -> bool:
+    """Whether a call goes through an op that takes a leaf."""
+    made = (program[ref.at] for ref in behind(program, call))
+    return any(isinstance(step, Apply) and step.op == op and leaf in step.args for step in made)
+
+
+def has_root_taken_anew(program: Program, at: int) -> bool:
+    """Whether instruction `at` is a call with a root that an earlier call went through and that an op took since."""
+    call, gone, taken = program[at], set[Ref](), set[Ref]()
+    for step in program.instructions[:at]:
+        match step:
+            case Backward() | Grad():
+                gone |= behind(program, step)
+            case Apply():
+                taken |= gone.intersection(step.args)
+            case _:
+                pass
+    return isinstance(call, CALLS) and not taken.isdisjoint(call.roots)
 
 
 def behind(program: Program, call: BackwardCall, writes: Sequence[InPlace] = ()) -> set[Ref]:

@@ -90,9 +90,11 @@ class Known:
     """The failing instruction is a call of that word, `backward` or `grad`."""
     again: bool = False
     """The failing call goes through a value, its root included, through which an earlier call of the program went."""
+    anew: bool = False
+    """A root of the failing call, through which an earlier call went, was taken by an op behind that one."""
     held: bool = False
-    """The leaf that is wrong may hold, before the failing call, a gradient that an earlier one left there: through the
-    op, if the entry names one, which takes the leaf.
+    """The leaf that is wrong may hold, before the failing call, a gradient that an earlier one left there; if the entry
+    names an op, the failing call goes through it, and it takes the leaf.
     """
     twice: bool = False
     """The failing call, or one before it, has a root twice, a root and what may be a view of it or the very same, or

@@ -142,6 +142,7 @@ KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "call": (_call, "backward or grad"),
     "again": (_flag, "true or false"),
+    "anew": (_flag, "true or false"),
     "held": (_flag, "true or false"),
     "twice": (_flag, "true or false"),
     "computed": (_flag, "true or false"),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from autograd_conformance.harness.known.calls import CALLS, behind, goes_again, may_hold
+from autograd_conformance.harness.known.calls import CALLS, behind, goes_again, has_root_taken_anew, may_hold
 from autograd_conformance.harness.known.entry import Known
 from autograd_conformance.harness.known.subject import dimensions, dtypes, elements, is_excused
 from autograd_conformance.harness.known.units import derives_through_unit, gives, gives_detached, writes_inside
@@ -75,6 +75,8 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     if entry.call not in (None, INSTRUCTIONS[type(program[violation.at])].notation):
         return False
     if entry.again and not goes_again(program, violation.at):
+        return False
+    if entry.anew and not has_root_taken_anew(program, violation.at):
         return False
     subject = violation.subject
     if entry.held and (subject is None or not may_hold(program, violation.at, subject, entry.op)):

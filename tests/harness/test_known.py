@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from autograd_conformance.harness.known import Known, MalformedExpectations, is_known, known, read
-from autograd_conformance.harness.known.calls import may_hold
+from autograd_conformance.harness.known.calls import has_root_taken_anew, may_hold
 from autograd_conformance.harness.known.entry import Run
 from autograd_conformance.harness.known.writes import writes_aliased
 from autograd_conformance.harness.session import Session
@@ -597,13 +597,11 @@ def test_files_add_up(tmp_path: Path) -> None:
     ("text", "through", "held"),
     [
         ("a = leaf 2; b = sin a; backward b; c = cos a; backward c", None, True),
-        ("a = leaf 2; b = sin a; backward b; c = cos a; backward c", "sin", True),
-        ("a = leaf 2; b = sin a; backward b; c = cos a; backward c", "cos", False),  # the failing call itself
-        (
-            "a = leaf 2; b = exp a; d = sin b; backward d; c = cos a; backward c",
-            "sin",
-            False,
-        ),  # it does not take the leaf
+        ("a = leaf 2; b = sin a; backward b; c = cos a; backward c", "cos", True),
+        ("a = leaf 2; backward a; c = cos a; backward c", "cos", True),  # it need not have come through the op
+        ("a = leaf 2; b = sin a; backward b; c = cos a; backward c", "sin", False),  # the call does not go through it
+        ("a = leaf 2; backward a; b = exp a; c = cos b; backward c", "cos", False),  # it does not take the leaf
+        ("a = leaf 2; c = cos a; backward c", "cos", False),  # the failing call itself
         ("a = leaf 2; b = sin a; backward b; zero a; c = cos a; backward c", None, False),
         ("a = leaf 2; e = leaf 3; b = sin e; backward b; c = cos a; backward c", None, False),
     ],
@@ -611,3 +609,18 @@ def test_files_add_up(tmp_path: Path) -> None:
 def test_a_leaf_may_hold_what_a_call_left_there(text: str, through: str | None, held: bool):
     program = parse(text, VOCABULARY)
     assert may_hold(program, len(program) - 1, Ref(0), through) is held
+
+
+@pytest.mark.parametrize(
+    ("text", "anew"),
+    [
+        ("a = leaf 2; b = sin a; backward b; c = multiply b a; backward c, b", True),
+        ("a = leaf 2; b = sin a; backward b; c = multiply b a; backward b", True),
+        ("a = leaf 2; b = sin a; backward b; c = multiply b a; backward c", False),  # what it took is no root
+        ("a = leaf 2; b = sin a; c = multiply b a; backward b; backward c, b", False),  # it took it before
+        ("a = leaf 2; b = sin a; backward b; backward b", False),
+    ],
+)
+def test_a_root_may_have_been_taken_anew(text: str, anew: bool):
+    program = parse(text, VOCABULARY)
+    assert has_root_taken_anew(program, len(program) - 1) is anew

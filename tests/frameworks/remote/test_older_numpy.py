@@ -44,9 +44,12 @@ FREED = (
     "a = leaf [1, 2]; b = leaf [3, 4] const; c = multiply a b; d = exp c; backward c, d with [1, 10], none",
     "a = leaf [1, 2]; b = exp a; c = detach b; d = multiply c a; backward d",
     "a = leaf [1, 2]; b = exp a; backward b with [1, 10]; step a sgd lr=0.125 momentum=0.5 nesterov=True",
+    "a = leaf [1, 2] const; zero a to zeros; b = leaf [3, 4]; c = multiply a b; backward c with [1, 10]",
     *COMMON,
 )
-"""Accumulation through a graph that is retained, several roots, a detached value, and Nesterov's momentum."""
+"""Accumulation through a graph that is retained, several roots, a detached value, Nesterov's momentum, and clearing
+what holds no gradient.
+"""
 PROGRAMS = {"chainer": UNFREED, "dezero": UNFREED, "mxnet": FREED}
 CASES = [(name, text) for name in NAMES for text in PROGRAMS[name]]
 
