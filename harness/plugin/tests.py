@@ -54,13 +54,17 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The corpus comes first: what was found once is looked for before anything is drawn. Where units cost much, tests
-    whose rules have no verdict come last but for those of each op, or write: there are many, and a run that ends early
-    is to have tried every rule.
+    """The corpus comes first: what was found once is looked for before anything is drawn. Where units cost much, rules
+    of which each program takes two come last, then what has no verdict, and at the end the tests of each op, or write:
+    there are many, and a run that ends early is to have tried every rule.
     """
     session = items[0].config.stash.get(SESSION, None) if items else None
     costly = session is not None and session.target.programs_each > 0
-    items.sort(key=lambda item: (item.path != CORPUS, costly and _is_many(item), costly and _is_advice(item)))
+
+    def turn(item: pytest.Item) -> tuple[bool, ...]:
+        return item.path != CORPUS, *(is_late(item) for is_late in (_is_many, _is_advice, _is_relation) if costly)
+
+    items.sort(key=turn)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -98,7 +102,7 @@ def _demand(item: pytest.Item, session: Session, alike: int) -> Demand:
     programs, costly = _programs(item, session), session.target.programs_each > 0
     drawn = getattr(item.obj, "_hypothesis_internal_use_settings", None) is not None  # type: ignore[attr-defined]
     if _is_advice(item):
-        first = 0 if costly else BEGUN
+        first: float = 0 if costly else BEGUN
     elif costly:
         first = THRESHOLD / max(1, alike)
     elif _is_many(item):
@@ -116,6 +120,11 @@ def _is_many(item: pytest.Item) -> bool:
 def _is_advice(item: pytest.Item) -> bool:
     """Whether a test's rule has no verdict."""
     return item.get_closest_marker("rule") is not None and RULES[about(item)[0]].level is Level.INFO
+
+
+def _is_relation(item: pytest.Item) -> bool:
+    """Whether a test's rule is about two programs that have to agree."""
+    return item.get_closest_marker("rule") is not None and RULES[about(item)[0]].family == "relations"
 
 
 def _programs(item: pytest.Item, session: Session) -> float:

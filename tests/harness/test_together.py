@@ -193,7 +193,7 @@ def test_a_far_end_says_what_its_units_cost():
     assert greeting(TorchUnits())["programs_each"] == 0
 
 
-@pytest.mark.parametrize(("programs_each", "order"), [(0, "dabce"), (16, "dceab")])
+@pytest.mark.parametrize(("programs_each", "order"), [(0, "dabcef"), (16, "dcfeab")])
 def test_tests_of_each_op_come_last_where_units_cost_much(programs_each: int, order: str):
     session = SimpleNamespace(target=SimpleNamespace(programs_each=programs_each))
     config = SimpleNamespace(stash={SESSION: session})
@@ -203,6 +203,7 @@ def test_tests_of_each_op_come_last_where_units_cost_much(programs_each: int, or
         "c": (CORPUS.parent, ("check",), "gradients/graph"),
         "d": (CORPUS, ("check", "op"), "gradients/op"),
         "e": (CORPUS.parent, ("check",), "articles/claims"),
+        "f": (CORPUS.parent, ("check",), "relations/order"),
     }
     items = [_item(name=k, path=path, fixturenames=f, config=config, rule=r) for k, (path, f, r) in tests.items()]
     pytest_collection_modifyitems(items)
