@@ -315,16 +315,6 @@ class HasVariables(Protocol):
 
 
 @runtime_checkable
-class HasForks(Protocol):
-    """An adapter of a framework that goes on in a fork of a process that has loaded it: workers are forked then."""
-
-    def before_forks(self) -> bool:
-        """Load what the framework otherwise loads at first use; whether it may be forked as it is now, on its device.
-        A process that has more than one thread is not forked, whatever is said here.
-        """
-
-
-@runtime_checkable
 class HasVjp(Protocol):
     """An adapter of a functional framework, which has no graph that a call could go through: programs are made into
     functions for it (`frameworks.functional`).

@@ -58,13 +58,6 @@ def say_loaded() -> None:
         os.write(_Child.writing, LOADED)
 
 
-def speak_no_more() -> None:
-    """Be no watched child any more, but a process that such a child has forked."""
-    if _Child.writing >= 0:
-        os.close(_Child.writing)
-        _Child.writing = -1
-
-
 def die_with_parent(parent: int) -> None:
     """End this process when the one that started it, whose number is given, ends, however that ends; on Linux."""
     if sys.platform == "linux":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -109,15 +108,6 @@ class TorchEager:
                 value.grad = None
         self._holding.clear()
         self.made_optimizers: dict[object, torch.optim.Optimizer] = {}
-
-    def before_forks(self) -> bool:
-        """On the CPU, backward calls run in the thread that makes them. The first optimizer imports the compiler, which
-        takes as long as importing PyTorch.
-        """
-        if self.device.type != "cpu" or torch.cuda.is_initialized():
-            return False
-        importlib.import_module("torch._dynamo")
-        return True
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
         """A tensor from an array of its dtype."""

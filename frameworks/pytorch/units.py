@@ -155,10 +155,6 @@ class TorchCompile(TorchUnits):
         backends = {f"with backend={each.backend!r}": partial(each, self.asked) for each in lesser}
         return {**backends, "without torch.compile": partial(TorchEager, self.asked)}
 
-    def before_forks(self) -> bool:
-        """What compilers start and keep is theirs."""
-        return False
-
     def made(self, function: Function) -> Function:
         """The function, compiled by `torch.compile`."""
         return torch.compile(function, backend=self.backend, dynamic=self.dynamic)

@@ -86,8 +86,6 @@ def _as_controller(config: pytest.Config) -> None:
     if config.option.replay:
         return
     workers = getattr(config.option, "numprocesses", None) or 0
-    if workers:
-        config.pluginmanager.register(Workers(session.target), "workers")
     if workers and config.option.maxworkerrestart is None:
         config.option.maxworkerrestart = str(RESTARTS)
     if workers and config.option.maxschedchunk is None:
@@ -106,6 +104,7 @@ def _as_controller(config: pytest.Config) -> None:
     except UnusableFolder as error:
         raise pytest.UsageError(str(error)) from None
     config.pluginmanager.register(Progress(config.stash[LIMITS]), "progress")
+    config.pluginmanager.register(Workers(), "workers")
 
 
 def _check_paths(config: pytest.Config) -> None:

@@ -1,17 +1,11 @@
-"""Workers of pytest-xdist: how they are started, and the end of a run where they end before they have begun, as the
-framework can be loaded in one process, but not in another like it.
-"""
+"""Workers that end before they have begun: the framework can be loaded in one process, but not in another like it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from autograd_conformance.frameworks.base import HasForks, Target
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness import forks
 from autograd_conformance.harness.session import ADAPTER_ERROR
 
 MOST = 3
@@ -19,28 +13,11 @@ MOST = 3
 
 
 class Workers:
-    """Has workers forked where their framework may be, and ends the run where some never were ready: another one in
-    their place would not be, either.
-    """
+    """Ends the run where workers of pytest-xdist never were ready: another one in their place would not be, either."""
 
-    def __init__(self, target: Target) -> None:
-        """Call it before anything of the run is opened: a fork would hold it, too."""
-        adapter = target.adapter if isinstance(target, InProcess) else None
-        self.copy = forks.left(adapter.before_forks) if isinstance(adapter, HasForks) else None
+    def __init__(self) -> None:
         self.ready: set[str] = set()
         self.unready = 0
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_setupnodes(self, specs: Sequence[Any]) -> None:
-        """Workers are about to be started."""
-        for spec in specs:
-            if self.copy is not None and spec.popen and not spec.python and not spec.chdir:
-                spec.python = self.copy.command
-
-    def pytest_unconfigure(self) -> None:
-        """They have ended."""
-        if self.copy is not None:
-            self.copy.end()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodeready(self, node: Any) -> None:

@@ -18,9 +18,6 @@ from tests.harness.test_misbehaviour import ANSWERED, DECLARED, MISBEHAVING, RAI
 
 pytestmark = pytest.mark.slow
 
-FORKED = "tests.frameworks.adapters.forked"
-"""The same adapters, but that workers are forked."""
-
 
 @pytest.mark.parametrize("name", ["NumberVersion", "AppliesTwice"])
 def test_an_adapter_error_ends_the_run_in_seconds(name, tmp_path):
@@ -69,10 +66,9 @@ def ending(name: str) -> list[str]:
     return ["--patience=5"] if name == "Hangs" else []
 
 
-@pytest.mark.parametrize("adapters", [MISBEHAVING, FORKED])
 @pytest.mark.parametrize("name", ENDED)
-def test_a_process_that_ends_is_a_verdict(name, adapters, tmp_path):
-    seen = run(tmp_path, ONE, *ending(name), framework=f"{adapters}:{name}")
+def test_a_process_that_ends_is_a_verdict(name, tmp_path):
+    seen = run(tmp_path, ONE, *ending(name), framework=f"{MISBEHAVING}:{name}")
     assert seen.code == 1
     assert verdicts(seen.report) == {ONE: "timeout" if name == "Hangs" else "crash"}
     assert seen.failure.observed == ENDED[name]
@@ -99,12 +95,6 @@ def test_a_process_that_ends_while_it_loads_the_framework_is_an_adapter_error(na
     seen = run(tmp_path, ONE, framework=f"{MISBEHAVING}:{name}")
     assert seen.code == 10
     assert "adapter error: the process ended itself with exit code 0 while the framework was loaded" in seen.output
-
-
-def test_a_worker_is_forked_where_the_framework_may_be(tmp_path):
-    seen = run(tmp_path, ONE, "-n", "2", framework=f"{FORKED}:OnceLoaded")
-    assert seen.code == 0, seen.output
-    assert verdicts(seen.report) == {ONE: "pass"}
 
 
 @pytest.mark.parametrize("name", ["LeavesInWorkers", "UnlikeInWorkers"])
@@ -144,14 +134,14 @@ def test_what_ends_other_programs_is_a_failure_like_any_other(name, tmp_path):
     assert json.loads(Path(seen.failure.replay or "").read_text())
 
 
-@pytest.mark.parametrize(("workers", "adapters"), [("0", MISBEHAVING), ("1", MISBEHAVING), ("1", FORKED)])
+@pytest.mark.parametrize("workers", ["0", "1"])
 @pytest.mark.parametrize(
     "name", ["LeavesAHelper", "LeavesAThread", "LeavesAChild", "ForksOnce", "ClosesFiles", "Prints"]
 )
-def test_what_a_framework_leaves_behind_is_no_matter(name, workers, adapters, tmp_path, monkeypatch):
+def test_what_a_framework_leaves_behind_is_no_matter(name, workers, tmp_path, monkeypatch):
     left = tmp_path / "left"
     monkeypatch.setenv("LEFT_BEHIND", str(left))
-    words, environment = command(tmp_path, ONE, "-n", workers, framework=f"{adapters}:{name}")
+    words, environment = command(tmp_path, ONE, "-n", workers, framework=f"{MISBEHAVING}:{name}")
     try:
         with (tmp_path / "output").open("w") as output:  # what is left behind would hold a pipe open
             done = subprocess.run(words, cwd=ROOT, env=environment, timeout=100, stdout=output, stderr=output)
