@@ -135,7 +135,9 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
 
 
 def _about(program: Program, violation: Violation) -> Ref | None:
-    """What a violation is about; where a call raised, its only root, and where a write did, or did not, its target."""
+    """What a violation is about; where a call raised, its only root, and of a write that nothing else is told of, its
+    target.
+    """
     failing = program[violation.at]
     if violation.subject is not None:
         return violation.subject

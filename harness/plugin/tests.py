@@ -30,7 +30,7 @@ from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.reports import records
 from autograd_conformance.reports.summary import THRESHOLD
-from autograd_conformance.rules.catalogue import RULES, Level
+from autograd_conformance.rules.catalogue import RULES, Level, Rule
 from autograd_conformance.strategies.building import alphabet, pool
 from autograd_conformance.strategies.building.draft import Undrawable
 
@@ -119,12 +119,19 @@ def _is_many(item: pytest.Item) -> bool:
 
 def _is_advice(item: pytest.Item) -> bool:
     """Whether a test's rule has no verdict."""
-    return item.get_closest_marker("rule") is not None and RULES[about(item)[0]].level is Level.INFO
+    rule = _rule(item)
+    return rule is not None and rule.level is Level.INFO
 
 
 def _is_relation(item: pytest.Item) -> bool:
     """Whether a test's rule is about two programs that have to agree."""
-    return item.get_closest_marker("rule") is not None and RULES[about(item)[0]].family == "relations"
+    rule = _rule(item)
+    return rule is not None and rule.family == "relations"
+
+
+def _rule(item: pytest.Item) -> Rule | None:
+    """The rule that a test is about; None for a test of somebody else's."""
+    return RULES[about(item)[0]] if item.get_closest_marker("rule") else None
 
 
 def _programs(item: pytest.Item, session: Session) -> float:
