@@ -279,7 +279,16 @@ def test_a_storage_that_takes_nothing_ends_the_campaign(storage: Storage) -> Non
         carried_on(begun(storage), Here(fate=full))
 
 
-@pytest.mark.parametrize("data", [b"", b"\x1f\x8b", b"no", gzip.compress(b"{}\n"), gzip.compress(b'{"record":"head')])
+@pytest.mark.parametrize(  # the names are given: a compressed file holds the time, which differs between workers
+    "data",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"\x1f\x8b", id="two-bytes"),
+        pytest.param(b"no", id="not-compressed"),
+        pytest.param(gzip.compress(b"{}\n"), id="no-footer"),
+        pytest.param(gzip.compress(b'{"record":"head'), id="half-a-line"),
+    ],
+)
 def test_records_that_cannot_be_read_are_named(storage: Storage, data: bytes) -> None:
     storage.create(Shard(ONE, 3).name, data)
     with pytest.raises(StorageError, match=rf"{Shard(ONE, 3).name} cannot be read: .*; remove it, and the shard is"):
