@@ -162,7 +162,10 @@ class Campaign:
                 row.running.add(seed)
                 row.begun += 1
                 shard = Shard(row.series, seed)
-                engine.begin(shard, run, shard, self.storage, self.suite, resources=dict(needs), first=False)
+                engine.begin(
+                    shard, run, shard, self.storage, self.suite,
+                    resources=dict(needs), first=False, apart_from=row.refusers,
+                )  # fmt: skip
         return waiting or any(row.running for row in self.rows)
 
     def _next(self, rows: list[Row], places: int) -> tuple[Row, int] | None:
@@ -200,7 +203,7 @@ class Campaign:
         yield None
 
     def _shard(self, shard: Shard, ended: Ended, engine: Engine) -> Iterator[Event]:
-        row = next(each for each in self.rows if each.series == shard.series)
+        row = self._row(shard.series)
         row.running.discard(shard.seed)
         match ended.answer:
             case Done() as done:
@@ -213,12 +216,17 @@ class Campaign:
                 raise StorageError(f"{said} (on {worker})")
             case NotDone(why="too small", said=said):
                 yield from self._too_small(row, shard, said, engine)
-            case NotDone(said=said, worker=worker):
+            case NotDone(why=why, said=said, worker=worker):
+                if why in ("refused", "other suite"):
+                    row.refusers.add(ended.at)
                 yield from self._failed(row, shard, f"{said} (on {worker})")
             case _ if ended.how == "failed":
                 yield from self._failed(row, shard, ended.said)
             case _:  # lost: it is to be run, as before
                 return
+
+    def _row(self, series: Series) -> Row:
+        return next(each for each in self.rows if each.series == series)
 
     def _failed(self, row: Row, shard: Shard, said: str) -> Iterator[Event]:
         """Count a shard that came to nothing."""
@@ -248,7 +256,10 @@ class Campaign:
             return
         self._asked[task.name] = task.series
         program = {"rule": failure.rule, **failure.program}
-        engine.begin(task, replay, task.series, program, resources=task.series.resources, first=True)
+        refusers = self._row(task.series).refusers
+        engine.begin(
+            task, replay, task.series, program, resources=task.series.resources, first=True, apart_from=refusers
+        )
 
     def _confirmed(self, task: Confirm, ended: Ended) -> Iterator[Event]:
         """Keep what came of it."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 import queue
 import time
-from collections.abc import Callable, Container, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, get_worker
 
 from autograd_conformance.reports.prose import shortened
 
@@ -59,6 +59,18 @@ class Ended:
     """What it came to, where it answered."""
     said: str = ""
     """Why it did not, in words."""
+    at: str = ""
+    """The address of the worker that answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A task that has not ended."""
+
+    task: Hashable
+    future: Any
+    workers: frozenset[str]
+    """The addresses of the workers that may have it; none: all."""
 
 
 class Engine:
@@ -69,7 +81,7 @@ class Engine:
         self.dashboard = dashboard
         """The address of Dask's dashboard, where there is one."""
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._tasks: dict[str, tuple[Hashable, Any]] = {}
+        self._tasks: dict[str, _Begun] = {}
         self._begun = 0
         self._workers: dict[str, Any] = {}
         self._asked = -REFRESH
@@ -97,17 +109,32 @@ class Engine:
         return sum(_places(each["nthreads"], each.get("resources") or {}, resources) for each in self.workers.values())
 
     def begin(
-        self, task: Hashable, function: Callable[..., Any], *given: Any, resources: Mapping[str, float], first: bool
+        self,
+        task: Hashable,
+        function: Callable[..., Any],
+        *given: Any,
+        resources: Mapping[str, float],
+        first: bool,
+        apart_from: Collection[str] = (),
     ) -> None:
-        """Have a worker call a function; `first` where that is to come before other tasks."""
+        """Have a worker call a function; `first` where that is to come before other tasks. The workers at the addresses
+        `apart_from` do it where nobody else could.
+        """
         self._look()
         self._begun += 1
         key = f"{function.__name__}-{self._begun}"
+        workers = self._others(apart_from, resources) if apart_from else frozenset()
         future = self.client.submit(
-            function, *given, key=key, pure=False, resources=dict(resources) or None, priority=int(first)
-        )
-        self._tasks[key] = task, future
+            _answer, function, *given, key=key, pure=False, resources=dict(resources) or None, priority=int(first),
+            workers=sorted(workers) or None,
+        )  # fmt: skip
+        self._tasks[key] = _Begun(task, future, workers)
         future.add_done_callback(self._ended.put)
+
+    def _others(self, apart_from: Collection[str], resources: Mapping[str, float]) -> frozenset[str]:
+        """The workers with other addresses that have place for a task."""
+        others = ((at, each) for at, each in self.workers.items() if at not in apart_from)
+        return frozenset(at for at, each in others if _places(1, each.get("resources") or {}, resources))
 
     def wait(self, seconds: float) -> Iterator[Ended]:
         """The tasks that have ended; some seconds go by at most until the first does."""
@@ -118,19 +145,25 @@ class Engine:
                 ended.append(self._ended.get_nowait())
         except queue.Empty:
             self._look()
+            self._give_up_stranded()
         for future in ended:
-            task, _ = self._tasks.pop(future.key)
-            yield _ended(task, future)
+            yield _ended(self._tasks.pop(future.key).task, future)
 
     def give_up(self, tasks: Container[Hashable]) -> None:
         """Let go of some tasks, begun or not; they are told as lost."""
-        futures = [future for task, future in self._tasks.values() if task in tasks]
+        futures = [begun.future for begun in self._tasks.values() if begun.task in tasks]
         if futures:
             self.client.cancel(futures, asynchronous=False)
 
+    def _give_up_stranded(self) -> None:
+        """Let go of the tasks whose workers have all gone: the scheduler would wait for them for ever."""
+        stranded = {each.task for each in self._tasks.values() if each.workers and not each.workers & {*self.workers}}
+        if stranded:
+            self.give_up(stranded)
+
     def stop(self) -> None:
         """Give up what has not begun yet; what runs on a cluster of others is kept when it ends."""
-        futures = [future for _, future in self._tasks.values()]
+        futures = [begun.future for begun in self._tasks.values()]
         self._tasks.clear()
         if futures and self.client.status == "running":
             self.client.cancel(futures, asynchronous=False)
@@ -141,12 +174,18 @@ class Engine:
             raise NoCluster("the scheduler is gone")
 
 
+def _answer(function: Callable[..., Any], *given: Any) -> tuple[str, Any]:
+    """What a worker does: the address where it did so, and what the function gave."""
+    return get_worker().address, function(*given)
+
+
 def _ended(task: Any, future: Any) -> Ended:
     """What a future came to."""
     if future.status == "cancelled":
         return Ended(task, "lost", said="the scheduler lost it")
     try:
-        return Ended(task, "answered", future.result(timeout=FETCH))
+        at, answer = future.result(timeout=FETCH)
+        return Ended(task, "answered", answer, at=at)
     except Exception as error:  # of Dask: what goes wrong in a task is its answer
         return Ended(task, "failed", said=shortened(f"{type(error).__name__}: {error}", 400))
 

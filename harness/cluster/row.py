@@ -28,6 +28,8 @@ class Row:
     """How many of them there were since a shard was had."""
     begun: int = 0
     """How often one of its shards was given to the scheduler."""
+    refusers: set[str] = field(default_factory=set)
+    """The addresses of workers that refused one of its shards: others have the next, where there are any."""
     refused: str = ""
     """Why none of its shards can be had, where one of them told so of all."""
     programs: int = 0

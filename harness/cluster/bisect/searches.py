@@ -6,7 +6,7 @@ where there are as many workers as versions it takes no longer than one of them.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -44,8 +44,12 @@ class Searches:
         """Steps that could not be had, and why."""
         self._tried: Counter[Step] = Counter()
         """How often steps were tried in vain."""
-        self._lacking: set[tuple[object, ...]] = set()
+        self._lacking: set[object] = set()
         """The environments that workers were found to lack, as often as it takes to give up."""
+        self._refusers: defaultdict[object, set[str]] = defaultdict(set)
+        """The addresses of workers that lack an environment, or the suite: others have its next step, where there are
+        any.
+        """
         self._sharing = Sharing(storage)
 
     def take_up(self) -> int:
@@ -79,7 +83,10 @@ class Searches:
             engine.stop()
 
     def _begin(self, engine: Engine, step: Step) -> None:
-        engine.begin(step, try_step, step, self.storage, self.suite, resources=step.resources, first=False)
+        engine.begin(
+            step, try_step, step, self.storage, self.suite,
+            resources=step.resources, first=False, apart_from=self._refusers[step.environment],
+        )  # fmt: skip
 
     def _ended(self, ended: Ended, engine: Engine) -> Iterator[Came]:
         step: Step = ended.task
@@ -92,6 +99,8 @@ class Searches:
             case NotDone(why="storage", said=said, worker=worker):
                 raise StorageError(f"{said} (on {worker})")
             case NotDone(why=why, said=said, worker=worker):
+                if why in ("lacking", "other suite"):
+                    self._refusers[step.environment].add(ended.at)
                 yield from self._in_vain(step, f"{said} (on {worker})", engine, lacking=why == "lacking")
             case _ if ended.how == "failed":
                 yield from self._in_vain(step, ended.said, engine, lacking=False)
@@ -100,13 +109,12 @@ class Searches:
 
     def _in_vain(self, step: Step, said: str, engine: Engine, *, lacking: bool) -> Iterator[Came]:
         """Have a step tried again, by whichever worker is free, or give it up."""
-        environment = (step.framework, step.python, step.install)
         self._tried[step] += 1
-        if self._tried[step] < TRIES and not (lacking and environment in self._lacking):
+        if self._tried[step] < TRIES and not (lacking and step.environment in self._lacking):
             self._begin(engine, step)
             return
         if lacking:
-            self._lacking.add(environment)
+            self._lacking.add(step.environment)
         self.given_up[step] = said
         yield Came(step, None, said)
 

@@ -58,6 +58,11 @@ class Step:
         return Installed(self.label, self.install, Path(self.environments or environments()))
 
     @property
+    def environment(self) -> tuple[str, str | None, tuple[str, ...]]:
+        """What steps that need the same of a worker have in common."""
+        return self.framework, self.python, self.install
+
+    @property
     def target(self) -> dict[str, Any]:
         """The framework and where its program runs, as plain data."""
         return {"framework": self.framework, "device": self.device, "patience": self.patience}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections import deque
-from collections.abc import Callable, Container, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -48,6 +48,8 @@ class Here:
     tasks: deque[tuple[Hashable, Callable[[], Any]]] = field(default_factory=deque)
     begun: list[Hashable] = field(default_factory=list)
     given_up: list[Hashable] = field(default_factory=list)
+    refuser: str = ""
+    """The address of a worker that refuses what it is not kept from."""
 
     @property
     def busy(self) -> bool:
@@ -56,9 +58,18 @@ class Here:
     def places(self, resources: Mapping[str, float]) -> int:
         return self.workers if resources.get("GPU", 0) == 0 else 0
 
-    def begin(self, task: Hashable, function: Callable[..., Any], *given: Any, resources: object, first: bool) -> None:
+    def begin(
+        self,
+        task: Hashable,
+        function: Callable[..., Any],
+        *given: Any,
+        resources: object,
+        first: bool,
+        apart_from: Collection[str] = (),
+    ) -> None:
         self.begun.append(task)
-        self.tasks.append((task, lambda: function(*given)))
+        refused = bool(self.refuser) and self.refuser not in apart_from
+        self.tasks.append((task, lambda: NotDone("refused", "not here", "w1") if refused else function(*given)))
 
     def wait(self, seconds: float) -> Iterator[Ended]:
         if not self.tasks:
@@ -67,7 +78,9 @@ class Here:
         fate = Ended(task, "lost") if task in self.given_up else self.fate(task, self.begun.index(task))
         if isinstance(fate, BaseException):
             raise fate
-        yield fate if isinstance(fate, Ended) else Ended(task, "answered", call() if fate is None else fate)
+        if not isinstance(fate, Ended):
+            fate = Ended(task, "answered", call() if fate is None else fate, at=self.refuser)
+        yield fate
 
     def give_up(self, tasks: Container[Hashable]) -> None:
         self.given_up += [task for task, _ in self.tasks if task in tasks]
@@ -240,6 +253,13 @@ def test_a_framework_that_no_worker_has_costs_no_more_than_some_shards(storage: 
     assert "'torch' is not installed (on w1)" in troubles[0]
     assert [len(row.done) for row in campaign.rows] == [0, 50]
     assert len([each for each in shards(engine) if each.series == ONE]) < 15
+
+
+def test_a_worker_that_lacks_the_framework_leaves_its_shards_to_others(storage: Storage) -> None:
+    campaign, engine = begun(storage, amount=TWELVE), Here(refuser="tcp://w1")
+    assert not [each for each in carried_on(campaign, engine) if isinstance(each, Trouble)]
+    assert [len(row.done) for row in campaign.rows] == [12, 12]
+    assert len(shards(engine)) < 24 + TRIES * 4
 
 
 def test_a_series_that_fails_from_some_time_on_ends_too(storage: Storage) -> None:

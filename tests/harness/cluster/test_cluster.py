@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -15,6 +18,7 @@ pytest.importorskip("distributed")
 
 from distributed import Client
 
+from autograd_conformance.harness.cluster.engine import Ended, Engine, local
 from autograd_conformance.harness.cluster.storage import Storage
 from tests.harness.cluster.test_runs import FAULTY, QUICK, REAL, command, ran, wait
 from tests.harness.test_cli import ROOT
@@ -72,6 +76,40 @@ def test_what_no_worker_can_run_is_told_and_run_when_one_comes(
     assert (code, "6 shards of this campaign were there already" in said) == (1, True), said
     assert len(Storage(str(tmp_path / "kept")).names("shards")) == 12
     assert "Not through" not in page(tmp_path)
+
+
+def test_a_task_is_kept_from_a_worker_unless_there_is_no_other() -> None:
+    with local(2, {}, None) as engine:
+        one, other = engine.workers
+        for number in range(6):
+            engine.begin(number, os.getpid, resources={}, first=False, apart_from={one})
+        assert {each.at for each in all_of(engine)} == {other}
+        engine.begin("none", os.getpid, resources={}, first=False, apart_from={one, other})
+        (ended,) = all_of(engine)
+        assert ended.how == "answered"
+
+
+def test_a_task_whose_workers_have_gone_is_told_as_lost() -> None:
+    with local(2, {}, None) as engine:
+        one, other = engine.workers
+        engine.begin("pid", os.getpid, resources={}, first=False, apart_from={one})
+        (ended,) = all_of(engine)
+        engine.begin("long", time.sleep, 600, resources={}, first=False, apart_from={one})
+        time.sleep(1)
+        os.kill(ended.answer, signal.SIGKILL)
+        (ended,) = all_of(engine)
+        assert (ended.task, ended.how) == ("long", "lost")
+        assert other not in engine.workers
+
+
+def all_of(engine: Engine) -> list[Ended]:
+    """What came of all tasks."""
+    found: list[Ended] = []
+    deadline = time.monotonic() + 120
+    while engine.busy:
+        assert time.monotonic() < deadline
+        found += engine.wait(0.5)
+    return found
 
 
 def test_a_shard_that_is_too_small_for_its_audit_is_told(tmp_path: Path) -> None:
