@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, errors, settings
 
+from autograd_conformance.frameworks.caches import caches
 from autograd_conformance.frameworks.registry import FRAMEWORKS
 from autograd_conformance.harness.journal import TIMEOUT
-from autograd_conformance.harness.places import caches
 from autograd_conformance.harness.seeding import BACKEND
 from autograd_conformance.programs.language import DTYPES
 

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from autograd_conformance.frameworks.caches import compiled
 from autograd_conformance.frameworks.functional import Functional
 from autograd_conformance.frameworks.jax.dialect import OPS, dialect
 from autograd_conformance.frameworks.templates import Templates
@@ -25,6 +26,16 @@ from autograd_conformance.programs.observations import Kind
 
 KEPT = 2_000
 """How many programs run before JAX lets go of what it compiled, which would fill the memory otherwise."""
+
+KEEPING = {
+    "jax_compilation_cache_dir": str(compiled("jax", jax.__version__)),
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+"""What JAX compiles is kept, however small it is: it compiles each primitive for each shape, and most of a run is that.
+Documented at https://docs.jax.dev/en/latest/persistent_compilation_cache.html. A folder that the environment names, by
+`JAX_COMPILATION_CACHE_DIR`, is used as it is.
+"""
 
 
 class Jax(Functional):
@@ -47,6 +58,9 @@ class Jax(Functional):
 
     def __init__(self, device: str = "cpu") -> None:
         jax.config.update("jax_enable_x64", True)
+        if jax.config.jax_compilation_cache_dir is None:
+            for option, value in KEEPING.items():
+                jax.config.update(option, value)
         self.device = jax.devices(device)[0]
         self.templates = Templates.of(self.dialect)
         self.programs = 0

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -16,6 +15,7 @@ import torch._dynamo.config
 from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 from torch.utils.checkpoint import checkpoint
 
+from autograd_conformance.frameworks.caches import compiled
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.row import Certainty
@@ -188,12 +188,9 @@ class TorchCompileInductor(TorchCompileAot):
     programs_each = 32
 
     def __init__(self, device: str = "cpu") -> None:
-        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        kept = caches / "autograd-conformance" / "inductor" / torch.__version__
-        if (
-            os.environ.get(KEPT_IN, default_cache_dir()) == default_cache_dir()
-        ):  # which PyTorch sets when it is imported
-            os.environ[KEPT_IN] = str(kept)  # by itself, it keeps machine code where a reboot takes it
+        given = os.environ.get(KEPT_IN)
+        if given in (None, default_cache_dir()):  # which PyTorch sets when it is imported, where a reboot takes it
+            os.environ[KEPT_IN] = str(compiled("inductor", torch.__version__))
         super().__init__(device)
 
 

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 from filelock import FileLock
 
+from autograd_conformance.frameworks.caches import caches
 from autograd_conformance.harness.child import finished
-from autograd_conformance.harness.places import caches
 from autograd_conformance.harness.tied import tied
 from autograd_conformance.reports.prose import shortened
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from autograd_conformance.frameworks.jax.adapter import Jax, JaxJit
@@ -74,3 +79,20 @@ def test_a_fault_is_seen(target: InProcess):
     violation = violation_of(program_of(PROGRAMS[0]), InProcess(Doubled()))
     assert violation is not None
     assert violation.rule == "gradients/cotangent"  # as if it were twice what it is
+
+
+def test_what_is_compiled_is_kept_from_one_run_to_the_next(tmp_path: Path):
+    """In the user's caches, or where the environment says."""
+    code = (
+        "from autograd_conformance.frameworks.jax.adapter import Jax; import numpy as np; a = Jax(); "
+        "a.apply('sin', [a.leaf(np.ones(3), True)], ())"
+    )
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("JAX_")}
+    environment |= {"XDG_CACHE_HOME": str(tmp_path / "caches"), "PYTHONPATH": str(ROOT)}
+    for more, folder in (({}, "caches/autograd-conformance/jax"), ({"JAX_COMPILATION_CACHE_DIR": "mine"}, "mine")):
+        more = {key: str(tmp_path / value) for key, value in more.items()}
+        words = [sys.executable, "-c", code]
+        done = subprocess.run(words, env=environment | more, capture_output=True, text=True, check=True)
+        assert (done.stdout, done.stderr) == ("", "")
+        assert (tmp_path / folder).is_dir()
+    assert [*(tmp_path / "caches").rglob("jit_sin*")]
