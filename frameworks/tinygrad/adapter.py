@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -9,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 from tinygrad import Tensor, dtypes
-from tinygrad.helpers import DEV
+from tinygrad.helpers import DEV, PARALLEL
 from tinygrad.uop.ops import Ops
 
 from autograd_conformance.frameworks.templates import Templates
@@ -53,6 +54,8 @@ class Tinygrad:
         if device == "cpu" and shutil.which("clang") is None:
             device = "python"
         DEV.value = device.upper()
+        if "PARALLEL" not in os.environ:  # else a process is started for every sixteen kernels; tests have all cores
+            PARALLEL.value = 0
         self.dialect = dialect(device.upper())
         self.templates = Templates.of(self.dialect)
         Tensor([0.0]).numpy()
