@@ -216,8 +216,8 @@ class Campaign:
                 raise StorageError(f"{said} (on {worker})")
             case NotDone(why="too small", said=said):
                 yield from self._too_small(row, shard, said, engine)
-            case NotDone(why=why, said=said, worker=worker):
-                if why in ("refused", "other suite"):
+            case NotDone(said=said, worker=worker) as not_done:
+                if not_done.is_of_worker:
                     row.refusers.add(ended.at)
                 yield from self._failed(row, shard, f"{said} (on {worker})")
             case _ if ended.how == "failed":

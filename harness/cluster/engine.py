@@ -157,9 +157,8 @@ class Engine:
 
     def _give_up_stranded(self) -> None:
         """Let go of the tasks whose workers have all gone: the scheduler would wait for them for ever."""
-        stranded = {each.task for each in self._tasks.values() if each.workers and not each.workers & {*self.workers}}
-        if stranded:
-            self.give_up(stranded)
+        kept_apart = (each for each in self._tasks.values() if each.workers)
+        self.give_up({each.task for each in kept_apart if each.workers.isdisjoint(self.workers)})
 
     def stop(self) -> None:
         """Give up what has not begun yet; what runs on a cluster of others is kept when it ends."""

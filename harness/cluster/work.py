@@ -62,6 +62,11 @@ class NotDone:
     worker: str
     """Where."""
 
+    @property
+    def is_of_worker(self) -> bool:
+        """Whether another worker may do better: it has another framework, suite or environment."""
+        return self.why in ("refused", "other suite", "lacking")
+
 
 @dataclass(frozen=True, slots=True)
 class Again:

@@ -98,8 +98,8 @@ class Searches:
                 yield Came(step, trial)
             case NotDone(why="storage", said=said, worker=worker):
                 raise StorageError(f"{said} (on {worker})")
-            case NotDone(why=why, said=said, worker=worker):
-                if why in ("lacking", "other suite"):
+            case NotDone(why=why, said=said, worker=worker) as not_done:
+                if not_done.is_of_worker:
                     self._refusers[step.environment].add(ended.at)
                 yield from self._in_vain(step, f"{said} (on {worker})", engine, lacking=why == "lacking")
             case _ if ended.how == "failed":
