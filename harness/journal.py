@@ -67,7 +67,7 @@ class Journal:
         os.pwrite(self.file, f"{self.test}\n{codec.dumps(program)}\n".encode(), 0)
 
     def end(self) -> None:
-        """A test is over: nothing is running."""
+        """Nothing is running, until a program is written down again: a test is over, or other processes are at work."""
         faulthandler.cancel_dump_traceback_later()
         self.renewed = 0.0
         os.ftruncate(self.file, 0)

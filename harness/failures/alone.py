@@ -45,6 +45,8 @@ def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) 
     if not session.confirms:
         return failure
     session.confirms -= 1
+    if session.journal:  # whose watchdog would take the time of the other processes for a hang of the last program
+        session.journal.end()
     printable = session.target.dialect is not None
     visible = session.target.prints and _in_code(failure)
     answer = ask(_asked(failure, session, (), RUNS, RUNS if visible and not _ends(failure) else 0))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.reports.stream import load as load_report
-from tests.harness.test_cli import ONE, ROOT, command, run, verdicts, written
+from tests.harness.test_cli import ONE, ROOT, SINE, command, run, verdicts, written
 from tests.harness.test_misbehaviour import ANSWERED, DECLARED, MISBEHAVING, RAISED
 
 pytestmark = pytest.mark.slow
@@ -88,6 +88,16 @@ def test_without_a_worker_the_run_ends_there_and_says_so(name, tmp_path):
     assert (seen.report.footer.verdict, seen.report.footer.exit_code) == ("interrupted", 1)
     assert "INTERRUPTED" in (tmp_path / "report.md").read_text()
     assert not list(tmp_path.glob("journal-*"))
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_running_a_failure_again_for_long_is_no_hang(workers, tmp_path):
+    again = ["-n", workers, "--patience=2", "--confirm=1"]
+    seen = run(tmp_path, SINE, *again, framework="tests.frameworks.adapters.wrong:LongToLoad")
+    assert seen.code == 1
+    assert verdicts(seen.report) == {SINE: "fail"}
+    assert seen.failure.alone is not None
+    assert (seen.failure.alone.runs, seen.failure.alone.failed) == (5, 5)
 
 
 @pytest.mark.parametrize("name", ["LeavesAtOnce", "LeavesInSmoke"])

@@ -27,6 +27,15 @@ class WrongSine(Tiny):
         return (tiny.record(np.sin(a.data), (a,), lambda g: (g * np.sin(a.data),)),)
 
 
+class LongToLoad(WrongSine):
+    """The same, which is long in loading: four times what its programs may take."""
+
+    name = "long to load"
+
+    def __init__(self, device: str = "cpu") -> None:
+        time.sleep(8)
+
+
 class WrongSum(Tiny):
     """Its sum of nothing has a wrong shape, and no call can begin at several elements without a sum."""
 
