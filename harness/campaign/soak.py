@@ -1,8 +1,8 @@
 """`python -m autograd_conformance.harness.campaign.soak`: run after run, until so many programs were judged.
 
 Every run is an ordinary run of the suites in a process of its own, with its own folder. What it came to is a line of
-the run log, `ledger.jsonl`: a soak that was interrupted goes on behind the last seed in it, and the log says which
-seeds, hence which programs, were judged by which version of the suite.
+the run log: a soak that was interrupted goes on behind the last seed in it, and the log says which seeds, hence which
+programs, were judged by which version of the suite. One log holds the soaks of several frameworks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from autograd_conformance.reports.render.markdown import environment
 from autograd_conformance.reports.stream import InvalidReport, read
 
 RUN_LOG = "ledger.jsonl"
-"""The file of the run log, in the folder of a soak; it keeps its name, so that soaks go on from where they were."""
+"""The run log in the folder of a soak, where no other file is given."""
 
 ROOT = Path(__file__).parents[2]
 UNUSABLE = 4
@@ -53,24 +53,27 @@ class Run:
     seconds: float
     """How long the run took."""
     complete: bool
-    """Whether it came to its end."""
+    """Whether it came to its end, or to that of its budget."""
     commit: str
     """The suite's version, as its repository knows it."""
+    options: tuple[str, ...] = ()
+    """The options that it was given beside the seed; runs that have them in common are one soak."""
 
 
-def run_log(folder: Path) -> list[Run]:
-    """The runs of a soak so far; ValueError names a line that is none."""
-    path, found = folder / RUN_LOG, []
+def run_log(path: Path) -> list[Run]:
+    """The runs so far; ValueError names a line that is none."""
+    found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), 1):
         try:
             form = json.loads(line)
-            found.append(Run(**{**form, "failures": tuple(form["failures"])}))
-        except (ValueError, TypeError, KeyError) as error:
+            lists = {name: tuple(form.get(name, ())) for name in ("failures", "options")}
+            found.append(Run(**{**form, **lists}))
+        except (ValueError, TypeError, AttributeError) as error:
             raise ValueError(f"{path}, line {number} is no run of a soak: {error}") from None
     return found
 
 
-def summed_up(report: Report, seed: int, commit: str) -> Run:
+def summed_up(report: Report, seed: int, commit: str, options: tuple[str, ...]) -> Run:
     """A run's line in the run log."""
     footer, framework = report.footer, report.header.framework
     return Run(
@@ -83,30 +86,36 @@ def summed_up(report: Report, seed: int, commit: str) -> Run:
         known=sum(known.seen for known in report.known),
         failures=tuple(f"{failure.rule} in {failure.test}: {failure.replay}" for failure in report.failures),
         seconds=0.0 if footer is None else footer.seconds,
-        complete=footer is not None and footer.verdict == "complete",
+        complete=footer is not None and footer.verdict in ("complete", "cut short"),
         commit=commit,
+        options=options,
     )
 
 
-def soak(folder: Path, framework: str, programs: int, first: int, workers: str, more: list[str]) -> Iterator[Run]:
-    """Run until the log counts so many programs; each run as it ends, in the standard profile unless `more` says it.
+def soak(
+    folder: Path, log: Path, framework: str, programs: int, first: int, workers: str, more: list[str]
+) -> Iterator[Run]:
+    """Run until the log counts so many programs of runs with these options; each run as it ends, in the standard
+    profile unless `more` says it.
 
     OSError and `InvalidReport` say which run could not be had.
     """
-    runs = run_log(folder)
-    total, seed = sum(run.programs for run in runs), max([first - 1, *(run.seed for run in runs)]) + 1
+    options = (f"--framework={framework}", "--hypothesis-profile=standard", *more)
+    runs = run_log(log)
+    total = sum(run.programs for run in runs if run.options == options)
+    seed = max([first - 1, *(run.seed for run in runs)]) + 1  # no folder is of two runs
     while total < programs:
         where = folder / str(seed)
-        command = [sys.executable, "-m", "pytest", "-n", workers, "-q", f"--framework={framework}"]
-        command += ["--hypothesis-profile=standard", f"--hypothesis-seed={seed}", f"--report={where}", *more]
+        command = [sys.executable, "-m", "pytest", "-n", workers, "-q", *options]
+        command += [f"--hypothesis-seed={seed}", f"--report={where}"]
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         (where / "output.txt").write_bytes(done.stdout) if where.exists() else None
         if not (where / "records.jsonl").exists():
             raise OSError(f"the run with seed {seed} left no records:\n{done.stdout.decode(errors='replace')[-2000:]}")
-        run = summed_up(read(where / "records.jsonl"), seed, _commit())
+        run = summed_up(read(where / "records.jsonl"), seed, _commit(), options)
         if not run.programs:
             raise OSError(f"the run with seed {seed} judged no program; see {where / 'output.txt'}")
-        with (folder / RUN_LOG).open("a", encoding="utf-8") as file:
+        with log.open("a", encoding="utf-8") as file:
             print(json.dumps(asdict(run)), file=file)
         yield run
         total, seed = total + run.programs, seed + 1
@@ -124,19 +133,21 @@ def _commit() -> str:
 
 
 def shown(runs: list[Run]) -> Table:
-    """The runs of a soak as a table, with their sum."""
-    table = Table("seed", "version", "programs", "known", "open", "failures", "programs/s", box=None, highlight=False)
+    """The runs of a log as a table, with their sum."""
+    table = Table(
+        "framework", "seed", "suite", "programs", "known", "open", "failures", "programs/s", box=None, highlight=False
+    )
     for run in runs:
         rate = run.programs / run.seconds if run.seconds else 0.0
         cells = (run.programs, run.known, run.left_open, len(run.failures))
-        table.add_row(str(run.seed), run.commit, *(f"{n:,}" for n in cells), f"{rate:,.0f}")
+        table.add_row(run.framework, str(run.seed), run.commit, *(f"{n:,}" for n in cells), f"{rate:,.0f}")
     table.add_section()
-    table.add_row(f"{len(runs)} runs", "", *(f"{n:,}" for n in summed(runs).values()), "")
+    table.add_row(f"{len(runs)} runs", "", "", *(f"{n:,}" for n in summed(runs).values()), "")
     return table
 
 
 def summed(runs: list[Run]) -> dict[str, int]:
-    """What all runs of a soak come to."""
+    """What several runs come to."""
     return {
         "programs": sum(run.programs for run in runs),
         "known": sum(run.known for run in runs),
@@ -146,13 +157,17 @@ def summed(runs: list[Run]) -> dict[str, int]:
 
 
 def page(runs: list[Run]) -> str:
-    """The runs of a soak as a page, in GitHub's Markdown, ending in a line end."""
+    """The runs of a log as a page, in GitHub's Markdown, ending in a line end."""
+    by_framework: dict[str, list[Run]] = {}
+    for run in runs:
+        by_framework.setdefault(f"{run.framework} {run.version}", []).append(run)
+    ordered = sorted(by_framework.items(), key=lambda each: each[0].lower())
     text = (
         environment()
         .get_template("soak.md.j2")
         .render(
-            runs=runs,
-            frameworks=sorted({f"{run.framework} {run.version}" for run in runs}),
+            frameworks=[(name, each, summed(each)) for name, each in ordered],
+            runs=[run for _, each in ordered for run in each],
             failed=sum(bool(run.failures) for run in runs),
             failures=[f"seed {run.seed}: {failure}" for run in runs for failure in run.failures],
             total=summed(runs),
@@ -168,18 +183,22 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m autograd_conformance.harness.campaign.soak", description=__doc__.partition("\n\n")[0]
     )
     parser.add_argument("--framework", default="torch")
-    parser.add_argument("--programs", type=int, default=1_000_000, help="how many to judge in all (default: a million)")
+    parser.add_argument(
+        "--programs", type=int, default=1_000_000, help="how many to judge in all (default: a million; 0 for the page)"
+    )
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--workers", default="auto", help="as for pytest -n")
     parser.add_argument("--folder", type=Path, default=Path("soak"), help="where the run log and the reports go")
-    parser.add_argument("--page", type=Path, help="write the run log to this file, as Markdown, too")
+    parser.add_argument("--log", type=Path, help=f"the run log (default: {RUN_LOG} in that folder)")
+    parser.add_argument("--page", type=Path, help="write the whole run log to this file, as Markdown, too")
     parser.add_argument("more", nargs="*", help="further options and paths for pytest, after a double dash")
     given = parser.parse_args(arguments)
     if given.page and not given.page.parent.is_dir():  # said before the soak, not after it
         parser.error(f"--page: there is no folder {given.page.parent}")
     console = Console(highlight=False)
     given.folder.mkdir(parents=True, exist_ok=True)
-    asked = given.folder.resolve(), given.framework, given.programs, given.first_seed, given.workers, given.more
+    log = given.log or given.folder / RUN_LOG
+    asked = given.folder.resolve(), log, given.framework, given.programs, given.first_seed, given.workers, given.more
     code = 0
     try:
         for run in soak(*asked):
@@ -188,9 +207,9 @@ def main(arguments: list[str] | None = None) -> int:
             )
             for failure in run.failures:
                 console.print(f"  {failure}", markup=False, soft_wrap=True)
-        runs = run_log(given.folder)
+        runs = run_log(log)
     except KeyboardInterrupt:
-        code, runs = 130, run_log(given.folder)
+        code, runs = 130, run_log(log)
         console.print("stopped; the same command goes on from here")
     except (OSError, ValueError, InvalidReport) as error:
         console.print(str(error), markup=False, style="red", soft_wrap=True)
