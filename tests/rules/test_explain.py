@@ -226,6 +226,17 @@ def test_a_reference_that_jax_does_not_confirm_is_the_suites_fault():
     assert "this is the suite's fault" in cast.decision
 
 
+@pytest.mark.parametrize(("bound", "is_at_fault"), [(1e-5, False), (1e-7, True)])
+def test_rounding_of_what_cancels_is_nobodys_fault(bound: float, is_at_fault: bool):
+    program = parse("a = leaf 1; b = exp a; backward b", VOCABULARY)
+    got, want = np.array(np.nan), np.array(np.e + 1e-8)
+    place, bounded = OtherGradient(Place.LEAF), np.array(bound)
+    violation = Violation("gradients/op", 2, place, (), Ref(0), got=got, want=want, bound=bounded)
+    cast = votes(Case(program, (), violation, InProcess(Torch())))
+    assert cast is not None
+    assert ("this is the suite's fault" in cast.decision) == is_at_fault
+
+
 def test_nobody_votes_where_no_gradient_is_compared():
     for text, framework in ((AGAIN, Printed(KEEPS)), (FORWARD, Bent())):
         assert votes(Case(*broken(text, framework), InProcess(framework))) is None
