@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,10 @@ from autograd_conformance.frameworks.remote.command import OWN
 
 LOADING = 120.0
 """Seconds that a process may take before its first program: to load the framework and the reference."""
+
+
+HASHES = "PYTHONHASHSEED"
+"""The variable that seeds the hashes of strings in a process of Python's, and with them the order of sets."""
 
 
 class Finished(NamedTuple):
@@ -27,9 +31,14 @@ class Finished(NamedTuple):
 
 
 def finished(
-    arguments: Sequence[str], seconds: float | None, folder: Path, command: Sequence[str] = (sys.executable,)
+    arguments: Sequence[str],
+    seconds: float | None,
+    folder: Path,
+    command: Sequence[str] = (sys.executable,),
+    variables: Mapping[str, str] | None = None,
 ) -> Finished:
-    """Run Python, or another command, with some arguments, and keep what it writes in a folder; None is no limit.
+    """Run Python, or another command, with some arguments, and keep what it writes in a folder; None is no limit. Its
+    environment is as this process's, with some variables set otherwise.
 
     In files: processes that a framework leaves would hold a pipe open, and this one with it.
     """
@@ -37,7 +46,7 @@ def finished(
     with out.open("wb") as printed, err.open("wb") as complained:
         process = subprocess.Popen(
             [*command, *arguments],
-            env=environment() if tuple(command) == (sys.executable,) else own_environment(),
+            env=(environment() if tuple(command) == (sys.executable,) else own_environment()) | dict(variables or {}),
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=complained,

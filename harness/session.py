@@ -15,6 +15,7 @@ from typing import Any, assert_never
 
 import hypothesis
 
+from autograd_conformance.frameworks import variables
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.devices import Device
 from autograd_conformance.frameworks.remote.command import parse
@@ -24,7 +25,7 @@ from autograd_conformance.harness.audit.notes import Note
 from autograd_conformance.harness.audit.outcome import NOTHING_FOUND, Audited, at_fault
 from autograd_conformance.harness.audit.programs import is_long
 from autograd_conformance.harness.check import Check, judged
-from autograd_conformance.harness.child import LOADING
+from autograd_conformance.harness.child import HASHES, LOADING
 from autograd_conformance.harness.journal import TIMEOUT, Journal
 from autograd_conformance.harness.known import Known, MalformedExpectations, is_known, known, read
 from autograd_conformance.harness.known.entry import InvalidVersion, Run
@@ -282,7 +283,7 @@ class Session:
             packages=_versions(),
             workers=max(1, workers),
             strict=self.strict,
-            variables=target.variables,
+            variables={**target.variables, **variables.of([HASHES])},
             environment=tuple(target.environment),
         )
 

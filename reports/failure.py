@@ -80,6 +80,7 @@ class Alone:
     None where it failed after none. `printed` is what the script printed in another process, and `trouble` how that
     ended, where it did not end well. `code` says whether the program's printed code fails as it does, run line by line
     in place of the adapter's calls and judged by the same rules; None where that was not tried or cannot be seen.
+    `hashes` is the seed of Python's hashes that it takes, where it did not fail with another one.
     """
 
     runs: int
@@ -88,6 +89,7 @@ class Alone:
     printed: str = ""
     trouble: str | None = None
     code: bool | None = None
+    hashes: str | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,12 +70,12 @@ class Answer:
     """Why nothing can be said: the framework could not be loaded, or the process itself went wrong."""
 
 
-def ask(asked: Asked) -> Answer:
-    """Run programs in a process of their own."""
+def ask(asked: Asked, variables: Mapping[str, str] | None = None) -> Answer:
+    """Run programs in a process of their own, in whose environment some variables are set otherwise."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "asked.json"
         path.write_text(json.dumps(asdict(asked)), encoding="utf-8")
-        finished(["-m", __name__, str(path)], _longest(asked), Path(folder))
+        finished(["-m", __name__, str(path)], _longest(asked), Path(folder), variables=variables)
         notes = _notes(path)
         lines = notes.read_text(encoding="utf-8").split("\n")[:-1] if notes.exists() else []
         failed = _failed(path)

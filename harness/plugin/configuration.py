@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from dataclasses import asdict
 from itertools import pairwise
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from autograd_conformance.harness.audit.outcome import Audited
+from autograd_conformance.harness.child import HASHES
 from autograd_conformance.harness.folder import UnusableFolder
 from autograd_conformance.harness.limits import Limits
 from autograd_conformance.harness.options import PROFILE, add_options, check_options, load_profiles
@@ -96,7 +98,10 @@ def _as_controller(config: pytest.Config) -> None:
         except OSError as error:
             raise pytest.UsageError(f"--update-known={session.update}: {error.strerror}") from None
     profile = config.getoption("--hypothesis-profile") or PROFILE
-    header = session.header(int(config.option.hypothesis_seed), profile, workers)
+    seed = int(config.option.hypothesis_seed)
+    header = session.header(seed, profile, workers)
+    if workers:  # what hangs on the order of a set repeats with the run's seed
+        os.environ.setdefault(HASHES, str(seed % 2**32))
     seconds = config.option.seconds
     config.stash[LIMITS] = Limits(config.option.programs, None if seconds is None else time.monotonic() + seconds)
     try:

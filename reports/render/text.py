@@ -145,6 +145,8 @@ def script_title(script: Script) -> str:
 def standing(alone: Alone) -> str:
     """Whether a failure shows by itself, in words."""
     but = "; its printed code does not fail so: look at the adapter first" if alone.code is False else ""
+    if alone.hashes is not None:
+        but = f", with PYTHONHASHSEED={alone.hashes}, and not with another: it hangs on the order of a set{but}"
     if alone.failed == alone.runs:
         return f"it reproduces alone, in a process of its own{but}"
     if alone.failed:

@@ -113,6 +113,22 @@ def test_what_fails_after_other_programs_names_the_shortest_sequence(tmp_path: P
 
 
 @pytest.mark.slow
+def test_what_hangs_on_the_seed_of_hashes_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    asked = session(f"{MOODY}:BySeed", tmp_path)
+    failure = alone.confirmed(found(asked), asked, [program(OTHERS[0])])
+    assert failure.alone is not None
+    assert (failure.alone.failed, failure.alone.after, failure.alone.hashes) == (5, None, "0")
+    assert "with PYTHONHASHSEED=0, and not with another: it hangs on the order of a set" in standing(failure.alone)
+    assert (failure.command or "").startswith("PYTHONHASHSEED=0 ")
+    monkeypatch.setenv("PYTHONHASHSEED", "1")
+    again = session(f"{MOODY}:BySeed", tmp_path)
+    told = alone.confirmed(found(again), again, [program(OTHERS[0])]).alone
+    assert told is not None
+    assert (told.failed, told.hashes) == (0, None)
+
+
+@pytest.mark.slow
 def test_what_never_fails_again_is_said_to(tmp_path: Path):
     asked = session("examples.tiny_adapter:Tiny", tmp_path)
     told = alone.confirmed(found(asked), asked, [program(OTHERS[0])]).alone

@@ -12,7 +12,7 @@ import pytest
 from autograd_conformance.harness.options import REMEMBERING
 from autograd_conformance.reports.stream import load
 from tests.harness.kills import STOPS, WHO, Who, killed
-from tests.harness.test_cli import ONE, ROOT, WRONG, command, run, wait_for
+from tests.harness.test_cli import ONE, ROOT, SINE, WRONG, command, run, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -62,6 +62,25 @@ def test_a_limit_of_failures_is_no_whole_run(workers, tmp_path: Path):
     assert footer.not_run == 14 - len(seen.report.results) > 0
     assert f"INTERRUPTED: stopped after 1 failure, as asked. {footer.not_run} tests did not run." in seen.output
     assert "NOT CONFORMANT" in seen.output
+
+
+@pytest.mark.parametrize(("seed", "code"), [("0", 1), ("1", 0)])
+def test_the_seed_of_a_run_is_that_of_its_workers_hashes(seed, code, tmp_path: Path, monkeypatch):
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    options = ["-n", "1", "--confirm=1", f"--hypothesis-seed={seed}"]
+    seen = run(tmp_path, SINE, *options, framework="tests.frameworks.adapters.moody:BySeed")
+    assert seen.code == code, seen.output
+    alone = seen.failure.alone if code else None
+    assert alone is None or alone.hashes == "0"
+    assert "PYTHONHASHSEED" not in seen.report.header.variables, "it goes with the seed"
+
+
+def test_a_seed_of_hashes_that_the_user_gave_stays(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    framework = "tests.frameworks.adapters.moody:BySeed"
+    seen = run(tmp_path, SINE, "-n", "1", "--hypothesis-seed=1", framework=framework)
+    assert seen.code == 1, seen.output
+    assert seen.report.header.variables == {"PYTHONHASHSEED": "0"}
 
 
 def test_a_limit_that_is_never_reached_ends_nothing(tmp_path: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -39,6 +40,17 @@ class AfterExp(Tiny):
     def apply(self, op: str, operands: Sequence[tiny.Tensor], attrs: Attrs) -> Sequence[tiny.Tensor]:
         AfterExp.spoilt |= op == "exp"
         if op == "sin" and AfterExp.spoilt:
+            return (_wrong_sine(operands[0]),)
+        return super().apply(op, operands, attrs)
+
+
+class BySeed(Tiny):
+    """Its sine is wrong in a process whose hashes of strings have the seed 0, which is to draw none."""
+
+    name = "by seed"
+
+    def apply(self, op: str, operands: Sequence[tiny.Tensor], attrs: Attrs) -> Sequence[tiny.Tensor]:
+        if op == "sin" and not sys.flags.hash_randomization:
             return (_wrong_sine(operands[0]),)
         return super().apply(op, operands, attrs)
 
