@@ -12,6 +12,7 @@ import paddle
 from autograd_conformance.frameworks.base import HookFunction
 from autograd_conformance.frameworks.paddle.dialect import DIALECT, OPS, OPTIMIZERS
 from autograd_conformance.frameworks.templates import Templates
+from autograd_conformance.ops.limits import Limit, Limits
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
@@ -62,6 +63,8 @@ class Paddle:
         "distinct_roots": "docstring of paddle.autograd.backward",
     }
     ops = frozenset(OPS)
+    limits: ClassVar[Limits] = {"stack": Limit(empty=False), "stack_three": Limit(empty=False)}
+    """A call that goes through a stack of nothing ends the process, if one operand requires no grad."""
     optimizers = OPTIMIZERS
     dtypes = ("float64", "float32")
     dialect = DIALECT
