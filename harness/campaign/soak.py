@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -172,6 +173,7 @@ def page(runs: list[Run]) -> str:
             failures=[f"seed {run.seed}: {failure}" for run in runs for failure in run.failures],
             total=summed(runs),
             number=lambda n: f"{n:,.0f}",
+            joined=shlex.join,
         )
     )
     return text.rstrip() + "\n"
