@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from typing import ClassVar
 
 import mlx.core as mx
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from autograd_conformance.frameworks.functional import Functional
 from autograd_conformance.frameworks.mlx.dialect import DIALECT, OPS
 from autograd_conformance.frameworks.templates import Templates
+from autograd_conformance.ops.limits import Limit, Limits
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
@@ -37,6 +39,8 @@ class Mlx(Functional):
     """Its documentation of function transforms: `mx.vjp` of several results, and transforms of transforms; of
     `mx.stop_gradient`."""
     ops = frozenset(OPS)
+    limits: ClassVar[Limits] = {"select": Limit(empty=False)}
+    """A gradient of what was indexed within nothing ends the process."""
     dtypes = ("float32",)
     """The dtype that it computes in: float64 arrays are there on the CPU, but many ops round to float32 inside."""
     dialect = DIALECT
