@@ -57,10 +57,11 @@ class Paddle:
     """Not claimed: what `backward` has not (`create_graph`, `inputs`), and what the documentation does not say: that
     `paddle.grad` refuses a cotangent of another shape, which it reads beyond its end; that a root without history is
     refused; that a write through one view becomes part of the history of another."""
-    traits = Traits(implicit_ones=True, distinct_roots=True)
+    traits = Traits(implicit_ones=True, distinct_roots=True, copies=True)
     trait_sources: ClassVar[Mapping[str, str]] = {
         "implicit_ones": "docstring of paddle.Tensor.backward",
         "distinct_roots": "docstring of paddle.autograd.backward",
+        "copies": "paddle/fluid/pybind/eager_properties.cc, tensor_properties_set_grad",
     }
     ops = frozenset(OPS)
     limits: ClassVar[Limits] = {"stack": Limit(empty=False), "stack_three": Limit(empty=False)}

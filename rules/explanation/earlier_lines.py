@@ -117,7 +117,8 @@ def _gradient_note(context: Context, at: int, step: ZeroGrad | ReadGrad | Assign
         case ReadGrad(leaf):
             return f"{name(Ref(at))} is the gradient that {name(leaf)} holds, not a copy of it."
         case AssignGrad(leaf, value):
-            return f"{name(leaf)} holds {'no gradient' if value is None else f'{name(value)} itself'} from here on."
+            which = "a copy of {}" if context.reference.traits.copies else "{} itself"
+            return f"{name(leaf)} holds {'no gradient' if value is None else which.format(name(value))} from here on."
         case Step(leaves):
             return _step_note(context, at, leaves)
         case Clip(leaves, kind, bound):

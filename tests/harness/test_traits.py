@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
@@ -18,7 +19,7 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports.summary import summarize
-from tests.frameworks.adapters import overwriting, unusable, zeros
+from tests.frameworks.adapters import copying, overwriting, unusable, zeros
 from tests.harness.test_cli import run
 
 ADAPTERS = "tests.frameworks.adapters.zeros"
@@ -54,6 +55,29 @@ def test_zeros_are_a_beginning(text: str):
 )
 def test_everything_else_is_judged(text: str, framework: zeros.Zeros, rule: str):
     assert broken(text, InProcess(framework)) == rule
+
+
+ASSIGNED = "a = leaf [1, 2]; b = sin a; g = leaf [3, 4] const; assign a g; backward b with [1, 1]; "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{ASSIGNED}c = detach g",
+        f"{ASSIGNED}h = held a",
+        "a = leaf [1, 2]; assign a a; backward a with [1, 1]; b = multiply a a",
+        "a = leaf [1, 2]; b = square a; g = grad b wrt a with [1, 1] create=True; assign a g; c = held a; d = sin c",
+    ],
+)
+def test_what_is_assigned_is_copied_where_a_trait_says_so(text: str):
+    assert broken(text, InProcess(copying.Copying())) is None
+    assert broken(text, InProcess(Torch())) is None
+    assert broken(f"{text}; zero a to zeros; e = held a", InProcess(copying.Copying())) is None
+
+
+@pytest.mark.parametrize("text", [f"{ASSIGNED}c = detach g", f"{ASSIGNED}h = held a; i = multiply h g"])
+def test_a_copy_is_told_from_the_very_tensor(text: str):
+    assert broken(text, InProcess(copying.Unsaid())) is not None
 
 
 def test_what_is_expected_where_nothing_was_observed():
