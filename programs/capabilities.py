@@ -112,8 +112,8 @@ class Traits:
     distinct_roots: bool = False
     """Whether a call refuses a root that it is given twice (PaddlePaddle), which PyTorch counts twice."""
     copies: bool = False
-    """Whether a gradient that is assigned is copied, without its history (PaddlePaddle): the leaf then holds a tensor of
-    its own, where PyTorch's holds the very tensor that it was given."""
+    """Whether a gradient that is assigned is copied, without its history (PaddlePaddle): the leaf holds a tensor of its
+    own then, where PyTorch's holds the very tensor that it was given."""
 
     one_node: bool = False
     """Whether a unit of several instructions is one node of the graph: a call through a part of it frees all of it,
