@@ -162,11 +162,12 @@ call freed its graph; `np.diff`, which gives its operand memory that nobody has 
 
 NOT_EMPTY = (
     "add", "subtract", "multiply", "divide", "pow", "atan2", "hypot", "maximum", "minimum", "copysign", "mm", "mv",
-    "tensordot", "repeat",
+    "tensordot", "repeat", "sum", "mean", "prod_dim",
 )  # fmt: skip
 """The ops that are asked for no operands without elements, for what comes of these changes from run to run, so that no
 entry of known differences can tell of it: their derivatives give a computed operand memory that nobody has written
-where another one has no elements. That of `np.repeat` fails in the background, and whatever waits next raises."""
+where another one has no elements. That of `np.repeat`, and sums and products that keep a dimension without elements, fail
+in the background, and whatever waits next raises."""
 
 PRELUDE = """\
 import mxnet as mx
