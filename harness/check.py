@@ -240,7 +240,7 @@ class Check:
 
 def related_as(related: Related, one: Observation, other: Observation, target: Target) -> Relation:
     """What two observations say of two related programs; bits are not compared where the framework itself computes
-    other ones each time.
+    other ones each time: each of the two programs is asked again, for either may have been seen with the rarer ones.
     """
     if lacks_kernel(*one, *other):
         return Relation(None, False)
@@ -250,9 +250,11 @@ def related_as(related: Related, one: Observation, other: Observation, target: T
         if any(_left_open(program, observation, target) for program, observation in programs):
             return Relation(None, False)  # what is a view within a unit, and what a write there changes, nobody sees
     if relation.violation and related.exact:
-        itself = replace(related, second=related.first, same=tuple((at, at) for at, _ in related.same))
-        if any(relate(itself, one, target.observe(related.first)).violation for _ in range(AGAIN)):
-            return relate(related, one, other, deterministic=False)
+        first, second = zip(*related.same, strict=True) if related.same else ((), ())
+        for program, seen, same in ((related.first, one, first), (related.second, other, second)):
+            itself = replace(related, first=program, second=program, same=tuple((at, at) for at in same))
+            if any(relate(itself, seen, target.observe(program)).violation for _ in range(AGAIN)):
+                return relate(related, one, other, deterministic=False)
     return relation
 
 

@@ -166,8 +166,8 @@ NOT_EMPTY = (
 )  # fmt: skip
 """The ops that are asked for no operands without elements, for what comes of these changes from run to run, so that no
 entry of known differences can tell of it: their derivatives give a computed operand memory that nobody has written
-where another one has no elements. That of `np.repeat`, and sums and products that keep a dimension without elements, fail
-in the background, and whatever waits next raises."""
+where another one has no elements. That of `np.repeat`, and sums and products that keep a dimension without elements,
+fail in the background, and whatever waits next raises."""
 
 PRELUDE = """\
 import mxnet as mx
