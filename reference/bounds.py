@@ -99,7 +99,7 @@ class Bound:
             self.roundings = max(self.roundings, 2 * run.roundings)
             self.squares = self.squares + (self.measure(run) - self.exact) ** 2
             self.runs += 1
-        spread = np.sqrt(self.squares / self.runs) / STEP * np.sqrt(self.roundings)
+        spread = np.sqrt(self.squares / self.runs) / STEP[self.narrow] * np.sqrt(self.roundings)
         own = dtypes.get(self.edge, self.narrow)
         factor = 2 * FACTOR if "float64" in (self.narrow, own) else FACTOR  # the reference itself computes in float64
         return factor * (EPSILON[self.narrow] * spread + EPSILON[own] * np.abs(self.exact)) + TINY[self.narrow]

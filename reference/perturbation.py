@@ -17,7 +17,11 @@ from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.reference.staging.vjp import base_op, derivative_order
 from autograd_conformance.reference.value_types import InternalValue
 
-STEP = 1e-7  # relative size of a perturbation: far above float64's rounding, far below where curvature counts
+STEP = {"float32": 1e-6, "float64": 1e-7}
+"""The relative size of a perturbation, by the narrowest dtype of a program: in float32 about the largest error that an
+op may have, so that curvature counts as it does there; in float64 far above the rounding of the reference itself.
+"""
+
 EPSILON = {"float32": float(np.finfo(np.float32).eps), "float64": float(np.finfo(np.float64).eps)}
 PRODUCTS = 4.0  # how many roundings each further differentiation of an op makes of one
 MANY = 16.0  # and how many an op is that is many in one, whose gates are nearly shut
@@ -70,7 +74,7 @@ class PerturbedRun:
         step = self._rounding(entry)
         cts = [self._jitter(c, step) for c in cotangents]
         gradients = exact_vjp(entry, [self._jitter(x, step) for x in operands], cts)
-        own = [STEP * self._epsilon(self.dtypes.get(edge, self.narrow)) for edge in entry.args]
+        own = [STEP[self.narrow] * self._epsilon(self.dtypes.get(edge, self.narrow)) for edge in entry.args]
         return tuple(self._jitter(g, max(step, to), cts) for g, to in zip(gradients, own, strict=True))
 
     def _compute(self, entry: TapeEntry) -> None:
@@ -114,12 +118,15 @@ class PerturbedRun:
         return edge
 
     def _jitter(self, x: Array, step: float, through: list[Array] | None = None) -> Array:
-        """Numbers off by a relative step of their own size, or of the largest that the formula went `through`."""
+        """Numbers off by a relative step of their own size, or of the largest that the formula went `through`: by half
+        of it up to one and a half, for two that are off by as much may cancel in each of a few runs.
+        """
         self.roundings += x.size
         size = np.abs(x)
         if through:
             size = size + max((float(np.abs(t).max()) for t in through if t.size), default=0.0)
-        return x + np.copysign(size * step, self.random.random(np.shape(x)) - 0.5)
+        by = 2 * self.random.random(np.shape(x)) - 1
+        return x + size * step * (by + np.copysign(0.5, by))
 
     def _rounding(self, entry: TapeEntry) -> float:
         """The relative step of an op."""
@@ -128,7 +135,7 @@ class PerturbedRun:
         if row is not None and isinstance(entry.op, str):
             dtype = precision(row, given)
         many = SEVERAL if base_op(entry.op) in MODULES else MANY if row is not None and row.family in LONG else 1.0
-        return STEP * self._epsilon(dtype) * many * PRODUCTS ** derivative_order(entry.op)
+        return STEP[self.narrow] * self._epsilon(dtype) * many * PRODUCTS ** derivative_order(entry.op)
 
     def _epsilon(self, dtype: str) -> float:
         """A dtype's rounding, in units of the narrowest's."""

@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.runner import run
 from autograd_conformance.harness.audit.programs import sample
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.language import Apply, Backward, Leaf, Program, Ref
+from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.bounds import close, forward_bound, gradient_bound, working_dtype
@@ -197,6 +197,19 @@ def test_a_module_has_the_roundings_of_several_ops(text: str):
 def test_derivatives_that_vanish_may_do_so_up_to_rounding(text: str):
     program = parse(text, VOCABULARY)
     assert judge(program, run(program, TORCH), Reference(program), TORCH.capabilities).violation is None
+
+
+def test_what_an_error_makes_where_the_derivative_is_zero_is_inside():
+    reference = Reference(parse("a = leaf f32 [1.5]; b = log_softmax a dim=0; c = square b", VOCABULARY))
+    error = forward_bound(reference, Ref(1), "float32").array() / 2
+    assert reference.values[Ref(1)] == 0.0
+    assert forward_bound(reference, Ref(2), "float32").allows(error**2)
+
+
+def test_two_roundings_of_one_size_do_not_cancel_in_every_run():
+    program = Program((Leaf(Literal((1.0,) * 20_000, (20_000,), "float32")), Apply("sinc", (Ref(0),))))
+    bounds = forward_bound(Reference(program), Ref(1), "float32").array()
+    assert bounds.min() > np.median(bounds) / 8
 
 
 def test_the_cheap_comparison_looks_at_shape_and_scale():
