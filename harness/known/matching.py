@@ -122,6 +122,8 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
     """
     if entry.step and violation.rule in MOVING:
         return MOVING
+    if entry.twice and violation.rule == "relations/sum":  # whose terms may be the very same
+        return ("gradients/graph",)
     observed = violation.observed
     unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
     instead = Allowed(DueReturn(), violation.rule) in violation.allowed or _is_cut_short(violation)

@@ -31,6 +31,7 @@ from autograd_conformance.rules.judge.observed import (
     ResultDtype,
     ResultShape,
     ReturnedUnexpectedly,
+    SumsDiffer,
     ValueMemory,
 )
 from autograd_conformance.rules.judge.violation import Allowed, Violation
@@ -166,6 +167,15 @@ def test_an_entry_may_ask_for_a_root_that_is_there_twice(roots: str, holds: bool
     given = ", ".join(["f32 [1, 10]"] * (1 + roots.count(",")))
     program = parse(f"{made}; g = grad {roots} wrt a with {given}")
     assert is_known(entry, program, Violation(entry.rule, 6, OtherGradient(Place.LEAF), ())) is holds
+
+
+def test_a_root_that_is_there_twice_may_make_a_sum_of_another_one() -> None:
+    (entry,) = (entry for entry in known("mxnet") if entry.twice)
+    observed = SumsDiffer("a", ("a",), None, None)
+    for roots, holds in (("b, b with [1, 1], [1, 1]", True), ("b with [1, 1]", False)):
+        program = parse(f"a = leaf [1, 2]; b = exp a; backward {roots}", VOCABULARY)
+        assert is_known(entry, program, Violation("relations/sum", 2, observed, (), Ref(0))) == holds
+        assert not is_known(entry, program, Violation("relations/order", 2, observed, (), Ref(0)))
 
 
 @pytest.mark.parametrize(("inputs", "holds"), [("a", True), ("b", True), ("a, b", False)])
