@@ -27,6 +27,9 @@ RUN_LOG = "ledger.jsonl"
 """The run log in the folder of a soak, where no other file is given."""
 
 ROOT = Path(__file__).parents[2]
+COUNTS = "programs", "known", "left_open", "failures"
+"""What the table of a terminal has of the sum."""
+
 UNUSABLE = 4
 """The exit code of a soak that cannot begin or go on: pytest's own for wrong usage."""
 
@@ -59,6 +62,8 @@ class Run:
     """The suite's version, as its repository knows it."""
     options: tuple[str, ...] = ()
     """The options that it was given beside the seed; runs that have them in common are one soak."""
+    ours: int = 0
+    """How many of the failures turned out to be the suite's own fault: written by hand, by who looked into them."""
 
 
 def run_log(path: Path) -> list[Run]:
@@ -143,7 +148,8 @@ def shown(runs: list[Run]) -> Table:
         cells = (run.programs, run.known, run.left_open, len(run.failures))
         table.add_row(run.framework, str(run.seed), run.commit, *(f"{n:,}" for n in cells), f"{rate:,.0f}")
     table.add_section()
-    table.add_row(f"{len(runs)} runs", "", "", *(f"{n:,}" for n in summed(runs).values()), "")
+    sums = summed(runs)
+    table.add_row(f"{len(runs)} runs", "", "", *(f"{sums[name]:,}" for name in COUNTS), "")
     return table
 
 
@@ -154,6 +160,7 @@ def summed(runs: list[Run]) -> dict[str, int]:
         "known": sum(run.known for run in runs),
         "left_open": sum(run.left_open for run in runs),
         "failures": sum(len(run.failures) for run in runs),
+        "ours": sum(run.ours for run in runs),
     }
 
 

@@ -41,7 +41,7 @@ def test_the_run_log_is_a_page_too(tmp_path: Path):
     failure = ("detach/values in a|b: x.json",)
     runs = [
         Run(5, "torch", "2.13", "standard", 1500, 20, 3, (), 3.0, True, "abc1234", ("--framework=torch",)),
-        Run(6, "mygrad", "2.5", "standard", 500, 4, 0, failure, 0.0, False, "abc1234", ("--framework=mygrad", "-x")),
+        Run(6, "mygrad", "2.5", "standard", 500, 4, 0, failure, 0.0, False, "abc1234", ("--framework=mygrad", "-x"), 1),
         Run(7, "torch", "2.13", "standard", 700, 0, 3, (), 7.0, True, "abc1234", ("--framework=remote: far",)),
     ]
     log, written = tmp_path / "soak.jsonl", tmp_path / "soak.md"
@@ -50,10 +50,11 @@ def test_the_run_log_is_a_page_too(tmp_path: Path):
     text = written.read_text(encoding="utf-8")
     assert "2,700 programs" in text
     assert "1 of 3 runs had failures" in text
-    assert "| torch 2.13 | 2 | 2,200 | 6 | 20 | 0 |" in text
-    assert "| **all** | 3 | 2,700 | 6 | 24 | 1 |" in text
-    assert "| 5 | `--framework=torch` | `abc1234` | torch 2.13 | 1,500 | 3 | 20 | 0 | 500 |" in text
-    assert "| 6 | `--framework=mygrad -x` | `abc1234` | mygrad 2.5, stopped | 500 | 0 | 4 | 1 |  |" in text
+    assert "1 of 1 were false alarms" in " ".join(text.split())
+    assert "| torch 2.13 | 2 | 2,200 | 6 | 20 | 0 | 0 |" in text
+    assert "| **all** | 3 | 2,700 | 6 | 24 | 1 | 1 |" in text
+    assert "| 5 | `--framework=torch` | `abc1234` | torch 2.13 | 1,500 | 3 | 20 | 0 | 0 | 500 |" in text
+    assert "| 6 | `--framework=mygrad -x` | `abc1234` | mygrad 2.5, stopped | 500 | 0 | 4 | 1 | 1 |  |" in text
     assert "| 7 | `'--framework=remote: far'` |" in text
     assert "- seed 6: detach/values in a\\|b: x.json" in text
     assert "No run had a failure." in page(runs[:1])
