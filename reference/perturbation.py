@@ -118,15 +118,15 @@ class PerturbedRun:
         return edge
 
     def _jitter(self, x: Array, step: float, through: list[Array] | None = None) -> Array:
-        """Numbers off by a relative step of their own size, or of the largest that the formula went `through`: by half
-        of it up to one and a half, for two that are off by as much may cancel in each of a few runs.
+        """Numbers off by a relative step of their own size, or of the largest that the formula went `through`: by one
+        step up to two, for two that are off by as much may cancel in each of a few runs.
         """
         self.roundings += x.size
         size = np.abs(x)
         if through:
             size = size + max((float(np.abs(t).max()) for t in through if t.size), default=0.0)
         by = 2 * self.random.random(np.shape(x)) - 1
-        return x + size * step * (by + np.copysign(0.5, by))
+        return x + size * step * (by + np.copysign(1.0, by))
 
     def _rounding(self, entry: TapeEntry) -> float:
         """The relative step of an op."""

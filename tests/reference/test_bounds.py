@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.audit.programs import sample
+from autograd_conformance.harness.check import violation_of
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref
@@ -210,6 +212,14 @@ def test_two_roundings_of_one_size_do_not_cancel_in_every_run():
     program = Program((Leaf(Literal((1.0,) * 20_000, (20_000,), "float32")), Apply("sinc", (Ref(0),))))
     bounds = forward_bound(Reference(program), Ref(1), "float32").array()
     assert bounds.min() > np.median(bounds) / 8
+
+
+def test_a_second_derivative_of_which_little_is_left_is_inside():
+    text = (
+        "a = leaf f32 [0.875]; b = normalize a dim=0; c = leaf f32 [52.5]; d = multiply b c; "
+        "backward d create=True; e = held a; backward e"
+    )
+    assert violation_of(parse(text, VOCABULARY), InProcess(Torch())) is None
 
 
 def test_the_cheap_comparison_looks_at_shape_and_scale():
