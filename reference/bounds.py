@@ -1,15 +1,15 @@
 """How far a right answer may lie from the exact one: a bound from the computation itself.
 
 Every op is assumed to be as accurate as its operands and its result rounded to the dtype (a backward-stable op with a
-small constant), and a formula may go through numbers as large as its operands (`x - tanh(x)`) or, for a derivative,
-as the cotangent (`1 - y * y` where y is nearly 1). To first order the error of any number that a program computes is
-then a sum of J_i * delta_i over all those roundings. The weights J_i are measured by stochastic arithmetic (Vignes
-1978, CESTAC): the whole computation, forward and backward, is run with random relative perturbations, and for n
-independent roundings sum |J_i| is at most sqrt(n) times the root of the sum of J_i squared, which is what the spread
-of the results shows. The factor below covers the constant of the ops. Where a program computes in several dtypes, what
-is rounded to a wider one is perturbed by as much less. What is recorded as the derivative of an op, to be
-differentiated again, is one op here and many in an implementation, by the product rule, and is perturbed by as much
-more.
+small constant), and a formula may go through numbers as large as its operands (`x - tanh(x)`) or, for a derivative, as
+the cotangent (`1 - y * y` where y is nearly 1), for a second one as the product of both cotangents. To first order the
+error of any number that a program computes is then a sum of J_i * delta_i over all those roundings. The weights J_i are
+measured by stochastic arithmetic (Vignes 1978, CESTAC): the whole computation, forward and backward, is run with random
+relative perturbations, and for n independent roundings sum |J_i| is at most sqrt(n) times the root of the sum of J_i
+squared, which is what the spread of the results shows. The factor below covers the constant of the ops. Where a program
+computes in several dtypes, what is rounded to a wider one is perturbed by as much less. What is recorded as the
+derivative of an op, to be differentiated again, is one op here and many in an implementation, by the product rule, and
+is perturbed by as much more.
 """
 
 from __future__ import annotations

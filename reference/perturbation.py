@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from autograd_conformance.programs.language import Detach, Leaf, Ref
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate, exact_vjp
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.reference.staging.vjp import base_op, derivative_order
+from autograd_conformance.reference.staging.vjp import Vjp, base_op, derivative_order
 from autograd_conformance.reference.value_types import InternalValue
 
 STEP = {"float32": 1e-6, "float64": 1e-7}
@@ -75,7 +75,8 @@ class PerturbedRun:
         cts = [self._jitter(c, step) for c in cotangents]
         gradients = exact_vjp(entry, [self._jitter(x, step) for x in operands], cts)
         own = [STEP[self.narrow] * self._epsilon(self.dtypes.get(edge, self.narrow)) for edge in entry.args]
-        return tuple(self._jitter(g, max(step, to), cts) for g, to in zip(gradients, own, strict=True))
+        through = _through(entry, cts)
+        return tuple(self._jitter(g, max(step, to), by) for g, to, by in zip(gradients, own, through, strict=True))
 
     def _compute(self, entry: TapeEntry) -> None:
         """One op, forward."""
@@ -87,7 +88,7 @@ class PerturbedRun:
         made = evaluate(entry.op, entry.attrs, operands)
         right = evaluate(entry.op, entry.attrs, entry.operands) if hidden else made
         for edge, y, x in zip(entry.outs, made, right, strict=True):
-            value = self._jitter(y, step, list(operands))
+            value = self._jitter(y, step, _largest(operands))
             self.values[edge] = value
             if isinstance(edge, InternalValue) or not reference.observing:
                 self._moved[edge] = value - reference.values[edge]
@@ -117,16 +118,13 @@ class PerturbedRun:
             edge = self._detached[edge]
         return edge
 
-    def _jitter(self, x: Array, step: float, through: list[Array] | None = None) -> Array:
-        """Numbers off by a relative step of their own size, or of the largest that the formula went `through`: by one
-        step up to two, for two that are off by as much may cancel in each of a few runs.
+    def _jitter(self, x: Array, step: float, through: float = 0.0) -> Array:
+        """Numbers off by a relative step of their own size, or of a size that the formula went `through`: by half a
+        step up to one and a half, for two that are off by as much may cancel in each of a few runs.
         """
         self.roundings += x.size
-        size = np.abs(x)
-        if through:
-            size = size + max((float(np.abs(t).max()) for t in through if t.size), default=0.0)
         by = 2 * self.random.random(np.shape(x)) - 1
-        return x + size * step * (by + np.copysign(1.0, by))
+        return x + (np.abs(x) + through) * step * (by + np.copysign(0.5, by))
 
     def _rounding(self, entry: TapeEntry) -> float:
         """The relative step of an op."""
@@ -140,3 +138,21 @@ class PerturbedRun:
     def _epsilon(self, dtype: str) -> float:
         """A dtype's rounding, in units of the narrowest's."""
         return EPSILON[dtype] / EPSILON[self.narrow]
+
+
+def _largest(arrays: Sequence[Array]) -> float:
+    """The size of the largest number."""
+    return max((float(np.abs(x).max()) for x in arrays if x.size), default=0.0)
+
+
+def _through(entry: TapeEntry, cotangents: Sequence[Array]) -> list[float]:
+    """How large the numbers are that the formula of each operand's gradient goes through: as large as the cotangents,
+    and, of a derivative, as the product of these with all those that it was itself pulled back from, for it is linear
+    in each; but for the operand's own.
+    """
+    sizes, op, end = [_largest(cotangents)] * len(entry.args), entry.op, len(entry.args)
+    while isinstance(op, Vjp):
+        size = _largest(entry.operands[op.arity : end])
+        sizes = [by if op.arity <= k < end or not by else by * size if size else 0.0 for k, by in enumerate(sizes)]
+        op, end = op.op, op.arity
+    return sizes

@@ -214,12 +214,24 @@ def test_two_roundings_of_one_size_do_not_cancel_in_every_run():
     assert bounds.min() > np.median(bounds) / 8
 
 
+SECOND = (
+    "a = leaf f32 [0.875]; b = normalize a dim=0; c = leaf f32 [{}]; d = multiply b c; "
+    "backward d create=True; e = held a; backward e"
+)
+
+
 def test_a_second_derivative_of_which_little_is_left_is_inside():
-    text = (
-        "a = leaf f32 [0.875]; b = normalize a dim=0; c = leaf f32 [52.5]; d = multiply b c; "
-        "backward d create=True; e = held a; backward e"
-    )
-    assert violation_of(parse(text, VOCABULARY), InProcess(Torch())) is None
+    assert violation_of(parse(SECOND.format(52.5), VOCABULARY), InProcess(Torch())) is None
+
+
+def test_the_bound_of_a_second_derivative_is_as_large_as_the_cotangent_of_the_first():
+    def bound(cotangent: float) -> float:
+        program = parse(SECOND.format(cotangent), VOCABULARY)
+        reference, call = Reference(program), program[-1]
+        assert isinstance(call, Backward)
+        return float(gradient_bound(reference, call, reference.edge(Ref(0)), "float32").array().max())
+
+    assert bound(1024.0) == pytest.approx(1024 * bound(1.0))
 
 
 def test_the_cheap_comparison_looks_at_shape_and_scale():
