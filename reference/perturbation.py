@@ -152,7 +152,8 @@ def _through(entry: TapeEntry, cotangents: Sequence[Array]) -> list[float]:
     """
     sizes, op, end = [_largest(cotangents)] * len(entry.args), entry.op, len(entry.args)
     while isinstance(op, Vjp):
-        size = _largest(entry.operands[op.arity : end])
-        sizes = [by if op.arity <= k < end or not by else by * size if size else 0.0 for k, by in enumerate(sizes)]
-        op, end = op.op, op.arity
+        first, size = op.arity, _largest(entry.operands[op.arity : end])
+        # nothing at all stays nothing, times infinity too
+        sizes = [by if first <= k < end or not by else by * size if size else 0.0 for k, by in enumerate(sizes)]
+        op, end = op.op, first
     return sizes
