@@ -225,12 +225,12 @@ class HeldGradients(Pullback):
         """A gradient is replaced by a value, by a copy of it, or by none."""
         self.histories.pop(leaf, None)
         self._release(self.grads.get(leaf))
-        if given is None or not self.traits.copies:
-            self.grads[leaf] = given
-        else:
+        if given is not None and self.traits.copies:
             self.grads[leaf] = self.held_gradient(self.values[given])
-        if given is not None and self.requires_grad[given] and not self.traits.copies:
-            self.histories[leaf] = self.edge(given)
+        else:
+            self.grads[leaf] = given
+            if given is not None and self.requires_grad[given]:
+                self.histories[leaf] = self.edge(given)
         self.identities[leaf] = None
 
     def _release(self, held: Ref | None) -> None:
@@ -256,7 +256,7 @@ class HeldGradients(Pullback):
                 self.grads[holder] = None
             elif held is not None and not (gradient.value.size or assigned or self._gets_new(step, holder)):
                 continue  # empty objects cannot be told apart: it is taken for the one that was held
-            elif assigned and held is not None and not self.traits.copies:
+            elif assigned and held is not None and not isinstance(held, HeldGradient):
                 self.identities[holder] = gradient.identity
             else:
                 captured = recording and holder in self.captured_inputs - self.retained

@@ -12,7 +12,7 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,8 +27,6 @@ RUN_LOG = "ledger.jsonl"
 """The run log in the folder of a soak, where no other file is given."""
 
 ROOT = Path(__file__).parents[2]
-COUNTS = "programs", "known", "left_open", "failures"
-"""What the table of a terminal has of the sum."""
 
 UNUSABLE = 4
 """The exit code of a soak that cannot begin or go on: pytest's own for wrong usage."""
@@ -138,30 +136,42 @@ def _commit() -> str:
     return done.stdout.strip()
 
 
+COUNTED: dict[str, Callable[[Run], int]] = {
+    "programs": lambda run: run.programs,
+    "known": lambda run: run.known,
+    "left_open": lambda run: run.left_open,
+    "failures": lambda run: len(run.failures),
+    "ours": lambda run: run.ours,
+}
+"""What is counted of each run, and summed over several."""
+
+
 def shown(runs: list[Run]) -> Table:
     """The runs of a log as a table, with their sum."""
-    table = Table(
-        "framework", "seed", "suite", "programs", "known", "open", "failures", "programs/s", box=None, highlight=False
-    )
+    sums = summed(runs)
+    names = [name.replace("_", " ") for name in sums]
+    table = Table("framework", "seed", "suite", *names, "programs/s", box=None, highlight=False)
     for run in runs:
         rate = run.programs / run.seconds if run.seconds else 0.0
-        cells = (run.programs, run.known, run.left_open, len(run.failures))
-        table.add_row(run.framework, str(run.seed), run.commit, *(f"{n:,}" for n in cells), f"{rate:,.0f}")
+        table.add_row(
+            run.framework,
+            str(run.seed),
+            run.commit,
+            *(_number(count(run)) for count in COUNTED.values()),
+            _number(rate),
+        )
     table.add_section()
-    sums = summed(runs)
-    table.add_row(f"{len(runs)} runs", "", "", *(f"{sums[name]:,}" for name in COUNTS), "")
+    table.add_row(f"{len(runs)} runs", "", "", *map(_number, sums.values()), "")
     return table
 
 
 def summed(runs: list[Run]) -> dict[str, int]:
     """What several runs come to."""
-    return {
-        "programs": sum(run.programs for run in runs),
-        "known": sum(run.known for run in runs),
-        "left_open": sum(run.left_open for run in runs),
-        "failures": sum(len(run.failures) for run in runs),
-        "ours": sum(run.ours for run in runs),
-    }
+    return {name: sum(map(count, runs)) for name, count in COUNTED.items()}
+
+
+def _number(n: float) -> str:
+    return f"{n:,.0f}"
 
 
 def page(runs: list[Run]) -> str:
@@ -179,7 +189,7 @@ def page(runs: list[Run]) -> str:
             failed=sum(bool(run.failures) for run in runs),
             failures=[f"seed {run.seed}: {failure}" for run in runs for failure in run.failures],
             total=summed(runs),
-            number=lambda n: f"{n:,.0f}",
+            number=_number,
             joined=shlex.join,
         )
     )
