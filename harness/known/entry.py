@@ -69,7 +69,7 @@ class Known:
     zero: int | None = None
     """This operand of the op may hold a zero: it is a leaf that does, or computed."""
     empty: bool = False
-    """A leaf of the program has no elements."""
+    """A value of the program, a leaf or computed, has no elements."""
     views: bool = False
     """The op makes a view, or, where the failing instruction applies no op, some op of the program does."""
     repeated: bool = False

@@ -61,7 +61,7 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if entry.zero is not None and not _may_be_zero(program, entry.op, entry.zero):
         return False
-    if entry.empty and not any(isinstance(step, Leaf) and not step.value.data for step in program):
+    if entry.empty and all(value.size for value in Reference(program).values.values()):
         return False
     raised = violation.observed if isinstance(violation.observed, RaisedError) else None
     if entry.raised is not None and (raised is None or raised.kind.value != entry.raised):

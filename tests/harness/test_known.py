@@ -542,9 +542,13 @@ def test_an_entry_may_be_about_a_shape(elements: int | None, observed: ResultSha
     assert is_known(entry, program, violation) is excused
 
 
-@pytest.mark.parametrize(("leaf", "excused"), [("(0,3) []", True), ("[[1, 2, 3]]", False)], ids=["none", "some"])
-def test_an_entry_may_ask_for_a_leaf_without_elements(leaf: str, excused: bool):
-    program = parse(f"a = leaf [[1, 2, 3]]; b = leaf {leaf}; c = inner a b", VOCABULARY)
+@pytest.mark.parametrize(
+    ("made", "excused"),
+    [("leaf (0,3) []", True), ("leaf [[1, 2, 3]]", False), ("slice a start=1 stop=1 step=1", True)],
+    ids=["none", "some", "computed"],
+)
+def test_an_entry_may_ask_for_a_value_without_elements(made: str, excused: bool):
+    program = parse(f"a = leaf [[1, 2, 3]]; b = {made}; c = inner a b", VOCABULARY)
     violation = Violation("gradients/forward", 2, OtherValue(), (), Ref(2), "inner")
     entry = Known("gradients/forward", "inner", "r", program, any_value=True, empty=True)
     assert is_known(entry, program, violation) is excused
