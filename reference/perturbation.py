@@ -87,8 +87,9 @@ class PerturbedRun:
         operands = tuple([self._jitter(x if by is None else x + by, step) for x, by in exact])
         made = evaluate(entry.op, entry.attrs, operands)
         right = evaluate(entry.op, entry.attrs, entry.operands) if hidden else made
+        through = _largest(operands)
         for edge, y, x in zip(entry.outs, made, right, strict=True):
-            value = self._jitter(y, step, _largest(operands))
+            value = self._jitter(y, step, through)
             self.values[edge] = value
             if isinstance(edge, InternalValue) or not reference.observing:
                 self._moved[edge] = value - reference.values[edge]
