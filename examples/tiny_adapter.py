@@ -51,6 +51,8 @@ class Tiny:
     capabilities = CAPABILITIES
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
+    insists = ("errors",)
+    """Each refusal of tiny has a class of its own, which `classify` knows: any other error is none."""
     dialect = Dialect(
         prelude="import numpy as np\n\nfrom examples import tiny",
         tensor="tiny.Tensor(np.array({data}, np.{dtype}){flags})",

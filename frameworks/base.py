@@ -50,6 +50,14 @@ class Target(Protocol):
         """What the framework claims to do: a rule applies where it claims all that the rule needs."""
 
     @property
+    def absent(self) -> Collection[str]:
+        """The forms of leaves, by `ops.shapes.form`, that were found not to read back as they are written."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What else it was found not to have though it is claimed, and how, a line each."""
+
+    @property
     def traits(self) -> Traits:
         """Which of the legal answers the framework gives, where frameworks differ."""
 
@@ -221,6 +229,24 @@ class HasTraitSources(Protocol):
 
     trait_sources: Mapping[str, str]
     """For traits, by their names in `Traits`, where the framework's documentation or source says so."""
+
+
+@runtime_checkable
+class HasPackages(Protocol):
+    """An adapter that says where its framework's code stands; elsewhere that is found by what the adapter imports."""
+
+    packages: Sequence[str]
+    """The modules, or packages, that are the framework: an error is theirs where one of them was entered."""
+
+
+@runtime_checkable
+class HasInsisted(Protocol):
+    """An adapter that has something judged which would else count as not being there."""
+
+    insists: Collection[str]
+    """Names of dtypes and of `ops.shapes.FORMS`, whose leaves have to read back as they were written; "errors", where
+    `classify` knows every error by which the framework refuses a call.
+    """
 
 
 @runtime_checkable

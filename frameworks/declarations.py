@@ -11,8 +11,10 @@ from autograd_conformance.frameworks.answers import shown
 from autograd_conformance.frameworks.base import Adapter
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.ops.limits import Limit
+from autograd_conformance.ops.shapes import FORMS
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.language import DTYPES
 
 LONGEST = 80
 """How many characters a name or a version may have."""
@@ -39,6 +41,12 @@ def check(adapter: Adapter) -> None:
     limits = getattr(adapter, "limits", {})
     if not isinstance(limits, Mapping) or not all(isinstance(each, Limit) for each in limits.values()):
         _refuse(adapter, "limits", "a mapping of names of ops to ops.limits.Limit", limits)
+    _all(adapter, "packages", getattr(adapter, "packages", ()), str, "the names of modules or packages, each a str")
+    there = ("errors", *DTYPES, *FORMS)
+    insists = getattr(adapter, "insists", ())
+    _all(adapter, "insists", insists, str, f"some of {', '.join(there)}")
+    if not {*there}.issuperset(insists):
+        _refuse(adapter, "insists", f"a collection of some of {', '.join(there)}", insists)
     for name in ("optimizers", "modules", "writes"):
         value = getattr(adapter, name, ())
         _all(adapter, name, value, str, "names, each a str")

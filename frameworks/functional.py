@@ -17,6 +17,7 @@ import numpy as np
 from autograd_conformance.frameworks import answers
 from autograd_conformance.frameworks.base import Adapter, HasVjp, Value
 from autograd_conformance.frameworks.runner import Run, literal
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.closures import body, made
 from autograd_conformance.programs.language import Apply, Delete, Detach, Grad, Instruction, Program, Ref
 
@@ -61,8 +62,8 @@ class Functional:
 class FunctionalRun(Run):
     """One run of one program, whose calls for gradients are calls of `vjp`."""
 
-    def __init__(self, program: Program, adapter: Adapter) -> None:
-        super().__init__(program, adapter)
+    def __init__(self, program: Program, adapter: Adapter, blind: frozenset[Capability] = frozenset()) -> None:
+        super().__init__(program, adapter, blind)
         self.deleted: dict[Ref, Value] = {}
         """Values that the program has let go of: functions that are made later may need them."""
         self.ones: dict[Ref, np.ndarray] = {}

@@ -1,13 +1,20 @@
-"""What a framework shows of its tensors, by an adapter's methods, each answer held to what it has to be."""
+"""What a framework shows of its tensors, by an adapter's methods, each answer held to what it has to be.
+
+To look is nothing that the framework was told to do: memory, strides, identity and flags that cannot be looked at are
+None. Only the elements may have to be computed first, and so what raises there may be the framework's word.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from autograd_conformance.frameworks import answers
 from autograd_conformance.frameworks.base import FullAdapter, Value
+from autograd_conformance.frameworks.interrupts import is_users
+from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.observations import Gradient, Tensor
 
@@ -15,43 +22,97 @@ _TRUSTED: set[int] = set()
 """The adapters, by `id`, of which a gradient was read and proved to be a copy."""
 
 
+class Unread(BaseException):
+    """What a value is could not be read: `call` raised `error`."""
+
+    def __init__(self, call: str, error: BaseException) -> None:
+        super().__init__(call)
+        self.call, self.error = call, error
+
+
 class Reader:
-    """Reads tensors and gradients; what the adapter does not claim to show is None.
+    """Reads tensors and gradients; what the adapter does not claim to show, or was found `blind` to, is None.
 
     The usual answer is told by its class alone, since every value of every program passes here.
     """
 
-    def __init__(self, adapter: FullAdapter) -> None:
-        capabilities = adapter.capabilities
+    def __init__(self, adapter: FullAdapter, blind: frozenset[Capability] = frozenset()) -> None:
+        shows = {*adapter.capabilities} - blind if blind else adapter.capabilities
         self.adapter = adapter
-        self.dtype, self.requires_grad = adapter.dtype, adapter.requires_grad
-        self.memory = adapter.memory if Capability.MEMORY in capabilities else _unseen
-        self.strides = adapter.strides if Capability.LAYOUT in capabilities else _unseen
-        self.grad_requires_grad = adapter.requires_grad if Capability.CREATE_GRAPH in capabilities else _unseen
+        self.dtype = adapter.dtype
+        self.requires_grad = _unseen if Capability.REQUIRES_GRAD in blind else adapter.requires_grad
+        self.identity = _unseen if Capability.IDENTITY in blind else adapter.identity
+        self.memory = adapter.memory if Capability.MEMORY in shows else _unseen
+        self.strides = adapter.strides if Capability.LAYOUT in shows else _unseen
+        self.grad_requires_grad = self.requires_grad if Capability.CREATE_GRAPH in shows else _unseen
         self.is_trusted = id(adapter) in _TRUSTED
+        self.unseen: list[str] = []
+        """What could not be looked at since this was emptied, and why, in words."""
 
     def tensor(self, value: Value) -> Tensor:
         """What a tensor shows."""
-        requires, elements, dtype = self.requires_grad(value), self.read(value), self.dtype(value)
-        return Tensor(elements, *self._shown(dtype, requires, self.memory(value), self.strides(value)))
+        try:
+            shown = (
+                self.requires_grad(value),
+                self.read(value),
+                self.dtype(value),
+                self.memory(value),
+                self.strides(value),
+            )
+        except BrokenAdapter:
+            raise
+        except BaseException:  # looked at once more, each by itself: which of them was it?
+            shown = self._each(value, self.requires_grad)
+        requires, elements, dtype, memory, strides = shown
+        return Tensor(elements, *self._shown(dtype, requires, memory, strides))
 
     def gradient(self, leaf: Value) -> Gradient | None:
         """What the gradient shows that a tensor holds, if it holds one."""
         adapter = self.adapter
-        gradient = adapter.gradient(leaf)
+        gradient = self._needed("gradient", adapter.gradient, leaf)
         if gradient is None:
             return None
         if not self.is_trusted:
-            answers.check_copy(adapter, gradient, "a gradient")
+            self._needed("read", lambda value: answers.check_copy(adapter, value, "a gradient"), gradient)
             _TRUSTED.add(id(adapter))
             self.is_trusted = True
-        identity = adapter.identity(gradient)
-        if identity.__class__ is not int:
+        identity = self.look("identity", self.identity, gradient)
+        if identity is not None and identity.__class__ is not int:
             identity = answers.number(adapter, "identity", identity)
-        requires, elements, dtype = self.grad_requires_grad(gradient), self.read(gradient), self.dtype(gradient)
-        shown = self._shown(dtype, requires, self.memory(gradient), self.strides(gradient))
-        dtype, requires, memory, strides = shown
+        requires, elements, dtype, memory, strides = self._each(gradient, self.grad_requires_grad)
+        dtype, requires, memory, strides = self._shown(dtype, requires, memory, strides)
         return Gradient(elements, dtype, identity, requires, memory, strides)
+
+    def _each(self, value: Value, flag: Callable[[Value], Any]) -> tuple[Any, np.ndarray, Any, Any, Any]:
+        """What a tensor shows, each look by itself."""
+        return (
+            self.look("requires_grad", flag, value),
+            self._needed("read", self.read, value),
+            self._needed("dtype", self.dtype, value),
+            self.look("memory", self.memory, value),
+            self.look("strides", self.strides, value),
+        )
+
+    def look(self, name: str, method: Callable[..., Any], *arguments: Value) -> Any:
+        """What a method shows; None where it raises, which is noted."""
+        try:
+            return method(*arguments)
+        except BrokenAdapter:
+            raise
+        except BaseException as error:
+            if is_users(error):
+                raise
+            self.unseen.append(cannot(name, error))
+            return None
+
+    def _needed(self, name: str, method: Callable[[Value], Any], value: Value) -> Any:
+        """What a method gives without which nothing is known of a value."""
+        try:
+            return method(value)
+        except BrokenAdapter:
+            raise
+        except BaseException as error:
+            raise Unread(f"{name}()", error) from error
 
     def read(self, value: Value) -> np.ndarray:
         """The elements of a tensor."""
@@ -76,3 +137,8 @@ class Reader:
 
 def _unseen(value: Value) -> Any:
     """Stands in for a method by which a framework would show more of a value: None."""
+
+
+def cannot(name: str, error: BaseException) -> str:
+    """That a method cannot show what it is for, in words."""
+    return f"{name}() raised {type(error).__name__}: {answers.message(error)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, assert_never, cast
 
 import numpy as np
@@ -12,8 +13,8 @@ from autograd_conformance.frameworks import answers
 from autograd_conformance.frameworks.base import Adapter, FullAdapter, HookFunction, HookRaised, Value
 from autograd_conformance.frameworks.entered_modes import EnteredModes
 from autograd_conformance.frameworks.interrupts import is_users
-from autograd_conformance.frameworks.raised import raised
-from autograd_conformance.frameworks.reader import Reader
+from autograd_conformance.frameworks.raised import raised, unread
+from autograd_conformance.frameworks.reader import Reader, Unread
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
@@ -74,8 +75,9 @@ _Action = (
 
 
 def run(program: Program, adapter: Adapter) -> Observation:
-    """What a framework does with a program. Whatever it raises becomes an outcome, and so does what reading its values
-    raises; `BrokenAdapter` says what an adapter does that it may not. A signal that stops the run is not caught.
+    """What a framework does with a program. Whatever it raises becomes an outcome, and so does what computing the
+    elements of its values raises; `BrokenAdapter` says what an adapter does that it may not. A signal that stops the
+    run is not caught.
     """
     return Run(program, adapter).observed()
 
@@ -88,7 +90,7 @@ def literal(value: Literal) -> np.ndarray:
 class Run:
     """One run of one program: the values that it has made so far, by the references that the program has to them."""
 
-    def __init__(self, program: Program, adapter: Adapter) -> None:
+    def __init__(self, program: Program, adapter: Adapter, blind: frozenset[Capability] = frozenset()) -> None:
         capabilities = adapter.capabilities
         self.program, self.adapter = program, cast(FullAdapter, adapter)
         self.values: dict[Ref, Value] = {}
@@ -96,7 +98,7 @@ class Run:
         self.holders = sorted(holders(program))
         self.fired: list[HookCall] = []
         self.modes = EnteredModes(self.adapter)
-        self.reader = Reader(self.adapter)
+        self.reader = Reader(self.adapter, blind)
         self.saved = self.adapter.saved if Capability.COUNTS_SAVED in capabilities else _nothing
         self.given: list[tuple[int, np.ndarray, bytes]] = []
         self.process = os.getpid()
@@ -138,6 +140,8 @@ class Run:
             outcome = Returned(tuple([None if value is None else self.reader.tensor(value) for value in written]))
         except BrokenAdapter:
             raise
+        except Unread as look:
+            outcome = self.unread(look)
         except BaseException as error:  # whatever the framework raises is an observation
             outcome = self.raised(step, error)
         else:
@@ -150,25 +154,24 @@ class Run:
         """What is seen behind an instruction: all gradients where it `looks`, all values where it `shows` them."""
         gradients: Mapping[Ref, Gradient | None] = {}
         shown: Mapping[Ref, Tensor] = {}
-        saved = None
         try:
             if looks:
                 gradients = {ref: self.reader.gradient(self.values[ref]) for ref in self.holders if ref in self.values}
             if shows:
                 shown = {ref: self.reader.tensor(value) for ref, value in self.values.items()}
-            saved = self.saved()
-        except BrokenAdapter:
-            raise
-        except BaseException as error:  # a framework that computes when it is looked at raises only now
-            outcome = self.raised(step, error)
+        except Unread as look:  # a framework that computes when it is looked at raises only now
+            outcome = self.unread(look)
             for k in range(results(step)):
                 self.values.pop(Ref(at, k), None)
-        if not self.fired and not self.given:
+        saved = self.reader.look("saved", self.saved)
+        if not self.fired and not self.given and not self.reader.unseen:
             return StepObservation(outcome, gradients, shown, (), saved)
         mutated = tuple([k for k, array, before in self.given if array.tobytes() != before])
-        seen = StepObservation(outcome, gradients, shown, tuple(self.fired), saved, mutated)
+        unseen = tuple(dict.fromkeys(self.reader.unseen))
+        seen = StepObservation(outcome, gradients, shown, tuple(self.fired), saved, mutated, unseen=unseen)
         self.fired.clear()
         self.given.clear()
+        self.reader.unseen.clear()
         return seen
 
     def raised(self, step: Instruction, error: BaseException) -> Raised:
@@ -176,7 +179,18 @@ class Run:
         if is_users(error):
             raise error
         self.modes.leave(error)
-        return raised(self.adapter, step, error)
+        return raised(self.adapter, step, error, self._some())
+
+    def unread(self, look: Unread) -> Raised:
+        """The outcome of an instruction whose values could not be read."""
+        if is_users(look.error):
+            raise look.error
+        self.modes.leave(look.error)
+        return unread(self.adapter, look.call, look.error, self._some())
+
+    def _some(self) -> Sequence[Value]:
+        """Some of the framework's values, which tell whose a piece of code is."""
+        return tuple(islice(self.values.values(), 4))
 
     def _cotangents(self, cotangents: Sequence[Literal | None]) -> list[np.ndarray | None]:
         """Cotangents as arrays to hand over; what they held is kept."""

@@ -29,10 +29,12 @@ from autograd_conformance.frameworks.base import (
 )
 from autograd_conformance.frameworks.interrupts import watch
 from autograd_conformance.frameworks.printed import run_printed
+from autograd_conformance.frameworks.probe import NOTHING_MISSING, Probed, probe
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.frameworks.remote.link import Link, Patience, unstretched
+from autograd_conformance.frameworks.remote.probe import probe as wire_probe
 from autograd_conformance.frameworks.remote.smoke import smoke as wire_smoke
 from autograd_conformance.frameworks.runner import Run
 from autograd_conformance.frameworks.smoke import smoke
@@ -69,10 +71,12 @@ def opened(
     """
     command = parse(name)
     if command is None:
-        return InProcess(loaded(name, device), note or _nothing)
+        adapter = loaded(name, device)
+        return InProcess(adapter, note or _nothing, probed=probe(adapter))
     remote = Remote(Link(command, device, timeout=timeout, stretched=stretched), note or _nothing)
-    wire_smoke(replace(remote, note=_nothing))
-    return remote
+    silent = replace(remote, note=_nothing)
+    wire_smoke(silent)
+    return replace(remote, probed=wire_probe(silent))
 
 
 def _nothing(program: Program) -> None:
@@ -89,6 +93,8 @@ class InProcess:
     """Told each program before it runs; a session writes it to its journal."""
     missing: frozenset[str] = frozenset()
     """The adapter's ops that its device has no kernels of."""
+    probed: Probed = NOTHING_MISSING
+    """What was found by trying."""
 
     script: ClassVar[Sequence[str]] = (sys.executable,)
     """Scripts run where this process does."""
@@ -96,7 +102,7 @@ class InProcess:
     def observe(self, program: Program) -> Observation:
         """What the framework does with a program; its exceptions are outcomes."""
         self.note(program)
-        return self._runner(program, self.adapter).observed()
+        return self._runner(program, self.adapter, self.probed.missing).observed()
 
     @cached_property
     def _runner(self) -> type[Run]:
@@ -141,7 +147,7 @@ class InProcess:
     def plainer(self) -> Mapping[str, InProcess]:
         """The same framework with less between it and a program, where its adapter names such modes."""
         made = self.adapter.plainer() if isinstance(self.adapter, HasPlainer) else {}
-        return {words: InProcess(make(), self.note) for words, make in made.items()}
+        return {words: InProcess(make(), self.note, probed=self.probed) for words, make in made.items()}
 
     @cached_property
     def name(self) -> str:
@@ -155,8 +161,18 @@ class InProcess:
 
     @cached_property
     def capabilities(self) -> frozenset[Capability]:
-        """What the framework claims to do."""
-        return frozenset(self.adapter.capabilities)
+        """What the framework claims to do, and was not found to lack."""
+        return self.probed.capabilities(self.adapter)
+
+    @property
+    def absent(self) -> frozenset[str]:
+        """The forms of leaves that do not read back as they were written."""
+        return self.probed.forms
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What was found not to be there, a line each."""
+        return self.probed.notes
 
     @cached_property
     def traits(self) -> Traits:
@@ -190,8 +206,10 @@ class InProcess:
 
     @cached_property
     def dtypes(self) -> Sequence[str]:
-        """The dtypes that it computes in."""
-        return self.adapter.dtypes
+        """The dtypes that it computes in, less those that leaves do not keep."""
+        if not self.probed.dtypes:
+            return self.adapter.dtypes
+        return [dtype for dtype in self.adapter.dtypes if dtype not in self.probed.dtypes]
 
     @cached_property
     def dialect(self) -> Dialect | None:
@@ -219,5 +237,5 @@ class InProcess:
         if Capability.COUNTS_SAVED in self.capabilities:
             return self
         if isinstance(self.adapter, HasSavedTensorCounter):
-            return InProcess(self.adapter.saved_tensor_counter(), self.note, self.missing)
+            return InProcess(self.adapter.saved_tensor_counter(), self.note, self.missing, self.probed)
         return None

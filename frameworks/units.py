@@ -11,15 +11,18 @@ from autograd_conformance.frameworks.functional import FunctionalRun
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.runner import Run
 from autograd_conformance.printing.functions import canonical
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Observation, Returned, Skipped, StepObservation
 from autograd_conformance.programs.operands import operands, results
 from autograd_conformance.programs.regions import Region, region_of, regions
 
 
-def observed(program: Program, adapter: Adapter) -> Observation:
-    """What a framework does with a program, in units where its adapter has them, by functions where it takes these."""
-    return runner(adapter)(program, adapter).observed()
+def observed(program: Program, adapter: Adapter, blind: frozenset[Capability] = frozenset()) -> Observation:
+    """What a framework does with a program, in units where its adapter has them, by functions where it takes these;
+    what was found `blind` is not looked at.
+    """
+    return runner(adapter)(program, adapter, blind).observed()
 
 
 def runner(adapter: Adapter) -> type[Run]:
@@ -32,8 +35,8 @@ def runner(adapter: Adapter) -> type[Run]:
 class UnitRun(Run):
     """One run of one program, a region at a time; every value that comes out of one is looked at behind it."""
 
-    def __init__(self, program: Program, adapter: Adapter) -> None:
-        super().__init__(program, adapter)
+    def __init__(self, program: Program, adapter: Adapter, blind: frozenset[Capability] = frozenset()) -> None:
+        super().__init__(program, adapter, blind)
         self.units = adapter if isinstance(adapter, HasUnits) else None
 
     def observations(self) -> Iterator[StepObservation]:

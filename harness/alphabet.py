@@ -23,4 +23,5 @@ def alphabet_of(target: Target, dtypes: Sequence[str]) -> Alphabet:
         limits=target.limits,
         traits=target.traits,
         units=target.has_units,
+        absent=frozenset(target.absent),
     )

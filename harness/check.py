@@ -18,9 +18,11 @@ from autograd_conformance.harness.coverage import Pair, pairs
 from autograd_conformance.harness.functions import functions
 from autograd_conformance.harness.known import Known, is_known
 from autograd_conformance.harness.known.update import About, Finding
+from autograd_conformance.harness.remarks import Remarks
 from autograd_conformance.harness.tally import Tally
+from autograd_conformance.ops.shapes import form
 from autograd_conformance.programs.language import Leaf, Program
-from autograd_conformance.programs.observations import Kind, Observation, Raised, lacks_kernel, units
+from autograd_conformance.programs.observations import Kind, Observation, Raised, is_open, units
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.explanation.words import observed_text
@@ -112,6 +114,8 @@ class Check:
     """How often each outcome was chosen where the rules allow several."""
     absent: Counter[str] = field(default_factory=Counter)
     """What was said, in how many programs, of kernels that the device does not have."""
+    remarks: Remarks = field(default_factory=Remarks)
+    """What is to be said to the adapter's author."""
 
     def __call__(self, case: Program | Drawn | Related) -> None:
         """Run and judge a program, drawn or not, or two that are related; raise `Broken` at the first rule that is
@@ -133,12 +137,13 @@ class Check:
         """Judge one program by the reference that it was drawn with, or by one of its own."""
         self._count(program)
         observation = self.target.observe(program)
-        self._note_absent(observation)
+        self._note(observation)
         shown: set[Known | About] = set()
         excuses = partial(self._excuses, program, observation, shown)
         reference = _reference(program, self.target, reference)
         judgement = judge(program, observation, reference, self.target.capabilities, excuses)
         self.exercised.update(judgement.exercised)
+        self.remarks.refusals.update(judgement.refusals)
         if self.pool is not None:
             self.pool.judged(self.rule in judgement.exercised)
         self.left_open += judgement.unspecified
@@ -156,12 +161,12 @@ class Check:
         number = {entry: k for k, entry in enumerate(self.known)}
         seen = Counter({number[entry]: count for entry, count in self.differences.items()})
         ended = Counter({number[entry]: count for entry, count in self.ended.items()})
-        return Tally(self.articles, seen, self.pairs, ended, list(self.findings.values()), self.choices)
+        return Tally(self.articles, seen, self.pairs, ended, list(self.findings.values()), self.choices, self.remarks)
 
     def _relate(self, related: Related) -> None:
         self._count(related.first)
         observation, other = self.target.observe(related.first), self.target.observe(related.second)
-        self._note_absent((*observation, *other))
+        self._note((*observation, *other))
         relation = related_as(related, observation, other, self.target)
         self.exercised.update([related.rule] if relation.decided else [])
         if self.pool is not None:
@@ -177,11 +182,17 @@ class Check:
     def _count(self, program: Program) -> None:
         if self.target.traits.scalars and any(isinstance(step, Leaf) and step.value.shape for step in program):
             raise Misfit("the framework has no tensors of several elements")
+        forms = {form(step.value.shape) for step in program if isinstance(step, Leaf)} if self.target.absent else set()
+        if forms.intersection(self.target.absent):
+            raise Misfit(f"the framework has no leaves that are {', '.join(sorted(forms & {*self.target.absent}))}")
         self.programs += 1
         self.pairs.update(pairs(program))
 
-    def _note_absent(self, observation: Observation) -> None:
-        """Count what is said of the kernel that a program could not go on without, in its first sentence."""
+    def _note(self, observation: Observation) -> None:
+        """Count what is said of the kernel that a program could not go on without, in its first sentence, and what the
+        adapter's author is to know.
+        """
+        self.remarks.note(observation)
         raised = (seen.outcome for seen in observation if isinstance(seen.outcome, Raised))
         said = [each.message for each in raised if each.kind is Kind.NO_KERNEL]
         self.absent.update(message.partition(". ")[0] for message in said[:1])
@@ -242,7 +253,7 @@ def related_as(related: Related, one: Observation, other: Observation, target: T
     """What two observations say of two related programs; bits are not compared where the framework itself computes
     other ones each time: each of the two programs is asked again, for either may have been seen with the rarer ones.
     """
-    if lacks_kernel(*one, *other):
+    if is_open(*one, *other):
         return Relation(None, False)
     relation = relate(related, one, other)
     if relation.violation and any(units(each) for each in (one, other)):

@@ -9,6 +9,7 @@ from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.limits import outside
 from autograd_conformance.ops.needs import needs
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
+from autograd_conformance.ops.shapes import form
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Backward, Grad, InPlace, Leaf, Optimizer, Program, Step
 from autograd_conformance.programs.operands import operands
@@ -27,6 +28,7 @@ def lacking(program: Program, target: Target) -> set[str]:
     missing |= {leaf.dtype for leaf in leaves} - set(target.dtypes)
     if target.traits.scalars and any(leaf.shape for leaf in leaves):
         missing.add("tensors of several elements")
+    missing |= {form(leaf.shape) for leaf in leaves} & {*target.absent}
     calls = [step for step in program if isinstance(step, Backward | Grad)]
     if target.traits.distinct_roots and any(len({*call.roots}) < len(call.roots) for call in calls):
         missing.add("a root that is given twice")

@@ -97,6 +97,7 @@ class Recorder:
         target = self.session.target
         about = f"{self.header.framework.title}, {len(target.ops)} ops"
         lines = [f"framework: {about}, report in {self.session.folder}"]
+        lines += [f"note: {note}" for note in self.header.notes]
         if not self.workers:
             lines.append("without a worker (-n 0): a crash or a hang of the framework ends the run")
         if self.left:
@@ -273,6 +274,7 @@ class Recorder:
             not_run=not_run,
             deselected=self.deselected,
             missing_ops=tuple(sorted(self.session.audited.missing)),
+            notes=tuple(self.tally.remarks.lines()),
         )
         if verdict != "complete" and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             report = replace(self.writer.report(), footer=footer)

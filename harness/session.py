@@ -285,6 +285,7 @@ class Session:
             strict=self.strict,
             variables={**target.variables, **variables.of([HASHES])},
             environment=tuple(target.environment),
+            notes=tuple(target.notes),
         )
 
 

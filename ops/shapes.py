@@ -24,6 +24,25 @@ def broadcast(a: Shape, b: Shape) -> Shape | None:
     return tuple(out)
 
 
+FORMS: dict[str, Shape] = {
+    "numbers": (),
+    "vectors": (3,),
+    "vectors of one element": (1,),
+    "matrices": (2, 2),
+    "tensors without elements": (0,),
+}
+"""The forms that shapes have, each with a shape of it."""
+
+
+def form(shape: Shape) -> str:
+    """The form of a shape, one of `FORMS`."""
+    if 0 in shape:
+        return "tensors without elements"
+    if len(shape) < 2:
+        return "numbers" if not shape else "vectors" if shape != (1,) else "vectors of one element"
+    return "matrices"
+
+
 def size(shape: Shape) -> int:
     """The number of elements."""
     return prod(shape)

@@ -81,6 +81,7 @@ class Capability(Enum):
     HOOKS = "hooks on tensors"
     ACCUMULATED_HOOKS = "hooks after accumulation"
     COUNTS_SAVED = "tells how many saved tensors are alive"
+    KNOWS_ERRORS = "knows every error that it refuses a call by"
 
 
 @dataclass(frozen=True, slots=True)

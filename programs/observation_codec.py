@@ -62,6 +62,8 @@ def _step(seen: StepObservation) -> dict[str, Json]:
         form["mutated"] = list(seen.mutated)
     if seen.unit:
         form["unit"] = list(seen.unit)
+    if seen.unseen:
+        form["unseen"] = list(seen.unseen)
     return form
 
 
@@ -179,7 +181,9 @@ def _all(what: str, at: int, step: StepObservation, seen: Mapping[Ref, object], 
         raise MalformedObservation(f"instruction {at}: {what!r} has to be about {names[0]}, and is about {names[1]}")
 
 
-_SEEN = frozenset({"returned", "raised", "skipped", "gradients", "values", "fired", "saved", "mutated", "unit"})
+_SEEN = frozenset(
+    {"returned", "raised", "skipped", "gradients", "values", "fired", "saved", "mutated", "unit", "unseen"}
+)
 
 
 def _read_step(at: int, form: Json) -> StepObservation:
@@ -199,6 +203,7 @@ def _read_step(at: int, form: Json) -> StepObservation:
             _optional(_whole, form.get("saved")),
             tuple(map(_whole, form.get("mutated", ()))),
             tuple(map(_whole, form.get("unit", ()))),
+            tuple(map(_text, form.get("unseen", ()))),
         )
     except KeyError as error:
         raise MalformedObservation(f"instruction {at}: {error} is missing") from None

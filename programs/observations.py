@@ -16,7 +16,9 @@ from autograd_conformance.programs.language import Ref
 
 
 class Kind(Enum):
-    """The kinds of error that rules speak of; `UNKNOWN` is never an expectation, and `NO_KERNEL` ends the judging."""
+    """The kinds of error that rules speak of. `UNKNOWN` is never an expectation. `NO_KERNEL` ends the judging, and so
+    does `UNDECIDED`: nobody can tell whether the framework, or the adapter alone, raised it.
+    """
 
     GRAPH_FREED = "graph freed"
     NO_GRAD = "no grad"
@@ -40,6 +42,7 @@ class Kind(Enum):
     RECOMPUTED = "computed again otherwise"
     NOT_IMPLEMENTED = "not implemented"
     NO_KERNEL = "no kernel for the device"
+    UNDECIDED = "cannot be told"
     UNKNOWN = "unknown"
 
 
@@ -136,6 +139,9 @@ class StepObservation:
     unit: tuple[int, ...] = ()
     """The numbers of the instructions that ran as one unit, of which this is the last where the unit returned, and the
     first where it raised: the others of them were not looked at but for what the unit gave out."""
+    unseen: tuple[str, ...] = ()
+    """What of a value could not be looked at though it was tried, and why, in words: it is None here, and no rule is
+    broken by that."""
 
 
 Observation = tuple[StepObservation, ...]
@@ -150,3 +156,14 @@ def lacks_kernel(*observation: StepObservation) -> bool:
     """Whether some instruction asked for what the device has no kernel of."""
     outcomes = (seen.outcome for seen in observation)
     return any(isinstance(outcome, Raised) and outcome.kind is Kind.NO_KERNEL for outcome in outcomes)
+
+
+def is_open(*observation: StepObservation) -> bool:
+    """Whether judging ends at some instruction, for a reason that is no fault of the framework's."""
+    return lacks_kernel(*observation) or undecided(*observation) is not None
+
+
+def undecided(*observation: StepObservation) -> Raised | None:
+    """The first error of which nobody can tell whose it is."""
+    outcomes = (seen.outcome for seen in observation)
+    return next((each for each in outcomes if isinstance(each, Raised) and each.kind is Kind.UNDECIDED), None)

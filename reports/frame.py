@@ -26,6 +26,9 @@ class Frame:
         self._packages: dict[str, set[str]] = defaultdict(set)
         """The versions of each package."""
         self._environment: set[str] = set()
+        self._notes: dict[str, None] = {}
+        self._remarks: dict[str, None] = {}
+        """What the headers and the footers note, each once."""
         self._collected = 0
         """How many tests a run knew of, at most."""
         self._not_run = 0
@@ -46,6 +49,8 @@ class Frame:
         for name, version in header.packages.items():
             self._packages[name].add(version)
         self._environment.update(header.environment)
+        self._notes.update(dict.fromkeys(header.notes))
+        self._remarks.update(dict.fromkeys(footer.notes))
         worst = max(self._footer, footer, key=lambda each: (ENDINGS.index(each.verdict), each.reason or ""))
         self._footer = replace(
             worst,
@@ -68,6 +73,7 @@ class Frame:
             platform=_all(self._platforms),
             packages={name: _all(versions) for name, versions in sorted(self._packages.items())},
             environment=tuple(sorted(self._environment)),
+            notes=tuple(sorted(self._notes)),
         )
 
     def footer(self, tests: int, programs: int) -> Footer:
@@ -82,6 +88,7 @@ class Frame:
             tests=tests,
             programs=programs,
             not_run=not_run,
+            notes=tuple(sorted(self._remarks)),
             deselected=left - not_run,
         )
 

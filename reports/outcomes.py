@@ -12,7 +12,16 @@ from typing import Self
 from autograd_conformance.reports.records import Result
 from autograd_conformance.reports.terms import WRONG, Outcome
 
-ORDER: tuple[Outcome, ...] = (*WRONG, "error", "known difference", "pass", "cut short", "not applicable")
+ORDER: tuple[Outcome, ...] = (
+    *WRONG,
+    "adapter bug",
+    "cannot be told",
+    "error",
+    "known difference",
+    "pass",
+    "cut short",
+    "not applicable",
+)
 """The outcomes of a test: of several runs the first of these is the test's."""
 
 

@@ -52,6 +52,7 @@ class Header:
 
     `suite` is the suite's version, `started` an ISO 8601 time in UTC, `packages` maps a distribution to its version.
     In a `strict` run a broken SHOULD rule, and a known difference that is seen no longer, count as failures.
+    `notes` say what the framework was found not to have though it is claimed, and how that was found.
     `variables` are the environment variables that were set and may change what the framework does; `environment` is
     what the framework ran on, a language or a package with its version each, where that was not `python` and
     `packages`.
@@ -72,6 +73,7 @@ class Header:
     strict: bool = field(default=False, metadata=LATER)
     variables: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
     environment: tuple[str, ...] = field(default=(), metadata=LATER)
+    notes: tuple[str, ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +169,8 @@ class Footer:
     `verdict` is ``interrupted`` where some of its tests did not run at all, and ``cut short`` where they did but the
     budget of the run ended some before their time; `reason` says why. `not_run` counts the tests that were collected
     and did not run, `deselected` those that options such as ``-k`` left out from the beginning. `missing_ops` are those
-    of the framework's ops that the device was found to have no kernels of.
+    of the framework's ops that the device was found to have no kernels of. `notes` are what the run has to say to the
+    adapter's author: errors that the adapter does not know, and what could not be looked at.
     """
 
     verdict: Literal["complete", "cut short", "interrupted"]
@@ -180,6 +183,7 @@ class Footer:
     not_run: int = field(default=0, metadata=LATER)
     deselected: int = field(default=0, metadata=LATER)
     missing_ops: tuple[str, ...] = field(default=(), metadata=LATER)
+    notes: tuple[str, ...] = field(default=(), metadata=LATER)
 
 
 Record = Header | RuleRecord | Result | Failure | Known | ClaimRecord | Coverage | Behaviour | Footer
@@ -198,6 +202,11 @@ class Report:
     claims: tuple[ClaimRecord, ...] = ()
     coverage: tuple[Coverage, ...] = ()
     behaviours: tuple[Behaviour, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known before all verdicts, a line each."""
+        return (*self.header.notes, *(self.footer.notes if self.footer else ()))
 
     @property
     def programs(self) -> int:

@@ -23,11 +23,32 @@ THRESHOLD = 20
 """A rule that programs exercised fewer times than this has not been tested: its verdict is vacuous."""
 
 Verdict = Literal[
-    "pass", "fail", "known difference", "not applicable", "vacuous", "crash", "timeout", "flaky", "error", "info"
+    "pass",
+    "fail",
+    "known difference",
+    "not applicable",
+    "vacuous",
+    "crash",
+    "timeout",
+    "flaky",
+    "error",
+    "info",
+    "adapter bug",
+    "cannot be told",
 ]
 Conclusion = Literal["conformant", "conformant with known differences", "not conformant", "no verdict"]
 
-ORDER: tuple[Verdict, ...] = (*WRONG, "error", "known difference", "vacuous", "not applicable", "info", "pass")
+ORDER: tuple[Verdict, ...] = (
+    *WRONG,
+    "adapter bug",
+    "cannot be told",
+    "error",
+    "known difference",
+    "vacuous",
+    "not applicable",
+    "info",
+    "pass",
+)
 """Every verdict, the one that needs attention most first."""
 
 DIFFERENT: tuple[Verdict, ...] = (*WRONG, "known difference")
@@ -228,7 +249,7 @@ def _judge(
 
 def _unexplained(results: Iterable[Result], failures: Iterable[Failure]) -> list[Result]:
     explained = {(failure.test, failure.verdict) for failure in failures}
-    bad = (result for result in results if result.verdict in (*WRONG, "error"))
+    bad = (result for result in results if result.verdict in (*WRONG, "adapter bug", "cannot be told", "error"))
     return [result for result in bad if (result.test, result.verdict) not in explained]
 
 
@@ -294,7 +315,7 @@ def _conclude(
     should = [each for each in applicable if each.rule.level == "SHOULD"]
     binding, which = (must + should, "MUST and SHOULD") if report.header.strict else (must, "MUST")
     broken = [each for each in binding if each.verdict in WRONG]
-    open_questions = [each for each in must if each.verdict in ("error", "vacuous")]
+    open_questions = [each for each in must if each.verdict in ("adapter bug", "cannot be told", "error", "vacuous")]
     differing = {each.rule.rule for each in must if each.verdict == "known difference"}
     known = counted(sum(each.rule in differing for each in differences), "known difference")
     but = f", other than by {known}" if differing else ""

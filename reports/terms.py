@@ -8,7 +8,17 @@ from typing import Literal, get_args
 Level = Literal["MUST", "SHOULD", "INFO"]
 Wrong = Literal["fail", "crash", "timeout", "flaky"]
 Outcome = Literal[
-    "pass", "fail", "known difference", "not applicable", "crash", "timeout", "flaky", "error", "cut short"
+    "pass",
+    "fail",
+    "known difference",
+    "not applicable",
+    "crash",
+    "timeout",
+    "flaky",
+    "error",
+    "cut short",
+    "adapter bug",
+    "cannot be told",
 ]
 
 WRONG: tuple[Wrong, ...] = get_args(Wrong)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 from autograd_conformance.programs.observations import Kind
 
 MESSAGES = (
@@ -37,6 +39,18 @@ MESSAGES = (
     ("have different metadata than during the forward pass", Kind.RECOMPUTED),
     ("none of output has requires_grad=True, this checkpoint() is not necessary", Kind.RECOMPUTED),
     ("is not implemented", Kind.NOT_IMPLEMENTED),
+    ("does not support 3rd+ order", Kind.NOT_IMPLEMENTED),
+    ("ouble backward not implemented", Kind.NOT_IMPLEMENTED),
+    ("Double backward is unsupported", Kind.NOT_IMPLEMENTED),
+    ("Double backwards is not supported", Kind.NOT_IMPLEMENTED),
     ("aot_autograd() does not yet handle", Kind.NOT_IMPLEMENTED),
 )
 """How PyTorch's RuntimeErrors and ValueErrors are told apart: by the most stable part of the message."""
+
+READ_FROM = "2.13."
+"""How the version begins whose messages these are: of others, an error that is not among them may be a new wording."""
+
+
+def insists() -> tuple[str, ...]:
+    """What adapters insist on: that every error by which PyTorch refuses a call is known."""
+    return ("errors",) if version("torch").startswith(READ_FROM) else ()

@@ -19,6 +19,7 @@ from weakref import WeakSet
 import torch
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.errors import insists
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs
 
@@ -61,6 +62,7 @@ class TorchSaved(TorchEager):
     """PyTorch that says how many saved tensors are alive."""
 
     name = "torch (counting saved tensors)"
+    insists = insists()
     capabilities = (TorchEager.capabilities | {Capability.COUNTS_SAVED}) - {Capability.WRITE_CHECKS}
 
     def __init__(self, device: str = "cpu") -> None:

@@ -17,6 +17,7 @@ from torch.utils.checkpoint import checkpoint
 
 from autograd_conformance.frameworks.caches import compiled
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.errors import insists
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.capabilities import Capability, Traits
@@ -32,6 +33,7 @@ KEPT = 4_096
 class TorchUnits(TorchEager):
     """PyTorch whose computing instructions stand in functions; derived classes say how these are called."""
 
+    insists = insists()
     prelude = ""
     """What a script needs beside the usual lines."""
     head, call = "", "{function}({inputs})"

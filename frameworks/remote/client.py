@@ -8,6 +8,7 @@ from functools import cached_property
 
 from autograd_conformance.frameworks.base import USUAL_OPTIMIZERS
 from autograd_conformance.frameworks.ended import ENDED, Crashed, TimedOut
+from autograd_conformance.frameworks.probe import NOTHING_MISSING, Probed
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote import dialects
 from autograd_conformance.frameworks.remote.link import Link
@@ -58,6 +59,8 @@ class Remote:
     """Whether the end of its process is an observation like others, and not raised."""
     missing: frozenset[str] = frozenset()
     """The ops that it named and that its device has no kernels of."""
+    probed: Probed = NOTHING_MISSING
+    """What was found by trying."""
 
     def observe(self, program: Program) -> Observation:
         """What the framework does with a program; raises what `frameworks.ended` names where it ends its process."""
@@ -118,6 +121,16 @@ class Remote:
     def capabilities(self) -> frozenset[Capability]:
         """What the framework claims to do."""
         return self.greeting.capabilities
+
+    @property
+    def absent(self) -> frozenset[str]:
+        """The forms of leaves that do not read back as they were written."""
+        return self.probed.forms
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What was found not to be there, a line each."""
+        return (*self.greeting.notes, *self.probed.notes)
 
     @property
     def traits(self) -> Traits:

@@ -83,6 +83,8 @@ class Greeting:
     """Text that is another one where it may do other things: of a build, or of its sources."""
     dialect: Json = None
     """Its dialect, in JSON form."""
+    notes: tuple[str, ...] = ()
+    """What it claims and was found not to have, a line each; that is not among what it names here."""
 
 
 def hello(device: str, counts_saved: bool = False, plainer: str | None = None) -> bytes:
@@ -282,6 +284,7 @@ _READERS: dict[str, Any] = {
     "script": _names("script"),
     "digest": _name("digest"),
     "dialect": lambda value: value,
+    "notes": _names("notes"),
 }
 """How each part of a greeting is read."""
 

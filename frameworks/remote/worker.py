@@ -35,6 +35,7 @@ from autograd_conformance.frameworks.base import (
 )
 from autograd_conformance.frameworks.interrupts import watch
 from autograd_conformance.frameworks.printed import run_printed
+from autograd_conformance.frameworks.probe import NOTHING_MISSING, Probed, probe
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework, load
 from autograd_conformance.frameworks.remote import dialects, limits
 from autograd_conformance.frameworks.remote.protocol import VERSION
@@ -71,6 +72,7 @@ class Worker:
     def __init__(self, name: str) -> None:
         self.name = name
         self.adapter: Adapter | None = None
+        self.probed = NOTHING_MISSING
 
     def answer(self, asked: Mapping[str, Json]) -> dict[str, Json]:
         """The answer to a line."""
@@ -86,9 +88,10 @@ class Worker:
                 if asked["protocol"] != VERSION:
                     return {"error": f"this worker speaks version {VERSION} of the protocol, not {asked['protocol']}"}
                 self.adapter = adapter = _loaded(self.name, asked)
+                self.probed = probe(adapter)
                 gc.freeze()
                 gc.set_threshold(20_000, 20, 50)
-                return greeting(adapter)
+                return greeting(adapter, self.probed)
             case "run":
                 return {"observation": self._run(asked)}
             case "units":
@@ -111,7 +114,9 @@ class Worker:
         if "seed" in asked and isinstance(adapter, HasRandom):
             adapter.random.seed(asked["seed"])
         program = codec.decoded(asked["program"])
-        seen = (run_printed if asked.get("printed") else observed)(program, adapter)
+        seen = (
+            run_printed(program, adapter) if asked.get("printed") else observed(program, adapter, self.probed.missing)
+        )
         return observation_codec.to_json(seen)
 
 
@@ -126,17 +131,17 @@ def _loaded(name: str, asked: Mapping[str, Json]) -> Adapter:
     return adapter
 
 
-def greeting(adapter: Adapter) -> dict[str, Json]:
-    """What an adapter says of itself, as a greeting."""
+def greeting(adapter: Adapter, probed: Probed = NOTHING_MISSING) -> dict[str, Json]:
+    """What an adapter says of itself, as a greeting, less what was not found."""
     said: dict[str, Json] = {
         "protocol": VERSION,
         "name": adapter.name,
         "version": adapter.version,
         "language": f"Python {platform.python_version()}",
-        "capabilities": sorted(capability.name for capability in adapter.capabilities),
+        "capabilities": sorted(capability.name for capability in probed.capabilities(adapter)),
         "packages": {"numpy": np.__version__},
         "ops": sorted(adapter.ops),
-        "dtypes": list(adapter.dtypes),
+        "dtypes": [dtype for dtype in adapter.dtypes if dtype not in probed.dtypes],
         "random": isinstance(adapter, HasRandom) and adapter.random is not None,
         "saved_tensor_counter": isinstance(adapter, HasSavedTensorCounter),
         "units": isinstance(adapter, HasUnits),
@@ -146,6 +151,8 @@ def greeting(adapter: Adapter) -> dict[str, Json]:
         "script": [sys.executable],
         "digest": _digest(adapter),
     }
+    if probed.notes:
+        said["notes"] = list(probed.notes)
     if isinstance(adapter, HasTraits):
         default = asdict(PYTORCH)
         said["traits"] = {name: value for name, value in asdict(adapter.traits).items() if value != default[name]}

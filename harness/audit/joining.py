@@ -11,7 +11,7 @@ from itertools import islice
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import advises, judged
 from autograd_conformance.programs.language import Apply, Backward, Instruction, Leaf, Literal, Program, Ref
-from autograd_conformance.programs.observations import lacks_kernel
+from autograd_conformance.programs.observations import is_open
 from autograd_conformance.programs.operands import refer, results
 from autograd_conformance.rules.judge.violation import Violation
 
@@ -63,7 +63,7 @@ def tried(whole: Joined, target: Target) -> tuple[bool, int | None]:
     observation = target.observe(whole.program)
     violation = judged(whole.program, observation, target, advises)
     if violation is None:
-        return not lacks_kernel(*observation), None
+        return not is_open(*observation), None
     return False, whole.at_fault(violation)
 
 

@@ -29,7 +29,7 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.codec import to_json
 from autograd_conformance.programs.language import Apply, Attrs, InPlace, Literal, Program, Ref, Shape
-from autograd_conformance.programs.observations import Kind, Observation, Raised, lacks_kernel
+from autograd_conformance.programs.observations import Kind, Observation, Raised, is_open, lacks_kernel
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
@@ -251,9 +251,9 @@ def outcomes(op: str, target: Target, dtypes: Sequence[str], thrice: bool) -> It
 
     The alphabet in use has to be the target's.
     """
-    fault, missing = _first_order(op, target, dtypes)
-    if fault is not None or missing:
-        yield "wrong" if fault is not None else "missing", fault
+    fault, absent = _first_order(op, target, dtypes)
+    if fault is not None or absent is not None:
+        yield "wrong" if fault is not None else absent or "missing", fault
         return
     yield "once", None
     if not is_once_only(op, target, dtypes):
@@ -267,9 +267,11 @@ def fault_of(op: str, target: Target, dtypes: Sequence[str]) -> Fault | None:
     return _first_order(op, target, dtypes)[0]
 
 
-def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault | None, bool]:
-    """The fault of an op, if it has one, and whether one of the programs up to there found no kernel."""
-    missing = False
+def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault | None, Outcome | None]:
+    """The fault of an op, if it has one, and why it is left out without one: one of the programs up to there found no
+    kernel, or raised an error of which nobody can tell whose it is.
+    """
+    absent: Outcome | None = None
     for program in suspects(programs(op, dtypes), target):
         observation = target.observe(program)
         violation = judged(program, observation, target, advises)
@@ -277,9 +279,10 @@ def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault 
             allowed = tuple(allowed_texts(violation))
             observed, deviation = observed_text(violation), deviation_of(violation)
             fault = Fault(to_json(program), violation.rule, observed, violation.at, allowed, deviation=deviation)
-            return fault, missing
-        missing |= lacks_kernel(*observation)
-    return None, missing
+            return fault, absent
+        if is_open(*observation):
+            absent = "missing" if lacks_kernel(*observation) else absent or "wrong"
+    return None, absent
 
 
 def is_once_only(op: str, target: Target, dtypes: Sequence[str]) -> bool:
@@ -311,4 +314,4 @@ def unsupported(observation: Observation) -> bool:
     """Whether the framework says of an instruction that it does not implement it, here or at all."""
     found = (seen.outcome for seen in observation)
     refused = any(isinstance(outcome, Raised) and outcome.kind is Kind.NOT_IMPLEMENTED for outcome in found)
-    return refused or lacks_kernel(*observation)
+    return refused or is_open(*observation)

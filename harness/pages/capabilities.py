@@ -34,6 +34,7 @@ GROUPS: dict[str, dict[C, str]] = {
         C.NON_SCALAR_CHECK: "A root of several elements needs an explicit cotangent; without one the call raises.",
         C.COTANGENT_CHECK: "A cotangent of a shape other than the root's is refused.",
         C.NO_GRAD_CHECK: "A root, or an input, that requires no grad is refused.",
+        C.KNOWS_ERRORS: 'Claimed by `insists = ("errors",)`: an error that it does not know refuses nothing.',
     },
     "Leaves and the gradients that they hold": {
         C.CONSTANTS: "A leaf can be made that requires no grad.",

@@ -88,6 +88,8 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
             verdict, reason = "known difference", "; ".join(own)
         elif check.absent and not check.exercised[rule]:
             verdict, reason = "not applicable", f"no kernel for it: {check.absent.most_common(1)[0][0]}"
+    if check is not None and check.remarks.undecided and verdict in ("pass", "not applicable"):
+        verdict, reason = "cannot be told", f"whose an error is: {check.remarks.undecided.most_common(1)[0][0]}"
     if check is not None:
         yield from noted.failures(check, item.nodeid, session)
         verdict = "fail" if verdict == "pass" and rule in check.advice else verdict

@@ -18,6 +18,7 @@ def render(report: Report) -> str:
     found = [f"### {prose(report.header.framework.title)}: {summary.conclusion}", "", prose(summary.sentence), ""]
     if not complete(report):
         found += [f"> **{prose(cut_short(report))}**", ""]
+    found += [part for note in report.notes for part in (f"> Note: {prose(note)}", "")]
     if summary.causes:
         found += [f"{summed_up(summary.causes)}.", "", "| Defect | Where | Observed |", "|:--|:--|:--|"]
         for cause in summary.causes[:CAUSES]:

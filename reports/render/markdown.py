@@ -97,6 +97,7 @@ def _rendered(report: Report, summary: Summary, drawings: Sequence[Mapping[str, 
             cut_short=None if complete(report) else cut_short(report),
             footer=report.footer,
             threshold=THRESHOLD,
+            notes=report.notes,
             wrong=WRONG,
             different=DIFFERENT,
         )

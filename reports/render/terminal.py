@@ -42,6 +42,8 @@ STYLES = {
     "timeout": "red",
     "flaky": "red",
     "error": "yellow",
+    "adapter bug": "yellow",
+    "cannot be told": "yellow",
     "known difference": "cyan",
     "vacuous": "yellow",
 }
@@ -67,6 +69,8 @@ def print_summary(report: Report, console: Console, written: str | Path | None =
     if not complete(report):
         console.print(Text(cut_short(report), "bold yellow"))
     console.print(Text.assemble((summary.conclusion.upper(), STYLES[summary.conclusion]), ". ", summary.sentence))
+    for note in report.notes:
+        console.print(_fact("note", note), highlight=False)
     console.print()
     for table in _tables(summary, above):
         console.print(table)

@@ -28,6 +28,8 @@ SIGNS: dict[Verdict, Sign] = {
     "timeout": Sign("∞", "wrong", "a defect: a program did not come back"),
     "flaky": Sign("≈", "wrong", "a defect: the same program gives different answers"),
     "known difference": Sign("≠", "known", "broken only in ways that the framework's maintainers list, with a reason"),
+    "adapter bug": Sign("⚒", "error", "the adapter failed: nothing is said of the framework"),
+    "cannot be told": Sign("?", "error", "it went wrong, and nobody can tell whose fault that is"),
     "error": Sign("!", "error", "the test itself went wrong: nothing is said of the framework"),
     "vacuous": Sign("○", "vacuous", "too few programs really tested it: no pass"),
     "not applicable": Sign("\N{EN DASH}", "none", "the framework does not claim what the rule needs"),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped, lacks_kernel
+from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped, is_open
 from autograd_conformance.rules.articles.claim import Case, Claim, Holds, Prediction, Raises, Returns, Saved
 
 CLOSE = 1e-6
@@ -51,7 +51,7 @@ def verdict(claim: Claim, found: Iterable[bool | None]) -> str:
 
 def _came_true(prediction: Prediction, case: Case, observation: Observation) -> bool | None:
     seen = observation[prediction.line - 1]
-    if isinstance(seen.outcome, Skipped) or lacks_kernel(seen):
+    if isinstance(seen.outcome, Skipped) or is_open(seen):
         return None
     match prediction:
         case Raises(_, kind):

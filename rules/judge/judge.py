@@ -8,7 +8,7 @@ It also counts the rules that the program really put to the test: a rule that no
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import assert_never
+from typing import assert_never, cast
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
@@ -34,7 +34,7 @@ from autograd_conformance.programs.language import (
     Step,
     ZeroGrad,
 )
-from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned, Skipped, lacks_kernel
+from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned, Skipped, is_open
 from autograd_conformance.programs.observations import units as units_of
 from autograd_conformance.reference.observed import adopt, enter, in_domain, leave_out, take
 from autograd_conformance.reference.reference import Reference
@@ -58,6 +58,7 @@ from autograd_conformance.rules.judge.saved_tensors import SavedTensorChecks
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.violation import Allowed, Excuses, Judgement, Violation, nothing, op_of
 from autograd_conformance.rules.tape.graph import Expectation
+from autograd_conformance.rules.tape.refusals import Refusal, named, refused
 from autograd_conformance.rules.tape.trace import Moment, trace
 
 HARMLESS = (Apply, Detach, ReadGrad, Backward, Grad)
@@ -86,7 +87,7 @@ def judge(
     violation, saved_tensors = None, SavedTensorChecks()
     for moment in trace(program, observation, judging.reference, judging.tape, follows=False):
         judged = moment.at
-        if lacks_kernel(moment.seen):  # what is not there is not wrong
+        if is_open(moment.seen):  # what is not there is not wrong, nor what may be the adapter's
             judging.unspecified = True
             break
         if moment.skipped:  # it needed a value that an earlier error kept from being made
@@ -101,6 +102,9 @@ def judge(
             taken_over += 1
             continue
         expectation = moment.expectation
+        if kind := refused(moment.seen, expectation, judging.capabilities):
+            judging.refusals.append(Refusal.of(cast(Raised, moment.seen.outcome), kind))
+            moment.seen = named(moment.seen, expectation, judging.capabilities)
         open_ = expectation.unspecified and isinstance(moment.seen.outcome, Returned)
         informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
         judging.exercise(dict.fromkeys((*(() if open_ else expectation.exercises), *informative)))
@@ -126,7 +130,9 @@ def judge(
     else:
         judged = len(program)
     unspecified = judging.unspecified or taken_over > 0
-    return Judgement(violation, judging.exercised, unspecified, ended, judged - taken_over, judging.choices)
+    return Judgement(
+        violation, judging.exercised, unspecified, ended, judged - taken_over, judging.choices, tuple(judging.refusals)
+    )
 
 
 def _is_unspecified(judging: Judging, step: Instruction) -> bool:

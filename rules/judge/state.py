@@ -20,6 +20,7 @@ from autograd_conformance.rules.judge.due import Due
 from autograd_conformance.rules.judge.observed import ObjectReplaced, Observed, SavedTensorCount, Strides
 from autograd_conformance.rules.judge.violation import Allowed, Excuses, Violation, nothing, op_of
 from autograd_conformance.rules.tape.model import Tape
+from autograd_conformance.rules.tape.refusals import Refusal
 from autograd_conformance.rules.tape.traversal import NO_UNITS
 
 HUGE = 1e30
@@ -53,6 +54,8 @@ class Judging:
     """How often each rule was put to the test."""
     choices: Counter[Choice] = field(default_factory=Counter)
     """What was chosen where the rules allow several outcomes, and how often."""
+    refusals: list[Refusal] = field(default_factory=list)
+    """The calls that were refused by errors that the adapter does not know."""
     unspecified: bool = False
     """Whether the rules say nothing of what follows."""
     excuses: Excuses = nothing

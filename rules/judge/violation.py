@@ -11,6 +11,7 @@ from autograd_conformance.programs.language import Apply, InPlace, Instruction, 
 from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.due import Due
 from autograd_conformance.rules.judge.observed import Observed
+from autograd_conformance.rules.tape.refusals import Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Judgement:
     """How many instructions were judged."""
     choices: Mapping[Choice, int] = field(default_factory=dict)
     """What was chosen where the rules allow several outcomes, and how often."""
+    refusals: tuple[Refusal, ...] = ()
+    """The calls that were refused by errors that the adapter does not know."""
 
 
 Excuses = Callable[[Violation], bool]

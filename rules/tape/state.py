@@ -26,6 +26,8 @@ class TapeState(RecordedGraph):
         units: Mapping[int, tuple[int, ...]] = NO_UNITS,
     ) -> None:
         super().__init__(reference, units)
+        self.capabilities = frozenset(capabilities)
+        """What the framework claims."""
         self.frees = Capability.FREES in capabilities
         """Whether the framework claims to free graphs."""
         self.imperative = Capability.IMPERATIVE in capabilities

@@ -15,6 +15,7 @@ from autograd_conformance.reference.observed import take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.model import Tape
+from autograd_conformance.rules.tape.refusals import named
 
 
 @dataclass(slots=True)
@@ -61,6 +62,8 @@ def trace(
         moment = Moment(at, step, program.mode(at), seen, tape)
         yield moment
         expectation = None if tape is None or moment.skipped else moment.expectation
+        if tape is not None and expectation is not None:
+            seen = named(seen, expectation, tape.capabilities)
         if follows:
             take(reference, at, step, moment.modes, seen)
         if tape is not None and expectation is not None:

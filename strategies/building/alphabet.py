@@ -18,6 +18,7 @@ from autograd_conformance.ops.catalogue import WRITES, row_of
 from autograd_conformance.ops.limits import Limits, limited, outside
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.row import Op, takes
+from autograd_conformance.ops.shapes import form
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Attrs, Shape
@@ -70,11 +71,14 @@ class Alphabet:
     units: bool = False
     """Whether the framework takes runs of instructions as units."""
 
+    absent: frozenset[str] = frozenset()
+    """The forms of leaves, by `ops.shapes.form`, that the framework does not have."""
+
     weighted: Sequence[str] = field(init=False)
     """The ops as they are drawn from: those of `CORE` come first, and so often that they are about half of all."""
 
     def __post_init__(self) -> None:
-        if self.single or self.limits:
+        if self.narrowed or self.limits:
             object.__setattr__(self, "ops", tuple(filter(self._is_drawable, self.ops)))
         core = [name for name in CORE if name in self.ops]
         rare = [name for name in self.ops if name not in core]
@@ -93,13 +97,20 @@ class Alphabet:
         """
         return self.traits.scalars or not (Capability.COTANGENTS in self.capabilities or "sum" in self.ops)
 
+    @cached_property
+    def narrowed(self) -> bool:
+        """Whether leaves of some shapes cannot be drawn."""
+        return self.single or bool(self.absent)
+
     @property
     def sparse(self) -> bool:
         """Whether some draws come to shapes with which their programs cannot go on, and others have to be tried."""
-        return self.single or "sum" not in self.ops or self.partial
+        return self.narrowed or "sum" not in self.ops or self.partial
 
     def admits(self, shape: Shape) -> bool:
         """Whether values of a shape can be drawn."""
+        if self.absent and form(shape) in self.absent:
+            return False
         return not self.single or (shape == () if self.traits.scalars else prod(shape) == 1)
 
     def row(self, name: str) -> Op:

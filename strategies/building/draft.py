@@ -16,7 +16,7 @@ from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.dtypes import narrowest, result_dtype
 from autograd_conformance.ops.row import POOL, Certainty, choices_of
-from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.shapes import form, size
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     ACTIONS,
@@ -151,9 +151,11 @@ class Draft(Choices):
 
     def shapes(self, options: Sequence[Shape]) -> Sequence[Shape]:
         """Those of some shapes that can be drawn; raises `Undrawable` where there is none."""
-        if not self.alphabet.single:
+        if not self.alphabet.narrowed:
             return options
         found = tuple(filter(self.alphabet.admits, options))
+        if not found and self.alphabet.absent:
+            raise Misfit(f"leaves of other forms are not there: {', '.join(sorted(self.alphabet.absent))}")
         if not found:
             raise Misfit("it needs tensors of several elements, and a call that can begin at one")
         return found
@@ -282,6 +284,8 @@ class Draft(Choices):
             value = self.tensor(self.pick(self.shapes(POOL)) if shape is None else shape, domain=domain)
         if self.alphabet.traits.scalars and value.shape != ():
             raise Misfit("the framework has no tensors of several elements")
+        if self.alphabet.absent and form(value.shape) in self.alphabet.absent:
+            raise Misfit(f"the framework has no leaves that are {form(value.shape)}")
         ref = Ref(self.add(Leaf(value, requires_grad or not self.can(Capability.CONSTANTS))))
         self.leaves.append(ref)
         return ref

@@ -59,7 +59,7 @@ class OpBuilder(Draft):
             else self._operand(op, 0, lambda shape: takes(op, shape), self.shapes(op.fresh), fresh)
         )
         options = rest_of(op, self.shape(first))
-        if self.alphabet.single:
+        if self.alphabet.narrowed:
             options = tuple(shapes for shapes in options if all(map(self.alphabet.admits, shapes)))
             if not options:
                 return [first]

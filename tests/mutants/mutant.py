@@ -31,6 +31,8 @@ Roots: TypeAlias = Sequence[torch.Tensor]
 class Mutant(Torch):
     """PyTorch, less the ops that it gets wrong itself."""
 
+    packages: ClassVar[Sequence[str]] = ("torch", "tests")
+    """The framework with its fault: part of it stands in the mutant's own methods."""
     framework: ClassVar[str] = "torch"
     """The framework that it is made of, whose known differences are not its own."""
     fault: ClassVar[str]

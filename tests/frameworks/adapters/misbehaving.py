@@ -20,6 +20,8 @@ import pytest
 from examples import tiny
 from examples.tiny_adapter import Tiny
 
+HERE = ("tests.frameworks.adapters.misbehaving", "examples.tiny")
+"""Where the framework stands that does what it likes: beside its adapter, in this module."""
 SECONDS = 600
 """How long what a framework leaves behind goes on."""
 
@@ -52,6 +54,8 @@ def during_second_backward(deed: Callable[[], object]) -> Callable[..., Tiny]:
 
 def _walking(when: Callable[[tiny.Tensor], bool], deed: Callable[[], object]) -> Callable[..., Tiny]:
     class Walking(Tiny):
+        packages = HERE
+
         def backward(self, roots: Any, cotangents: Any, retain_graph: Any) -> None:
             if when(roots[0]):
                 framework(deed)
@@ -188,6 +192,8 @@ class LeavesInSmoke(Tiny):
 class LooksLater(Tiny):
     """It computes when it is looked at, as lazy frameworks do, and then ends in an error."""
 
+    packages = HERE
+
     def read(self, value: Any) -> np.ndarray:
         if isinstance(value, np.ndarray):
             framework(raising(RuntimeError("the gradient cannot be computed after all")))
@@ -303,10 +309,10 @@ class Subscripts(Tiny):
 
 
 class AsksWrongly(Tiny):
-    """It asks NumPy for what NumPy refuses: that may as well be a fault of a framework in C."""
+    """It asks NumPy for what NumPy refuses, before it has called its framework."""
 
     def apply(self, op: str, operands: Any, attrs: Any) -> Any:
-        return (np.zeros("two"),)  # type: ignore[call-overload]
+        return (np.zeros("two"),) if op == "exp" else super().apply(op, operands, attrs)  # type: ignore[call-overload]
 
 
 class Misnames(Tiny):
