@@ -49,7 +49,7 @@ def check_differ(framework: Adapter | Target, observe: Callable[[Program], Itera
     Where they are in many programs, that program runs after the first, the second, the fourth, the eighth, and so on.
     """
     count = _counted(framework)
-    if count & (count - 1) or not NEEDED <= frozenset(framework.capabilities):
+    if count & (count - 1) or not frozenset(framework.capabilities) >= NEEDED:
         return
     for program in _apart(framework):
         for one, other in _alike(list(observe(program))[-1].gradients):

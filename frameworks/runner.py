@@ -125,7 +125,7 @@ class Run:
 
     def _check_identities(self, observation: Observation) -> None:
         """Refuse identities that are alike though the gradients are not."""
-        if any([len(step.gradients) > 1 and identities.alike(step.gradients) for step in observation]):
+        if any(len(step.gradients) > 1 and identities.alike(step.gradients) for step in observation):
             adapter = self.adapter
             identities.check_differ(adapter, lambda program: Run(program, adapter).observations())
 

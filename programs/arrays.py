@@ -1,4 +1,4 @@
-"""What is taken for the elements of a tensor, wherever they come from: a plain array of exactly the dtype that is named.
+"""What is taken for the elements of a tensor, wherever they come from: a plain array of the very dtype that is named.
 
 An adapter hands arrays over in this process and a server over the wire; both go through `numbers`.
 """

@@ -277,8 +277,9 @@ def _read_array(form: Json) -> tuple[np.ndarray, str]:
     if not isinstance(form, Mapping):
         _refuse("a tensor", form, "an object with 'shape', 'dtype' and 'data'")
     dtype, shape, data = _text(form["dtype"]), form["shape"], form["data"]
-    elements = _elements(data, form.get("array", dtype)).reshape([_whole(size) for size in shape])
     try:
+        arrays.dtype_of(dtype)
+        elements = _elements(data, form.get("array", dtype)).reshape([_whole(size) for size in shape])
         return arrays.numbers(elements, dtype), dtype
     except arrays.NoNumbers as error:
         raise MalformedObservation(f"'array' is {form.get('array')!r}, and the data have to be {error}") from None

@@ -126,7 +126,7 @@ Frozen = reading(lambda array: np.frombuffer(array.tobytes(), array.dtype).resha
 
 
 class Foreign(Tiny):
-    """Its gradients are of a dtype that NumPy lacks, as it says: the framework's fault, and no mistake of its adapter."""
+    """Its gradients are of a dtype that NumPy lacks, as it says: the framework's fault, not its adapter's."""
 
     def dtype(self, value: Any) -> str:
         return "bfloat16" if is_gradient(value) else super().dtype(value)
