@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
-import numpy as np
-
 from autograd_conformance.frameworks.base import Adapter, Value
 from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.programs import arrays
 from autograd_conformance.programs.language import Apply, Grad, InPlace, Instruction
+from autograd_conformance.programs.own_numpy import np
 
 SHOWN = 80
 """How many characters of a wrong answer are shown."""
@@ -38,6 +38,13 @@ def refuse(adapter: Adapter, what: str, got: object, wanted: str) -> NoReturn:
     raise BrokenAdapter(f"{adapter.name}: {what} gave {shown(got)}, not {wanted}")
 
 
+def _kind(got: object) -> str:
+    """Something in words: an array by its dtype, another object by its class, or as it is shown."""
+    if type(got) is np.ndarray:
+        return f"an array of {got.dtype}"
+    return f"a {type(got).__name__}" if isinstance(got, np.ndarray) else shown(got)
+
+
 def call_of(step: Instruction) -> str:
     """The call of an adapter's method that an instruction is, with its op."""
     match step:
@@ -63,13 +70,14 @@ def results(adapter: Adapter, step: Instruction, made: Any, count: int) -> Seque
     return made
 
 
-def array(adapter: Adapter, got: object) -> np.ndarray:
-    """What `read` gave, if that is an array or one of NumPy's numbers."""
-    if isinstance(got, np.generic):
-        return np.asarray(got)
-    if not isinstance(got, np.ndarray):
-        refuse(adapter, "read()", got, "a NumPy array")
-    return got
+def array(adapter: Adapter, got: object, name: str) -> np.ndarray:
+    """What `read` gave, if that is a plain array, or one of NumPy's numbers, of the dtype that `dtype` named."""
+    try:
+        return arrays.numbers(got, name)
+    except arrays.NoNumbers as error:
+        raise BrokenAdapter(f"{adapter.name}: read() gave {_kind(got)}, not {error}") from None
+    except arrays.NoDtype as error:
+        raise BrokenAdapter(f"{adapter.name}: dtype() gave what it may not: {error}") from None
 
 
 def check_copy(adapter: Adapter, value: Value, what: str) -> None:
@@ -77,7 +85,8 @@ def check_copy(adapter: Adapter, value: Value, what: str) -> None:
 
     What may not be written to is let pass: so frameworks show values that never change.
     """
-    one, other = array(adapter, adapter.read(value)), array(adapter, adapter.read(value))
+    name = text(adapter, "dtype", adapter.dtype(value))
+    one, other = (array(adapter, adapter.read(value), name) for _ in range(2))
     if one.flags.writeable and np.may_share_memory(one, other):
         raise BrokenAdapter(f"{adapter.name}: read() of {what} gave the same memory twice; it has to give a copy")
 
@@ -96,7 +105,7 @@ def truth(adapter: Adapter, method: str, got: object) -> bool | None:
 
 def number(adapter: Adapter, method: str, got: object) -> int | None:
     """What a method gave, if that is a whole number or None."""
-    if got is None or isinstance(got, (int, np.integer)):
+    if got is None or is_whole(got):
         return cast(int | None, got)
     refuse(adapter, f"{method}()", got, "an int or None")
 
@@ -105,6 +114,11 @@ def numbers(adapter: Adapter, method: str, got: object) -> tuple[int, ...] | Non
     """What a method gave, if that is a sequence of whole numbers or None."""
     if got is None:
         return None
-    if isinstance(got, (tuple, list)) and all(isinstance(each, (int, np.integer)) for each in got):
+    if isinstance(got, (tuple, list)) and all(map(is_whole, got)):
         return tuple(got)
     refuse(adapter, f"{method}()", got, "a tuple of int")
+
+
+def is_whole(got: object) -> bool:
+    """Whether something is a whole number; Python counts True as one."""
+    return isinstance(got, (int, np.integer)) and not isinstance(got, bool)

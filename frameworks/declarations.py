@@ -20,14 +20,23 @@ LONGEST = 80
 """How many characters a name or a version may have."""
 
 
+NO_PATH = "no path that leads elsewhere"
+"""What a name has to be, which names a file of known differences."""
+
+
+def leads_elsewhere(name: str) -> bool:
+    """Whether a name is a path out of the folder that it is looked for in."""
+    return PurePath(name).is_absolute() or ".." in PurePath(name).parts
+
+
 def check(adapter: Adapter) -> None:
     """Raise `BrokenAdapter` where an attribute is not what it has to be."""
     for name in ("name", "version"):
         value = getattr(adapter, name)
         if not isinstance(value, str) or not 0 < len(value) <= LONGEST or not value.isprintable():
             _refuse(adapter, name, f"a str of one line, of 1 to {LONGEST} characters", value)
-    if PurePath(adapter.name).is_absolute() or ".." in PurePath(adapter.name).parts:
-        _refuse(adapter, "name", "no path that leads elsewhere", adapter.name)
+    if leads_elsewhere(adapter.name):
+        _refuse(adapter, "name", NO_PATH, adapter.name)
     _all(adapter, "capabilities", adapter.capabilities, Capability, "members of programs.capabilities.Capability")
     _all(adapter, "ops", adapter.ops, str, "the names of ops, each a str")
     _all(adapter, "dtypes", adapter.dtypes, str, "the names of dtypes, each a str")

@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from autograd_conformance.frameworks import answers
+from autograd_conformance.frameworks import answers, identities
 from autograd_conformance.frameworks.base import FullAdapter, Value
+from autograd_conformance.frameworks.copies import Kept, changed, is_copy, kept
 from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.programs.arrays import NAMES
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.observations import Gradient, Tensor
+from autograd_conformance.programs.own_numpy import np
 
 _TRUSTED: set[int] = set()
 """The adapters, by `id`, of which a gradient was read and proved to be a copy."""
+
+_WHOLE = frozenset({int})
 
 
 class Unread(BaseException):
@@ -46,25 +49,15 @@ class Reader:
         self.strides = adapter.strides if Capability.LAYOUT in shows else _unseen
         self.grad_requires_grad = self.requires_grad if Capability.CREATE_GRAPH in shows else _unseen
         self.is_trusted = id(adapter) in _TRUSTED
+        self.kept: list[Kept] = []
+        """What was read and is not known to be a copy."""
         self.unseen: list[str] = []
         """What could not be looked at since this was emptied, and why, in words."""
 
     def tensor(self, value: Value) -> Tensor:
         """What a tensor shows."""
-        try:
-            shown = (
-                self.requires_grad(value),
-                self.read(value),
-                self.dtype(value),
-                self.memory(value),
-                self.strides(value),
-            )
-        except BrokenAdapter:
-            raise
-        except BaseException:  # looked at once more, each by itself: which of them was it?
-            shown = self._each(value, self.requires_grad)
-        requires, elements, dtype, memory, strides = shown
-        return Tensor(elements, *self._shown(dtype, requires, memory, strides))
+        requires, (elements, dtype), memory, strides = self._looks(value, self.requires_grad)
+        return Tensor(elements, dtype, *self._shown(requires, memory, strides))
 
     def gradient(self, leaf: Value) -> Gradient | None:
         """What the gradient shows that a tensor holds, if it holds one."""
@@ -74,24 +67,31 @@ class Reader:
             return None
         if not self.is_trusted:
             self._needed("read", lambda value: answers.check_copy(adapter, value, "a gradient"), gradient)
+            self.look("identity", lambda value: identities.check_stable(adapter, leaf, value), gradient)
             _TRUSTED.add(id(adapter))
             self.is_trusted = True
-        identity = self.look("identity", self.identity, gradient)
+        identity, again = self.look("identity", self.identity, gradient), self.look("identity", self.identity, gradient)
         if identity is not None and identity.__class__ is not int:
             identity = answers.number(adapter, "identity", identity)
-        requires, elements, dtype, memory, strides = self._each(gradient, self.grad_requires_grad)
-        dtype, requires, memory, strides = self._shown(dtype, requires, memory, strides)
-        return Gradient(elements, dtype, identity, requires, memory, strides)
+        if identity != again:
+            identities.refuse_unstable(adapter, identity, again)
+        requires, (elements, dtype), memory, strides = self._looks(gradient, self.grad_requires_grad)
+        return Gradient(elements, dtype, identity, *self._shown(requires, memory, strides))
 
-    def _each(self, value: Value, flag: Callable[[Value], Any]) -> tuple[Any, np.ndarray, Any, Any, Any]:
-        """What a tensor shows, each look by itself."""
-        return (
-            self.look("requires_grad", flag, value),
-            self._needed("read", self.read, value),
-            self._needed("dtype", self.dtype, value),
-            self.look("memory", self.memory, value),
-            self.look("strides", self.strides, value),
-        )
+    def _looks(self, value: Value, flag: Callable[[Value], Any]) -> tuple[Any, tuple[np.ndarray, str], Any, Any]:
+        """What a tensor shows."""
+        try:
+            return flag(value), self.elements(value), self.memory(value), self.strides(value)
+        except BrokenAdapter:
+            raise
+        except BaseException:  # one look at a time: which of them raised?
+            self._needed("dtype", self.dtype, value)
+            return (
+                self.look("requires_grad", flag, value),
+                self._needed("read", self.elements, value),
+                self.look("memory", self.memory, value),
+                self.look("strides", self.strides, value),
+            )
 
     def look(self, name: str, method: Callable[..., Any], *arguments: Value) -> Any:
         """What a method shows; None where it raises, which is noted."""
@@ -114,25 +114,37 @@ class Reader:
         except BaseException as error:
             raise Unread(f"{name}()", error) from error
 
-    def read(self, value: Value) -> np.ndarray:
-        """The elements of a tensor."""
-        got = self.adapter.read(value)
-        return got if got.__class__ is np.ndarray else answers.array(self.adapter, got)
+    def elements(self, value: Value) -> tuple[np.ndarray, str]:
+        """The elements of a tensor, and the name of their dtype."""
+        dtype, got = self.dtype(value), self.adapter.read(value)
+        if dtype.__class__ is not str:
+            dtype = answers.text(self.adapter, "dtype", dtype)
+        if got.__class__ is not np.ndarray or got.dtype is not NAMES.get(dtype):
+            got = answers.array(self.adapter, got, dtype)
+        if not is_copy(got) and (each := kept(got)):
+            self.kept.append(each)
+        return got, dtype
+
+    def check_copies(self) -> None:
+        """Refuse what was read in a program and is no longer as it was read."""
+        if self.kept and (got := changed(self.kept)) is not None:
+            now = f"it holds {answers.shown(got.tolist())} by now"
+            raise BrokenAdapter(
+                f"{self.adapter.name}: read() gave memory that changed later ({now}); it has to give a copy"
+            )
 
     def _shown(
-        self, dtype: Any, requires: Any, memory: Any, strides: Any
-    ) -> tuple[str, bool | None, int | None, tuple[int, ...] | None]:
+        self, requires: Any, memory: Any, strides: Any
+    ) -> tuple[bool | None, int | None, tuple[int, ...] | None]:
         """What a tensor shows beside its elements, where the adapter's answers are what they have to be."""
         adapter = self.adapter
-        if dtype.__class__ is not str:
-            dtype = answers.text(adapter, "dtype", dtype)
         if requires is not None and requires.__class__ is not bool:
             requires = answers.truth(adapter, "requires_grad", requires)
         if memory is not None and memory.__class__ is not int:
             memory = answers.number(adapter, "memory", memory)
-        if strides is not None and strides.__class__ is not tuple:
+        if strides is not None and (strides.__class__ is not tuple or not _WHOLE.issuperset(map(type, strides))):
             strides = answers.numbers(adapter, "strides", strides)
-        return dtype, requires, memory, strides
+        return requires, memory, strides
 
 
 def _unseen(value: Value) -> Any:

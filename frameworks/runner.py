@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, assert_never, cast
 
-import numpy as np
-
-from autograd_conformance.frameworks import answers
+from autograd_conformance.frameworks import answers, identities
 from autograd_conformance.frameworks.base import Adapter, FullAdapter, HookFunction, HookRaised, Value
 from autograd_conformance.frameworks.entered_modes import EnteredModes
 from autograd_conformance.frameworks.interrupts import is_users
@@ -55,6 +53,7 @@ from autograd_conformance.programs.observations import (
     Tensor,
 )
 from autograd_conformance.programs.operands import holders, made_for, operands, results
+from autograd_conformance.programs.own_numpy import np
 
 _Action = (
     Backward
@@ -117,11 +116,20 @@ class Run:
     def observed(self) -> Observation:
         """What the whole program does."""
         try:
-            return tuple(self.observations())
+            observation = tuple(self.observations())
+            self.reader.check_copies()
         finally:
             if os.getpid() != self.process:
                 os._exit(0)  # a child of the framework's that came back: the program is its parent's
             self.modes.leave()
+        self._check_identities(observation)
+        return observation
+
+    def _check_identities(self, observation: Observation) -> None:
+        """Refuse identities that are alike though the gradients are not."""
+        if any(len(step.gradients) > 1 and identities.alike(step.gradients) for step in observation):
+            adapter = self.adapter
+            identities.check_differ(adapter, lambda program: Run(program, adapter).observations())
 
     def observations(self) -> Iterable[StepObservation]:
         """What each instruction does, in order."""
@@ -164,6 +172,8 @@ class Run:
             for k in range(results(step)):
                 self.values.pop(Ref(at, k), None)
         saved = self.reader.look("saved", self.saved)
+        if saved.__class__ is not int and saved is not None:
+            saved = answers.number(self.adapter, "saved", saved)
         if not self.fired and not self.given and not self.reader.unseen:
             return StepObservation(outcome, gradients, shown, (), saved)
         mutated = tuple([k for k, array, before in self.given if array.tobytes() != before])
@@ -288,7 +298,7 @@ class Run:
             if gradient is None:
                 fired.append(HookCall(Ref(at), None))
             else:
-                fired.append(HookCall(Ref(at), reader.read(gradient), reader.dtype(gradient)))
+                fired.append(HookCall(Ref(at), *reader.elements(gradient)))
             if step.effect == "raise":
                 raise HookRaised(HookRaised.MESSAGE)
             if gradient is None or step.effect == "observe":

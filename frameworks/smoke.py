@@ -10,8 +10,6 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.frameworks import answers, declarations
 from autograd_conformance.frameworks.base import Adapter
 from autograd_conformance.frameworks.interrupts import is_users
@@ -25,6 +23,7 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import PYTORCH, Traits
 from autograd_conformance.programs.language import DTYPES, Apply, Attrs, Ref, Shape
 from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.own_numpy import np
 
 VECTOR: Shape = (2,)
 
@@ -104,7 +103,8 @@ def _fresh(adapter: Adapter, leaf: Any, shape: Shape, traits: Traits) -> None:
                 f"{adapter.name}: gradient() of a fresh leaf is None, though traits say begins_with_zeros"
             )
         return
-    held = answers.array(adapter, _try(adapter, "read()", adapter.read, gradient))
+    named = answers.text(adapter, "dtype", _try(adapter, "dtype()", adapter.dtype, gradient))
+    held = answers.array(adapter, _try(adapter, "read()", adapter.read, gradient), named)
     if held.shape != shape or held.any():
         answers.refuse(adapter, "gradient() of a fresh leaf", held, "None, or zeros of the leaf's shape")
     if not traits.begins_with_zeros:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import pytest
 
+from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.harness import journal
 from autograd_conformance.harness.check import is_advice
 from autograd_conformance.harness.cut_off import result_of
@@ -25,6 +26,7 @@ from autograd_conformance.harness.known.update import write
 from autograd_conformance.harness.pages.claims import claim_records, observing
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.session import ADAPTER_ERROR, REPORT_ERROR, Session, now, rule_records
+from autograd_conformance.harness.stopped import StoppedRun
 from autograd_conformance.harness.tally import Tally
 from autograd_conformance.harness.terminal import leave_out, print_end
 from autograd_conformance.harness.termination import Termination
@@ -129,7 +131,7 @@ class Recorder:
             elif name == TALLY:
                 self.tally.add(Tally.from_json(value))  # type: ignore[arg-type]
             elif name == ADAPTER:
-                pytest.exit(f"adapter error: {value}", returncode=ADAPTER_ERROR)
+                raise StoppedRun(f"adapter error: {value}", ADAPTER_ERROR)
             elif name == PLAN:
                 self.deselected = value["deselected"]  # type: ignore[index, call-overload]
             elif name == UNWRITABLE and self.writer.problem is None:
@@ -155,7 +157,7 @@ class Recorder:
         if entry is None:
             return
         how = ending(entry, self.session.timeout, _status(report.node))
-        failure = confirmed(died(entry, self.session, how), self.session)
+        failure = self._confirmed(died(entry, self.session, how))
         result = result_of(entry, failure)
         self._write(failure)
         self._write(result)
@@ -201,7 +203,7 @@ class Recorder:
             ):
                 continue
             alone = alone or self.session.strict or not is_advice(fault.rule)
-            failure = confirmed(audited(op, fault, self.session), self.session)
+            failure = self._confirmed(audited(op, fault, self.session))
             self.writer.write(failure)
             result = Result(
                 test=failure.test,
@@ -214,6 +216,14 @@ class Recorder:
             )
             self._write(result)
         return alone
+
+    def _confirmed(self, failure: Failure) -> Failure:
+        """The failure, with what came of it alone; the end of the run where it is another framework that runs there."""
+        try:
+            return confirmed(failure, self.session)
+        except BrokenAdapter as error:
+            self.stopped, self.reason = ADAPTER_ERROR, f"adapter error: {error}"
+            raise StoppedRun(self.reason, ADAPTER_ERROR) from None
 
     def _finish(self, exitstatus: int) -> int:
         """Write the known differences and the footer, then the page, once; returns the exit code of the run."""

@@ -18,7 +18,9 @@ import hypothesis
 from autograd_conformance.frameworks import variables
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.devices import Device
+from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.command import parse
+from autograd_conformance.frameworks.statements import Statement, unlike
 from autograd_conformance.frameworks.target import opened
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.notes import Note
@@ -81,6 +83,8 @@ class Session:
     """The seed that programs are drawn with."""
     start: Path = field(default_factory=Path.cwd)
     """The folder that the run was started in, where its commands are to be given again."""
+    unlike: str | None = None
+    """How the framework differs from what it said of itself in the process that started the run, if it does."""
     unwritable: str | None = None
     """What this process could not write to the report's folder, and why, since when the run is to end."""
     journal: Journal | None = None
@@ -153,8 +157,18 @@ class Session:
         """The dtypes that programs are drawn in: those of `dtypes` that the framework has."""
         return tuple(d for d in self.target.dtypes if d in self.dtypes)
 
+    @cached_property
+    def said(self) -> Statement:
+        """What the framework said of itself when it was loaded: every other process of the run is held to it."""
+        return Statement.of(self.target)
+
+    def hold_to(self, said: Statement) -> None:
+        """Hold the framework to what it said of itself in the process that started the run."""
+        self.unlike = unlike(said, self.target, f"the worker {self.worker}")
+
     def take_over(self, found: Audited) -> None:
         """Take over what an audit found; what is missing is asked for no more."""
+        _ = self.said  # the ops that are missing included
         self.audited = found
         if found.missing:
             self.target = self.target.without(found.missing)
@@ -205,12 +219,15 @@ class Session:
         return frozenset(entry.op for entry in named if entry.op is not None)
 
     def prepare(self) -> None:
-        """Make this process ready to draw programs and to run them; once, after the audit.
+        """Make this process ready to draw programs and to run them; once, after the audit. Raises `BrokenAdapter` where
+        the framework is another than in the process that started the run.
 
         Three things of the process change, for good: strategies draw from the framework's alphabet less its broken
         ops; Hypothesis sets the framework's random generator to the same state before each program, so that failures
         replay; the garbage collector no longer looks at what is loaded by now, nor after every few programs.
         """
+        if self.unlike:
+            raise BrokenAdapter(self.unlike)
         if self.target.random is not None:
             hypothesis.register_random(self.target.random)
         gc.freeze()

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, assert_never
 
-import numpy as np
-
+from autograd_conformance.programs import arrays
+from autograd_conformance.programs.arrays import NAMES
 from autograd_conformance.programs.language import SHOWING, Delete, Grad, Hook, Program, Ref, Step
 from autograd_conformance.programs.observations import (
     Gradient,
@@ -27,7 +27,8 @@ from autograd_conformance.programs.observations import (
     Tensor,
     units,
 )
-from autograd_conformance.programs.operands import holders, results
+from autograd_conformance.programs.operands import holders, operands, results
+from autograd_conformance.programs.own_numpy import np
 
 Json = Any
 SHOWN = 80
@@ -109,7 +110,7 @@ def _call(call: HookCall) -> dict[str, Json]:
 def _array(value: np.ndarray, dtype: str | None) -> dict[str, Json]:
     """An array of what calls itself `dtype`; "array" says the dtype of its numbers where that is another."""
     form: dict[str, Json] = {"shape": list(value.shape), "dtype": dtype, "data": _numbers(value)}
-    if value.dtype is not _DTYPES.get(dtype or "") and value.dtype.name != dtype:  # asking for its name takes long
+    if value.dtype is not NAMES.get(dtype or "") and value.dtype.name != dtype:  # asking for its name takes long
         form["array"] = value.dtype.name
     return form
 
@@ -142,9 +143,32 @@ def from_json(form: Json, program: Program) -> Observation:
     if len(form) != len(program):
         raise MalformedObservation(f"it speaks of {len(form)} instructions, and the program has {len(program)}")
     observation = tuple([_read_step(at, step) for at, step in enumerate(form)])
+    _possible(program, observation)
     if not units(observation):  # what stays within a unit is not looked at
         _complete(program, observation)
     return observation
+
+
+def _possible(program: Program, observation: Observation) -> None:
+    """Refuse an instruction that was skipped though all that it needs was made, and one that ran though it was not."""
+    made, failed = set[Ref](), _failed_units(observation)
+    for at, (step, seen) in enumerate(zip(program, observation)):
+        absent = [ref for ref in operands(step) if ref not in made]
+        match seen.outcome:
+            case Skipped() if not absent and at not in failed:
+                raise MalformedObservation(f"instruction {at}: it was skipped, and every value that it needs was made")
+            case Returned(values) if absent:
+                raise MalformedObservation(
+                    f"instruction {at}: it returned, and {absent[0]}, which it needs, was not made"
+                )
+            case Returned(values):
+                known = [value is not None or not isinstance(step, Grad) for value in values] or [True] * results(step)
+                made.update(Ref(at, k) for k in range(results(step)) if known[k : k + 1] == [True])
+
+
+def _failed_units(observation: Observation) -> set[int]:
+    """The instructions of units that raised, of which only the first is said to have done so."""
+    return {at for seen in observation if isinstance(seen.outcome, Raised) for at in seen.unit}
 
 
 def _complete(program: Program, observation: Observation) -> None:
@@ -251,8 +275,6 @@ def _read_call(form: Json) -> HookCall:
     if form["gradient"] is None:
         return HookCall(_ref(form["hook"]), None)
     given = form["gradient"]
-    if given["dtype"] is None:
-        return HookCall(_ref(form["hook"]), _elements(given["data"], given["array"]).reshape(given["shape"]))
     return HookCall(_ref(form["hook"]), *_read_array(given))
 
 
@@ -260,15 +282,22 @@ def _read_array(form: Json) -> tuple[np.ndarray, str]:
     if not isinstance(form, Mapping):
         _refuse("a tensor", form, "an object with 'shape', 'dtype' and 'data'")
     dtype, shape, data = _text(form["dtype"]), form["shape"], form["data"]
-    return _elements(data, form.get("array", dtype)).reshape([_whole(size) for size in shape]), dtype
+    try:
+        arrays.dtype_of(dtype)
+        elements = _elements(data, form.get("array", dtype)).reshape([_whole(size) for size in shape])
+        return arrays.numbers(elements, dtype), dtype
+    except arrays.NoNumbers as error:
+        raise MalformedObservation(f"'array' is {form.get('array')!r}, and the data have to be {error}") from None
+    except arrays.NoDtype as error:
+        raise MalformedObservation(f"'dtype': {error}") from None
 
 
 def _elements(data: Json, name: Json) -> np.ndarray:
     """The elements of an array, flat, in the dtype of a name."""
-    dtype = _DTYPES.get(name)
+    dtype = _dtype(name)
     if dtype is None:
         raise MalformedObservation(
-            f"{name!r} is no dtype that data can be read in ({', '.join(_DTYPES)}); where the dtype is another, "
+            f"{name!r} is no dtype that data can be read in ({', '.join(NAMES)}); where the dtype is another, "
             "'array' says in which of these its data stand"
         )
     if not isinstance(data, list):
@@ -287,6 +316,11 @@ def _elements(data: Json, name: Json) -> np.ndarray:
     return np.array(data, dtype)
 
 
+def _dtype(name: Json) -> np.dtype | None:
+    """The dtype in which data stand: those that not every machine has go by the name of the widest here, too."""
+    return np.dtype("longdouble") if name == "longdouble" else NAMES.get(name)
+
+
 _KINDS: dict[str, set[type]] = {"f": {float, int}, "i": {int}, "u": {int}, "b": {bool}}
 """The types that the elements of arrays of a kind have in JSON, but for floats that JSON lacks."""
 
@@ -297,16 +331,6 @@ def _number(x: Json) -> float:
     if isinstance(x, str) and x not in ("inf", "-inf", "nan"):
         _refuse("a number", x, "a JSON number")
     return float(x)
-
-
-_DTYPES = {
-    name: np.dtype(name)
-    for name in (
-        "float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8",
-        "bool", "complex128", "complex64", "longdouble",
-    )
-}  # fmt: skip
-_DTYPES[np.dtype("longdouble").name] = np.dtype("longdouble")
 
 
 def _optional(read: Any, form: Json) -> Any:

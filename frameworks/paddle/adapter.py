@@ -154,7 +154,7 @@ class Paddle:
 
     def dtype(self, value: Tensor) -> str:
         """The dtype's name."""
-        return _DTYPES[value.dtype]
+        return _DTYPES.get(value.dtype) or str(value.dtype).rpartition(".")[2]
 
     def requires_grad(self, value: Tensor) -> bool:
         """Whether the tensor does not stop gradients."""

@@ -284,7 +284,7 @@ class TorchEager:
 
     def dtype(self, value: torch.Tensor) -> str:
         """The dtype's name."""
-        return _DTYPES[value.dtype]
+        return _DTYPES.get(value.dtype) or str(value.dtype).rpartition(".")[2]
 
     def requires_grad(self, value: torch.Tensor) -> bool:
         """Whether the tensor requires grad."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from autograd_conformance.frameworks import identities
 from autograd_conformance.frameworks.base import USUAL_OPTIMIZERS
 from autograd_conformance.frameworks.ended import ENDED, Crashed, TimedOut
 from autograd_conformance.frameworks.probe import NOTHING_MISSING, Probed
@@ -82,11 +83,14 @@ class Remote:
     def _observed(self, program: Program, printed: bool) -> Observation:
         self.note(program)
         try:
-            return next(self.link.observed((program,), printed))
+            observation = next(self.link.observed((program,), printed))
         except ENDED as error:
             if not self.survives:
                 raise
             return _ended(program, error)
+        if any(len(step.gradients) > 1 and identities.alike(step.gradients) for step in observation):
+            identities.check_differ(self, lambda other: next(self.link.observed((other,))))
+        return observation
 
     @property
     def prints(self) -> bool:

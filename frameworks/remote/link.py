@@ -13,6 +13,7 @@ from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.command import Command, environment
 from autograd_conformance.frameworks.remote.process import Endless, Gone, Late, Process
 from autograd_conformance.frameworks.remote.protocol import Greeting, MalformedAnswer, Refused
+from autograd_conformance.frameworks.statements import Statement, unlike
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.programs.text import render
@@ -185,9 +186,9 @@ class Link:
         except BrokenAdapter:
             process.stop()
             raise
-        if self.first not in (None, line):
+        if self.first is not None and self.first != line:
             process.stop()
-            raise BrokenAdapter(f"{self._name}: started again, it says other things of itself than before")
+            raise BrokenAdapter(_unlike(partial(protocol.greeting, self.first), self.greeting))
         self.first, self.process, self.since = line, process, self.number
 
     def close(self) -> None:
@@ -195,6 +196,12 @@ class Link:
         if self.process is not None:
             self.process.let_go()
             self.process = None
+
+
+def _unlike(first: Callable[[], Greeting], greeting: Greeting) -> str:
+    """How the greeting of a server that was started again differs from its first."""
+    why = unlike(Statement.of(first()), greeting, "a server that was started again")
+    return why or f"{greeting.name}: started again, it greets otherwise than before (its digest, say, or its packages)"
 
 
 def _said(error: Gone | Late | Endless) -> str:

@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from tempfile import TemporaryFile
@@ -25,8 +26,8 @@ MOST = 1 << 20
 """How many bytes of its standard error are kept on disk."""
 
 CHUNK = 1 << 16
-SOON, AGAIN = 0.05, 5.0
-"""Seconds after which it is asked how long an answer may take, at first and from then on."""
+SOON, AGAIN = 0.05, 0.5
+"""Seconds after which it is asked how long an answer may take, and whether it has ended, at first and from then on."""
 ENDING = 1.0
 """Seconds that a process has to end itself when its input, or its output, is closed."""
 
@@ -81,7 +82,12 @@ class Process:
         self.writing, self.reading = self.process.stdin.fileno(), self.process.stdout.fileno()
         os.set_blocking(self.writing, False)
         os.set_blocking(self.reading, False)
-        self.buffer = b""
+        self.lines: deque[bytes] = deque()
+        self.unfinished: list[bytes] = []
+        """The line that it is writing, in pieces: joined at each, a long one would be copied again and again."""
+        self.size = 0
+        self.answered = False
+        """Whether it was there itself when it answered first, and is no launcher of what answers."""
 
     @property
     def ended(self) -> bool:
@@ -101,7 +107,7 @@ class Process:
                 line = next(source, None)
                 more = line is not None
                 if line is not None:
-                    outgoing, waiting = outgoing + line, waiting + 1
+                    outgoing, waiting, since = outgoing + line, waiting + 1, time.monotonic()
             if not waiting:
                 return
             if outgoing:
@@ -111,22 +117,35 @@ class Process:
                 poll.register(self.writing, select.POLLOUT) if writes else poll.unregister(self.writing)
             self._wait(poll, since, patience)
             self._read()
-            while waiting and (end := self.buffer.find(b"\n")) >= 0:
-                answer, self.buffer = self.buffer[:end], self.buffer[end + 1 :]
+            while waiting and self.lines:
+                answer = self.lines.popleft()
                 waiting -= 1
+                self.answered = self.answered or not self.ended
                 yield answer
                 since = time.monotonic()
+            if waiting and time.monotonic() - since > SOON:
+                self._left(since, patience)
 
     def _wait(self, poll: select.poll, since: float, patience: Callable[[], float]) -> None:
         """Wait until there is something to be read or to be written."""
         seconds = SOON
         while not poll.poll(seconds * 1000):
-            left = since + patience() - time.monotonic()
-            if left <= 0:
-                half = self.buffer
-                self.stop()
-                raise Late(half)
-            seconds = min(left, AGAIN)
+            if self.answered and self.ended:  # its output may be open still, in a process that it has left
+                if not poll.poll(ENDING * 1000):
+                    raise self.gone()
+                return
+            seconds = min(self._left(since, patience), AGAIN)
+
+    def _left(self, since: float, patience: Callable[[], float]) -> float:
+        """Seconds that are left for an answer; where there are none, the process is ended."""
+        left = since + patience() - time.monotonic()
+        if left > 0:
+            return left
+        if self.ended:
+            raise self.gone()
+        half = self._half()
+        self.stop()
+        raise Late(half)
 
     def _write(self, outgoing: bytes) -> bytes:
         """Hand over what goes, and give what is left."""
@@ -144,10 +163,19 @@ class Process:
             return
         if not chunk:
             raise self.gone()
-        self.buffer += chunk
-        if len(self.buffer) > LONGEST:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            self.lines.append(b"".join((*self.unfinished, end)))
+            self.unfinished, self.size = [], 0
+        self.unfinished.append(rest)
+        self.size += len(rest)
+        if self.size > LONGEST:
             self.stop()
             raise Endless
+
+    def _half(self) -> bytes:
+        """The beginning of the line that it was writing."""
+        return b"".join(self.unfinished)[:CHUNK]
 
     def gone(self) -> Gone:
         """How it ended, or what it did in the place of that; it is ended now."""
@@ -155,7 +183,7 @@ class Process:
             status: int | None = self.process.wait(ENDING)
         except subprocess.TimeoutExpired:
             status = None
-        half = self.buffer
+        half = self._half()
         self.stop()
         return Gone(status, half, self.complained())
 

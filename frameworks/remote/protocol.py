@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from autograd_conformance.frameworks.declarations import NO_PATH, leads_elsewhere
 from autograd_conformance.frameworks.remote import limits
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.limits import Limits
@@ -188,6 +189,12 @@ def _name(what: str, most: int = 80) -> Any:
     return read
 
 
+def _no_path(name: str) -> str:
+    if leads_elsewhere(name):
+        raise _Wrong(f"name has to be {NO_PATH}, not {name!r}")
+    return name
+
+
 def _names(what: str, known: Collection[str] | None = None, least: int = 0) -> Any:
     def read(value: Json) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
@@ -259,7 +266,7 @@ def _read_limits(value: Json) -> Limits:
 
 
 _READERS: dict[str, Any] = {
-    "name": _name("name"),
+    "name": lambda value: _no_path(_name("name")(value)),
     "version": _name("version"),
     "language": _name("language"),
     "capabilities": lambda value: frozenset(

@@ -19,7 +19,12 @@ from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
 
-_DTYPES = {dtypes.float32: "float32", dtypes.float64: "float64"}
+_DTYPES = {
+    dtypes.float64: "float64", dtypes.float32: "float32", dtypes.float16: "float16", dtypes.bfloat16: "bfloat16",
+    dtypes.int64: "int64", dtypes.int32: "int32", dtypes.int16: "int16", dtypes.int8: "int8", dtypes.bool: "bool",
+    dtypes.uint64: "uint64", dtypes.uint32: "uint32", dtypes.uint16: "uint16", dtypes.uint8: "uint8",
+}  # fmt: skip
+"""NumPy's names of tinygrad's dtypes."""
 
 
 class Tinygrad:

@@ -8,6 +8,7 @@ is right, too, three times.
 from __future__ import annotations
 
 import faulthandler
+import json
 import math
 import os
 import sys
@@ -16,10 +17,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from autograd_conformance.frameworks.answers import message
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.ended import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.command import parse
+from autograd_conformance.frameworks.statements import Statement, unlike
 from autograd_conformance.frameworks.target import opened
 from autograd_conformance.harness import guard
 from autograd_conformance.harness.alphabet import alphabet_of
@@ -34,6 +37,12 @@ from autograd_conformance.strategies.building import alphabet
 
 FAILED = "failed"
 """The file, beside the notes, that says why the audit itself failed, which says nothing about the op."""
+
+SAID = "said"
+"""The file, beside the notes, of what the framework said of itself in the process that started the run."""
+
+PLACES = 4
+"""How many places of a traceback are named."""
 
 SPENT = 94
 """The exit code where the run's budget of programs ended."""
@@ -76,6 +85,7 @@ def main(
                 faulthandler.dump_traceback_later(stretched(limit), exit=True)
 
         target = opened(name, device, before, float(timeout), stretched)
+        hold_to(Path(path).with_name(SAID), target)
         costly = target.programs_each > 0
         tried = tuple(dtypes.split(","))
         everything = alphabet_of(target, tried)
@@ -96,10 +106,23 @@ def main(
         notes.take(Note(END, "fine"))
     except BrokenAdapter as error:
         Path(path).with_name(FAILED).write_text(str(error), encoding="utf-8")
-    except Exception:
-        last = traceback.format_exc().splitlines()[-30:]
-        text = "\n".join(["the audit of the ops failed:", *last])
-        Path(path).with_name(FAILED).write_text(text, encoding="utf-8")
+    except Exception as error:
+        Path(path).with_name(FAILED).write_text(f"the audit of the ops failed: {told(error)}", encoding="utf-8")
+
+
+def told(error: Exception) -> str:
+    """An error of the audit itself on one line, with the last places that it went through."""
+    frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
+    places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
+    return " ".join(f"{type(error).__name__}: {message(error)} ({places})".split())
+
+
+def hold_to(path: Path, target: Target) -> None:
+    """Hold the framework to what it said of itself in the process that started the run, if a file says what."""
+    if path.exists():
+        said = Statement.from_json(json.loads(path.read_text(encoding="utf-8")))
+        if why := unlike(said, target, "the audit"):
+            raise BrokenAdapter(why)
 
 
 def together(

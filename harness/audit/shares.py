@@ -14,9 +14,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from autograd_conformance.frameworks.statements import Statement
 from autograd_conformance.harness.audit.notes import END, Note, faults, of_ops, ran, read
 from autograd_conformance.harness.audit.outcome import Audited
-from autograd_conformance.harness.audit.process import FAILED, SPENT
+from autograd_conformance.harness.audit.process import FAILED, SAID, SPENT
 from autograd_conformance.harness.child import LOADING, environment
 from autograd_conformance.harness.limits import SPENT_IN_AUDIT, UNLIMITED, Limits
 from autograd_conformance.harness.patience import stretched
@@ -59,19 +60,20 @@ def audit(
     kept: Mapping[str, Note] = NOTHING_KEPT,
     jobs: int = 1,
     but: frozenset[str] = frozenset(),
+    said: Statement | None = None,
 ) -> Audit:
     """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
 
     `timeout` is how many seconds one op may take, or, where units cost much, each of its programs, and `limits` what
     the whole run may; raises `AuditCutShort` where the audit alone would take more. The ops of which notes were `kept`
     are not audited again, the others by so many processes at once; none where nothing is left. The ops of `but` are
-    not audited at all.
+    not audited at all. Each process is held to what the framework `said` of itself before.
     """
     most = "any" if limits.programs is None else str(limits.programs)
     asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice", most, ",".join(sorted(but))
     with TemporaryDirectory() as folder, ExitStack() as ending:
         limit = stretched(timeout + LOADING)
-        shares = [Share((*asked, f"{k}/{jobs}"), Path(folder) / str(k), limit, kept) for k in range(jobs)]
+        shares = [Share((*asked, f"{k}/{jobs}"), Path(folder) / str(k), limit, kept, said) for k in range(jobs)]
         for share in shares:
             ending.callback(share.stop)
             share.start()
@@ -101,8 +103,12 @@ class Share:
     What it writes goes into a file: processes that a framework leaves would hold a pipe open, and this one with it.
     """
 
-    def __init__(self, asked: Sequence[str], folder: Path, limit: float, kept: Mapping[str, Note]) -> None:
+    def __init__(
+        self, asked: Sequence[str], folder: Path, limit: float, kept: Mapping[str, Note], said: Statement | None = None
+    ) -> None:
         folder.mkdir()
+        if said is not None:
+            (folder / SAID).write_text(json.dumps(said.to_json()), encoding="utf-8")
         self.notes, self.failed, self.errors = (folder / name for name in ("notes", FAILED, "stderr"))
         self.notes.write_text("".join(f"{json.dumps(note)}\n" for note in kept.values()), encoding="utf-8")
         module = "autograd_conformance.harness.audit.process"
@@ -133,8 +139,9 @@ class Share:
         if self.failed.exists():
             raise AuditFailed(self.failed.read_text(encoding="utf-8"))
         if len(found) <= self.begun:
-            said = self.errors.read_text(encoding="utf-8", errors="replace")[-2000:]
-            raise AuditFailed(f"the audit of the ops came to no end:\n{said}")
+            lines = self.errors.read_text(encoding="utf-8", errors="replace").split("\n")
+            last = next((line.strip() for line in reversed(lines) if line.strip()), "it wrote nothing")
+            raise AuditFailed(f"the audit of the ops came to no end; last its process wrote: {last[:200]}")
         self.start()
         return True
 

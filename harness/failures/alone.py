@@ -80,8 +80,8 @@ def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) 
 def _asked(
     failure: Failure, session: Session, before: Sequence[Mapping[str, Any]], runs: int, printed: int = 0
 ) -> Asked:
-    counts = Capability.COUNTS_SAVED in RULES[failure.rule].needs
-    return Asked(session.name, session.device, counts, session.timeout, before, failure.program, runs, printed)
+    counts, said = Capability.COUNTS_SAVED in RULES[failure.rule].needs, session.said.to_json()
+    return Asked(session.name, session.device, counts, session.timeout, before, failure.program, runs, printed, said)
 
 
 def _failed(failure: Failure, answer: Answer) -> int:

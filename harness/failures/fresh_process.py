@@ -21,6 +21,8 @@ import hypothesis
 
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.ended import ENDED
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.statements import Statement, unlike
 from autograd_conformance.frameworks.target import opened
 from autograd_conformance.harness.check import judged, related_as
 from autograd_conformance.harness.child import LOADING, finished
@@ -54,6 +56,8 @@ class Asked:
     """How often it runs."""
     printed: int = 0
     """How often its printed code runs after that, in place of the adapter's calls."""
+    said: Mapping[str, Any] | None = None
+    """What the framework said of itself where it was loaded first, in JSON form."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,9 @@ class Answer:
 
 
 def ask(asked: Asked, variables: Mapping[str, str] | None = None) -> Answer:
-    """Run programs in a process of their own, in whose environment some variables are set otherwise."""
+    """Run programs in a process of their own, in whose environment some variables are set otherwise. Raises
+    `BrokenAdapter` where the framework says other things of itself there.
+    """
     with TemporaryDirectory() as folder:
         path = Path(folder) / "asked.json"
         path.write_text(json.dumps(asdict(asked)), encoding="utf-8")
@@ -79,6 +85,8 @@ def ask(asked: Asked, variables: Mapping[str, str] | None = None) -> Answer:
         notes = _notes(path)
         lines = notes.read_text(encoding="utf-8").split("\n")[:-1] if notes.exists() else []
         failed = _failed(path)
+        if _unlike(path).exists():
+            raise BrokenAdapter(_unlike(path).read_text(encoding="utf-8"))
         if failed.exists() and len(lines) <= max(asked.runs, 1):  # the printed code takes back nothing of the calls
             return Answer(failed=failed.read_text(encoding="utf-8"))
     if not lines:
@@ -100,6 +108,11 @@ def _notes(path: Path) -> Path:
 def _failed(path: Path) -> Path:
     """Where it writes what went wrong in itself."""
     return path.with_suffix(".failed")
+
+
+def _unlike(path: Path) -> Path:
+    """Where it writes how the framework differs from what it said of itself before."""
+    return path.with_suffix(".unlike")
 
 
 def _broken(form: Mapping[str, Any], target: Target, observe: Callable[[Program], Observation]) -> frozenset[str]:
@@ -131,6 +144,9 @@ def main(path: Path) -> None:
 def _run(path: Path) -> None:
     asked = Asked(**json.loads(path.read_text(encoding="utf-8")))
     target = opened(asked.framework, asked.device, timeout=asked.patience, stretched=stretched)
+    if asked.said is not None and (why := unlike(Statement.from_json(asked.said), target, "a process of its own")):
+        _unlike(path).write_text(why, encoding="utf-8")
+        return
     if asked.counts:
         target = target.saved_tensor_counter or target
     if target.random is not None:

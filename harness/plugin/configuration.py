@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from autograd_conformance.frameworks.statements import Statement
 from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.child import HASHES
 from autograd_conformance.harness.folder import UnusableFolder
@@ -65,6 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = worker["hypothesis_seed"]
         config.stash[SESSION] = session = open_session(config, worker["workerid"])
         config.stash[AUDITED] = found = Audited.from_json(worker["audited"])
+        session.hold_to(Statement.from_json(worker["said"]))
         session.take_over(found)
         config.stash[LIMITS] = Limits(**worker["limits"])
         config.add_cleanup(Termination(controls=False).restore)
@@ -134,4 +136,5 @@ def pytest_configure_node(node: Any) -> None:
     if session is not None:
         node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed
         node.workerinput["audited"] = audited(node.config).to_json()
+        node.workerinput["said"] = session.said.to_json()
         node.workerinput["limits"] = asdict(node.config.stash[LIMITS])

@@ -13,6 +13,7 @@ import pytest
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.registry import MODES, BrokenAdapter, UnknownFramework, load
 from autograd_conformance.frameworks.remote.command import served
+from autograd_conformance.frameworks.statements import Statement
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness import guard
 from autograd_conformance.harness.alphabet import alphabet_of
@@ -29,6 +30,7 @@ from autograd_conformance.harness.patience import stretched
 from autograd_conformance.harness.places import SUITES
 from autograd_conformance.harness.plan import Plan
 from autograd_conformance.harness.session import ADAPTER_ERROR, Session
+from autograd_conformance.harness.stopped import StoppedRun
 from autograd_conformance.programs.language import DTYPES
 
 SESSION = pytest.StashKey[Session]()
@@ -123,10 +125,10 @@ def _held(config: pytest.Config, name: str, target: Target, but: frozenset[str] 
     try:
         found, notes = audit(
             name, session.device, session.drawable, session.timeout, thrice, limits, kept,
-            jobs if limits.programs is None else min(1, left), but,
+            jobs if limits.programs is None else min(1, left), but, Statement.of(target),
         )  # fmt: skip
     except AuditFailed as error:
-        pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
+        raise StoppedRun(f"adapter error: {error}", ADAPTER_ERROR) from None
     except AuditCutShort as error:
         if limits.programs is None:
             store.keep(error.notes)  # the next run goes on from there

@@ -118,8 +118,8 @@ DECLARED = {
 }
 
 ANSWERED = {
-    "ReadsText": "read() gave '[1, 2]', not a NumPy array",
-    "ReadsNone": "read() gave None, not a NumPy array",
+    "ReadsText": "read() gave '[1, 2]', not a plain NumPy array of float64",
+    "ReadsNone": "read() gave None, not a plain NumPy array of float64",
     "ReadsLiveGradients": "read() of a gradient gave the same memory twice; it has to give a copy",
     "AppliesNone": "apply('exp') gave None, not a tuple or a list of all results",
     "AppliesTensor": "apply('exp') gave <examples.tiny.Tensor object at",

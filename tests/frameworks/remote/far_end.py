@@ -6,6 +6,7 @@ import json
 import math
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -26,6 +27,9 @@ GREETINGS = {
     "a claim that needs another": {"capabilities": ["FUNCTIONAL", "COTANGENTS"]},
     "no dtype": {"dtypes": []},
     "half a program": {"programs_each": 0.5},
+    "a name that leads elsewhere": {"name": "../../evil"},
+    "a name from the root": {"name": "/etc/evil"},
+    "a name that turns back": {"name": "far/../../evil"},
 }
 
 
@@ -48,6 +52,39 @@ def cos(x):
 def tensor(values, shape):
     dtype = "float32" if FAULT == "another dtype" else "float64"
     return {"shape": shape, "dtype": dtype, "data": [number(x) for x in values]}
+
+
+def changed(seen):
+    """What was seen, with one thing in it that cannot be: of programs with `sin`."""
+    for step in seen:
+        for each in [*step["returned"], *filter(None, step.get("gradients", {}).values())]:
+            each.update(ANSWERS.get(FAULT, {}))
+    outcomes = OUTCOMES.get(FAULT, {})
+    return [outcomes.get(at, step) for at, step in enumerate(seen)]
+
+
+ANSWERS = {
+    "data of another dtype": {"array": "float32"},
+    "a short dtype": {"dtype": "f8"},
+    "a dtype with a blank": {"dtype": "float64 ", "array": "float64"},
+    "a flag that is a number": {"requires_grad": 1},
+    "one identity": {"identity": 7},
+    "a truth for an identity": {"identity": True},
+}
+SKIPPED = {"skipped": True}
+RAISED = {"raised": {"kind": "UNKNOWN", "type": "Error", "message": "no"}}
+OUTCOMES = {
+    "skips all": dict.fromkeys(range(3), SKIPPED),
+    "skips the op": {1: SKIPPED, 2: SKIPPED},
+    "skips the call": {2: SKIPPED},
+    "goes on without a value": {1: RAISED},
+    "skips behind an error": {1: RAISED, 2: SKIPPED},
+}
+
+
+def child(*words):
+    """A process that this one leaves, with its output open."""
+    subprocess.Popen([sys.executable, *words], stdin=subprocess.DEVNULL)
 
 
 def run(program):
@@ -112,6 +149,25 @@ def answer(asked):
     if FAULT == "half a line, then nothing":
         write(whole[:20])
         time.sleep(1e6)
+    if FAULT == "ends, and leaves a child":
+        child("-c", "import time; time.sleep(60)")
+        os._exit(0)
+    if FAULT == "is killed, and leaves a child":
+        child("-c", "import time; time.sleep(60)")
+        os.kill(os.getpid(), signal.SIGKILL)
+    if FAULT == "ends, and its child writes on":
+        child(
+            "-c", f"import sys, time; time.sleep(0.3); sys.stdout.write({whole!r}); sys.stdout.flush(); time.sleep(60)"
+        )
+        os._exit(0)
+    if FAULT == "drips":
+        for byte in whole.encode() * 1000:
+            write(chr(byte).replace("\n", " "))
+            time.sleep(0.005)
+    if FAULT == "pads its answer":
+        return " " * (96 << 20) + whole
+    if FAULT in ANSWERS or FAULT in OUTCOMES:
+        return json.dumps({"id": asked["id"], "observation": changed(run(asked["program"]))}) + "\n"
     if FAULT == "garbage":
         return "computing sin...\n" + whole
     if FAULT == "not an object":
@@ -136,6 +192,9 @@ def answer(asked):
 
 
 def main():
+    if FAULT == "is a launcher":
+        subprocess.Popen([sys.executable, __file__])
+        os._exit(0)
     if FAULT == "ends before it greets":
         sys.exit("no such library")
     if FAULT == "prints a banner":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from random import Random
 from threading import Timer
@@ -55,6 +56,9 @@ def test_a_far_end_without_a_line_of_the_suite_is_a_target():
         ("a claim that needs another", "lacks a claim of UNUSED or MATERIALIZES, as it claims FUNCTIONAL"),
         ("no dtype", "dtypes is empty"),
         ("half a program", "programs_each has to be a whole number, not 0.5"),
+        ("a name that leads elsewhere", "name has to be no path that leads elsewhere, not '../../evil'"),
+        ("a name from the root", "name has to be no path that leads elsewhere, not '/etc/evil'"),
+        ("a name that turns back", "name has to be no path that leads elsewhere, not 'far/../../evil'"),
         ("no such device", "far has no device 'cpu'"),
         (
             "ends before it greets",
@@ -72,6 +76,12 @@ def test_a_far_end_without_a_line_of_the_suite_is_a_target():
         ("an error of its own", "far: sin is not wired up"),
         ("too short", "it speaks of 1 instructions, and the program has 2"),
         ("null for a number", 'instruction 0: null is no number; write "nan", "inf" or "-inf"'),
+        ("data of another dtype", "'array' is 'float32', and the data have to be an array of float64"),
+        ("a short dtype", "'f8' is a short name; that dtype is called 'float64'"),
+        ("a dtype with a blank", "'float64 ' is no name of a dtype, like 'float64' or 'bfloat16'"),
+        ("a flag that is a number", "'requires_grad' has to be true, false or null, not 1"),
+        ("skips all", "instruction 0: it was skipped, and every value that it needs was made"),
+        ("skips the op", "instruction 1: it was skipped, and every value that it needs was made"),
     ],
 )
 def test_what_no_run_begins_with(fault: str, said: str):
@@ -87,7 +97,14 @@ def test_what_no_run_begins_with(fault: str, said: str):
         ("ends", Crashed, "the process ended itself with exit code 7; last it wrote: out of luck"),
         ("half a line, then the end", Crashed, "the process ended itself with exit code 0 in the middle of an answer"),
         ("closes its output", Crashed, "the process closed its output"),
+        ("ends, and leaves a child", Crashed, "the process ended itself with exit code 0"),
+        (
+            "is killed, and leaves a child",
+            Crashed,
+            "the process died of SIGKILL, by the framework or from outside, as where memory runs out",
+        ),
         ("hangs", TimedOut, "did not come back in time (0.3 s)"),
+        ("drips", TimedOut, "did not come back in time (0.3 s), and left half an answer"),
         ("half a line, then nothing", TimedOut, "did not come back in time (0.3 s), and left half an answer"),
     ],
 )
@@ -104,9 +121,52 @@ def test_an_end_is_about_the_program_and_another_process_goes_on(fault: str, end
     assert outcomes[1:] == [Skipped(), Skipped()]
 
 
-def test_what_is_not_looked_at_is_missed():
-    with pytest.raises(BrokenAdapter, match="instruction 2: 'gradients' has to be about %0, and is about none"):
-        far("no gradients").observe(SINE)
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("a truth for an identity", "a number has to be a whole number, not True"),
+        ("skips the call", "instruction 2: it was skipped, and every value that it needs was made"),
+        ("goes on without a value", "instruction 2: it returned, and %1, which it needs, was not made"),
+        ("no gradients", "instruction 2: 'gradients' has to be about %0, and is about none"),
+    ],
+)
+def test_what_no_program_goes_on_with(fault: str, said: str):
+    with pytest.raises(BrokenAdapter) as caught:
+        far(fault).observe(SINE)
+    assert said in str(caught.value)
+
+
+def test_what_a_server_skips_behind_an_error_is_taken():
+    outcomes = [seen.outcome for seen in far("skips behind an error").observe(SINE)]
+    assert [type(each) for each in outcomes] == [Returned, Raised, Skipped]
+
+
+def test_identities_over_the_wire_tell_gradients_apart():
+    two = program(
+        "a = leaf [1, 2]; b = leaf [1, 2]; c = sin a; d = sin b; backward c with [1, 1]; backward d with [1, 1]"
+    )
+    target = far("one identity")
+    target.observe(SINE)
+    with pytest.raises(BrokenAdapter, match=r"far: identity\(\) gave 7 for two gradients that are there at once, \["):
+        target.observe(two)
+    far().observe(two)
+
+
+def test_an_answer_that_a_child_writes_is_taken():
+    assert isinstance(far("ends, and its child writes on").observe(SINE)[0].outcome, Returned)
+
+
+def test_a_command_may_start_what_answers_and_end():
+    target = far("is a launcher")
+    for _ in range(3):
+        assert isinstance(target.observe(SINE)[-1].outcome, Returned)
+        time.sleep(0.2)
+
+
+def test_a_long_line_takes_no_longer_for_each_byte():
+    began = time.monotonic()
+    assert isinstance(far("pads its answer", timeout=60).observe(SINE)[-1].outcome, Returned)
+    assert time.monotonic() - began < 30
 
 
 def test_many_programs_are_on_their_way_at_a_time():

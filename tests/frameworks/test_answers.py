@@ -1,0 +1,101 @@
+"""What an adapter hands back, and what is said where that may not be: the method is named, and never the framework."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from autograd_conformance.frameworks.registry import BrokenAdapter, load
+from autograd_conformance.frameworks.runner import run as observed
+from autograd_conformance.frameworks.smoke import smoke
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.judge.judge import judge
+
+ANSWERING = "tests.frameworks.adapters.answering"
+
+PROGRAMS = [
+    parse(text, VOCABULARY)
+    for text in (
+        "a = leaf [1, 2]; b = exp a; c = sin b; d = add b c; backward d with [1, 1]",
+        "a = leaf f32 [1, 2]; b = exp a; backward b with f32 [1, 1]",
+        "a = leaf [1, 2]; b = leaf [3, 4]; c = add a b; backward c with [1, 1]",
+        "a = leaf [1, 2]; b = exp a; backward b with [1, 1]; c = exp a; backward c with [1, 1]; d = sin a; "
+        "backward d with [1, 1]",
+        "a = leaf [[1, 2], [3, 4]]; b = exp a; backward b with [[1, 1], [1, 1]]; c = exp a; "
+        "backward c with [[1, 1], [1, 1]]",
+    )
+]
+PLAIN, TYPED = "not a plain NumPy array of float64", "not an array of float64, as dtype() says"
+
+REFUSED = {
+    "Masked": f"read() gave a MaskedArray, {PLAIN}",
+    "Subclass": f"read() gave a Units, {PLAIN}",
+    "Records": f"read() gave a recarray, {PLAIN}",
+    "Wide": "read() gave an array of float64, not an array of float32, as dtype() says",
+    "Narrow": f"read() gave an array of float32, {TYPED}",
+    "Half": f"read() gave an array of float16, {TYPED}",
+    "Long": f"read() gave an array of float128, {TYPED}",
+    "Complex": f"read() gave an array of complex128, {TYPED}",
+    "Whole": f"read() gave an array of int64, {TYPED}",
+    "Truths": f"read() gave an array of bool, {TYPED}",
+    "Objects": f"read() gave an array of object, {TYPED}",
+    "Texts": f"read() gave an array of <U32, {TYPED}",
+    "Spans": f"read() gave an array of timedelta64[s], {TYPED}",
+    "Fields": f"read() gave an array of [('x', '<f8')], {TYPED}",
+    "Convertible": "read() gave <tests.frameworks.adapters.answering.Interface object at",
+    "Memory": "read() gave <memory at",
+    "NamesShort": "dtype() gave what it may not: 'f8' is a short name; that dtype is called 'float64'",
+    "NamesModule": "dtype() gave what it may not: 'numpy.float64' is no name of a dtype, like 'float64' or 'bfloat16'",
+    "NamesBlank": "dtype() gave what it may not: 'float64 ' is no name of a dtype",
+    "One": "identity() gave 1 for two gradients that are there at once, [",
+    "IsTrue": "identity() gave True, not an int or None",
+    "IsNumPyTrue": "identity() gave np.True_, not an int or None",
+    "Counts": "for the same gradient; where it cannot be told, it gives None",
+    "Dtype": "for two gradients that are there at once, [",
+    "Fraction": ", not an int or None",
+    "Dimensions": "identity() gave 1 for two gradients that are there at once, [",
+    "Wraps": "for the same gradient; where it cannot be told, it gives None",
+    "OneLater": "identity() gave 1 for two gradients that are there at once, [",
+    "ReadsView": "read() gave memory that changed later (it holds [",
+    "ReadsLater": "read() gave memory that changed later (it holds [",
+    "ReadsMatrices": "read() gave memory that changed later (it holds [[",
+    "ReadsBuffer": "read() gave memory that changed later (it holds [",
+    "ReadsRing": "read() gave memory that changed later (it holds [",
+}
+
+
+def used(adapter):
+    smoke(adapter)
+    for _ in range(20):
+        [observed(program, adapter) for program in PROGRAMS]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_method_is_named(name):
+    adapter = load(f"{ANSWERING}:{name}")
+    with pytest.raises(BrokenAdapter, match=re.escape(REFUSED[name])) as caught:
+        used(adapter)
+    assert str(caught.value).startswith("tiny: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["BigEndian", "Fortran", "Reversed", "Numbers", "Frozen", "Immutable", "Growing"])
+def test_what_is_unusual_and_right_is_taken(name):
+    adapter = load(f"{ANSWERING}:{name}")
+    smoke(adapter)
+    for program in PROGRAMS:
+        seen = observed(program, adapter)
+        assert judge(program, seen, Reference(program), adapter.capabilities).violation is None
+
+
+@pytest.mark.parametrize(("name", "rule"), [("Foreign", "gradients/form"), ("Shares", "accumulation/own-object")])
+def test_a_fault_of_the_framework_stays_its_own(name, rule):
+    adapter, broken = load(f"{ANSWERING}:{name}"), set()
+    smoke(adapter)
+    for program in PROGRAMS:
+        violation = judge(program, observed(program, adapter), Reference(program), adapter.capabilities).violation
+        broken.add(violation and violation.rule)
+    assert broken - {None} == {rule}
