@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograd_conformance.harness.patience import stretched
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
 
@@ -95,7 +96,7 @@ def read(folder: Path, worker: str) -> Entry | None:
     try:
         head, text, _ = path.read_text(errors="replace").split("\n", 2)
         test, rule, op = head.split("\t")
-        program = codec.loads(text)
+        program = codec.loads(text, VOCABULARY)
     except (OSError, ValueError, json.JSONDecodeError):
         return None
     return Entry(test, rule, op or None, program, mark.exists() and mark.stat().st_size > 0)

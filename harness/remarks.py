@@ -82,7 +82,8 @@ def _of_refusal(refusal: Refusal, count: int) -> str:
     )
     return (
         f"{counted(count, 'call')} had to be refused ({refusal.expected.value}), and raised an error that "
-        f"the adapter's classify() does not know, which counts as refused: {refusal.type}: {shortened(refusal.message, LONGEST)} "
+        "the adapter's classify() does not know, which counts as refused: "
+        f"{refusal.type}: {shortened(refusal.message, LONGEST)} "
         f"If that is what it means, add to classify(): {known}: return Kind.{refusal.expected.name}"
     )
 

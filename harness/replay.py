@@ -135,12 +135,14 @@ def again(
     """Run a program, or two that are related, after those that have to run before; also on the target that counts saved
     tensors where that is another one. What is excused is told of where nothing else is broken.
     """
+    wanted = (found.first, found.second) if isinstance(found, Related) else (found,)
+    for each in (*before, *wanted):  # all of them before any of them runs
+        if (outcome := _cannot(each, target)) is not None:
+            return outcome
     for each in before:
         target.observe(each)
         done()
-    if isinstance(found, Related):
-        return _cannot(found.first, target) or _cannot(found.second, target) or _related(found, target, done)
-    return _cannot(found, target) or _alone(found, target, excused, done)
+    return _related(found, target, done) if isinstance(found, Related) else _alone(found, target, excused, done)
 
 
 def _cannot(program: Program, target: Target) -> Replayed | None:

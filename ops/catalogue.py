@@ -8,8 +8,11 @@ statements in PyTorch, too, are called ``set_..._``. Ops that change the target'
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
+from autograd_conformance.ops.attributes import Kinds, attributes_problem, kinds_of, settings_problem
 from autograd_conformance.ops.inplace.assignments import ASSIGNMENTS, VALUES
 from autograd_conformance.ops.inplace.methods import INPLACE, narrower
 from autograd_conformance.ops.modules import MODULES
@@ -18,6 +21,7 @@ from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.row import Certainty, Op, table
 from autograd_conformance.ops.shapes import every, nonempty, offer, ranked, shaped
 from autograd_conformance.ops.tables import OPS, VIEWS
+from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.validation import Vocabulary
 
 MAYBE, NEVER = Certainty.MAYBE, Certainty.NEVER
@@ -77,8 +81,18 @@ LONG = frozenset(("recurrent",))
 MAY_BE_VIEWS = VIEWS | UNSEEN_BASES | frozenset(MODULES)
 """Ops whose results may be views: of an operand, or of what nobody sees. What all other ops give never is one."""
 
-VOCABULARY = Vocabulary(APPLIED, WRITES, OPTIMIZERS)
-"""The names that programs may use."""
+
+@lru_cache(maxsize=None)
+def _kinds(op: str) -> Kinds:
+    return kinds_of(ROWS[op])
+
+
+def _attributes_problem(op: str, attrs: Attrs) -> str | None:
+    return attributes_problem(op, attrs, _kinds(op))
+
+
+VOCABULARY = Vocabulary(APPLIED, WRITES, OPTIMIZERS, _attributes_problem, settings_problem)
+"""The names that programs may use, and the attributes and settings that go with them."""
 
 
 def row_of(name: str) -> Op:

@@ -116,6 +116,8 @@ class Op:
     code: Callable[[Sequence[str], Mapping[str, Any]], str] | None = None
     """Writes its code from the operands' names and the attributes, in the place of `torch`: for ops whose code depends
     on the attributes in more than their values."""
+    examples: tuple[Attrs, ...] = ()
+    """Attributes that programs may have besides those of `choices`, each with a value of every kind that it takes."""
     draws: Callable[..., bool] | None = None
     """Whether values may have been drawn with some attributes, of an op that draws at random."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from autograd_conformance.ops.modules.module import Module
+from autograd_conformance.printing.literals import as_literals, literal
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
@@ -164,9 +165,8 @@ class Dialect:
 
 def fill(template: Template, args: Iterable[str], attrs: Attrs) -> str:
     """An op's code: `template` with the operands' names and the attributes' values."""
-    if callable(template):
-        return template(tuple(args), dict(attrs))
-    return template.format(*args, **{name: repr(value) for name, value in attrs})
+    given = as_literals(attrs)
+    return template(tuple(args), given) if callable(template) else template.format(*args, **given)
 
 
 def code(program: Program, dialect: Dialect | None) -> list[str]:
@@ -306,11 +306,11 @@ def _leaves_of(step: Step | Optimizer, name: Mapping[Ref, str], dialect: Dialect
 
 
 def _settings(settings: Attrs) -> str:
-    return _further([f"{k}={v!r}" for k, v in settings])
+    return _further([f"{k}={literal(v)!r}" for k, v in settings])
 
 
 def _pairs(settings: Attrs) -> str:
-    return _further([f"{k!r}: {v!r}" for k, v in settings])
+    return _further([f"{k!r}: {literal(v)!r}" for k, v in settings])
 
 
 def _its_name(first: int, step: Step | Optimizer) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.printing.literals import as_literals
 from autograd_conformance.printing.loop_nodes import Line, ModuleObject, Rerolled, Value, all_nodes
 from autograd_conformance.programs.language import Apply, Delete, Leaf
 
@@ -27,7 +28,7 @@ def module_objects(rerolled: Rerolled, dialect: Dialect) -> tuple[ModuleObject, 
         step = line.step
         if not isinstance(step, Apply) or step.op not in dialect.modules:
             continue
-        module, settings = dialect.modules[step.op], dict(step.attrs)
+        module, settings = dialect.modules[step.op], as_literals(step.attrs)
         inputs, names = module.operands(settings)
         parameters = tuple(zip(line.reads[len(inputs) :], names, strict=True))
         key = (step.op, repr(step.attrs), *parameters)  # its text tells 1 from True
@@ -53,7 +54,7 @@ def _leaves_before_loops(rerolled: Rerolled) -> Iterator[Value]:
 
 def called(line: Line, of: ModuleObject, name: Mapping[Value | ModuleObject, str], dialect: Dialect) -> str:
     """A call of a module by its name, as a statement."""
-    module, settings = dialect.modules[of.op], dict(of.attrs)
+    module, settings = dialect.modules[of.op], as_literals(of.attrs)
     operands = chain(*module.operands(settings))
     call = module.call(dict(zip(operands, (name[ref] for ref in line.reads), strict=True)), settings)
     first, *further = (name[ref] for ref in line.made)

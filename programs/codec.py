@@ -45,11 +45,10 @@ def to_json(program: Program) -> dict[str, Json]:
 
 def from_json(form: Json, vocabulary: Vocabulary | None = None) -> Program:
     """The program of a JSON form; `MalformedProgram` says what is wrong and in which instruction."""
-    return validate(decoded(form), vocabulary)
+    return validate(_decoded(form), vocabulary)
 
 
-def decoded(form: Json) -> Program:
-    """The program of a JSON form that is known to be well formed otherwise."""
+def _decoded(form: Json) -> Program:
     if not isinstance(form, Mapping):
         raise MalformedProgram(f"a program is a JSON object, not {type(form).__name__}")
     if form.get("version") not in READ or isinstance(form.get("version"), bool):
@@ -136,7 +135,7 @@ def _read_literal(form: Json) -> Literal:
 
 
 def _float(x: float) -> float | str:
-    return x if math.isfinite(x) else str(x)
+    return x if math.isfinite(x) else str(float(x))
 
 
 def _read_float(value: Json) -> float:

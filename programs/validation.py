@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -15,12 +16,14 @@ from autograd_conformance.programs.language import (
     MODES,
     Apply,
     AssignGrad,
+    Attrs,
     Backward,
     Clip,
     Delete,
     Detach,
     DetachInPlace,
     Grad,
+    Groups,
     Hook,
     InPlace,
     Instruction,
@@ -43,9 +46,17 @@ class MalformedProgram(ValueError):
     """A program that breaks the language's own rules; the message says which instruction and why."""
 
 
+def _any_attributes(op: str, attrs: Attrs) -> str | None:
+    return None
+
+
+def _any_settings(optimizer: str, settings: Attrs, groups: Groups) -> str | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The names that programs may use; the tables of ops offer theirs."""
+    """The names that programs may use, and what may stand with them; the tables of ops offer theirs."""
 
     ops: Collection[str]
     """Ops that programs apply, modules and random ones included."""
@@ -53,6 +64,10 @@ class Vocabulary:
     """Ops that programs apply in place."""
     optimizers: Collection[str]
     """Optimizers that programs make."""
+    attributes: Callable[[str, Attrs], str | None] = _any_attributes
+    """What is wrong with the attributes that an op is given; None where nothing is."""
+    settings: Callable[[str, Attrs, Groups], str | None] = _any_settings
+    """What is wrong with the settings that an optimizer, or a group of its leaves, is given."""
 
 
 def validate(program: Program, vocabulary: Vocabulary | None = None) -> Program:
@@ -95,10 +110,10 @@ def _problem(step: Instruction, program: Program, vocabulary: Vocabulary | None)
         case Apply():
             if vocabulary is not None and step.op not in vocabulary.ops:
                 return f"unknown op {step.op!r}"
-            return "an op makes at least one value" if step.results < 1 else None
+            return "an op makes at least one value" if step.results < 1 else _attributes_problem(step, vocabulary)
         case InPlace():
             known = vocabulary is None or step.op in vocabulary.writes
-            return None if known else f"unknown write {step.op!r}"
+            return _attributes_problem(step, vocabulary) if known else f"unknown write {step.op!r}"
         case Backward() | Grad():
             return _call_problem(step)
         case ZeroGrad():
@@ -117,6 +132,42 @@ def _problem(step: Instruction, program: Program, vocabulary: Vocabulary | None)
             return None
         case _:
             assert_never(step)
+
+
+EQUATION = re.compile(r"[a-z,]+->[a-z]*")
+"""The equations of `einsum`."""
+
+WORD = re.compile(rf"[A-Za-z_][A-Za-z0-9_]*|{EQUATION.pattern}")
+"""The texts that attributes may be: words and equations. None of them is code that does anything."""
+
+
+def _plain_problem(attrs: Attrs) -> str | None:
+    """What keeps attributes from being names with plain values, whatever they belong to."""
+    wrong = next((name for name, _ in attrs if not (isinstance(name, str) and name.isidentifier())), None)
+    if wrong is not None:
+        return f"{wrong!r} is no name of an attribute"
+    strange = next((value for _, value in attrs if not _is_plain(value)), None)
+    return None if strange is None else f"{strange!r:.60} is no attribute value"
+
+
+def _is_plain(value: object) -> bool:
+    match value:
+        case tuple():
+            return all(map(_is_plain, value))
+        case str():
+            return WORD.fullmatch(value) is not None
+        case _:
+            return value is None or type(value) in (bool, int, float)
+
+
+def _attributes_problem(step: Apply | InPlace, vocabulary: Vocabulary | None) -> str | None:
+    return _plain_problem(step.attrs) or (vocabulary.attributes(step.op, step.attrs) if vocabulary else None)
+
+
+def _settings_problem(step: Step | Optimizer, vocabulary: Vocabulary | None) -> str | None:
+    problems = (_plain_problem(its) for its in (step.settings, *(own for _, own in step.groups)))
+    plain = next(filter(None, problems), None)
+    return plain or (vocabulary.settings(step.optimizer, step.settings, step.groups) if vocabulary else None)
 
 
 def _leaves_problem(leaves: tuple[Ref, ...]) -> str | None:
@@ -149,7 +200,7 @@ def _optimizer_problem(step: Step | Optimizer, program: Program, vocabulary: Voc
         sum(count for count, _ in step.groups) != len(step.leaves) or min(count for count, _ in step.groups) < 1
     ):
         return f"the groups do not share out the {len(step.leaves)} leaves"
-    return None
+    return _settings_problem(step, vocabulary)
 
 
 def _call_problem(call: Backward | Grad) -> str | None:

@@ -9,6 +9,7 @@ import inspect
 import json
 import os
 import platform
+import re
 import signal
 import sys
 from collections.abc import Mapping
@@ -41,13 +42,17 @@ from autograd_conformance.frameworks.remote import dialects, limits
 from autograd_conformance.frameworks.remote.protocol import VERSION
 from autograd_conformance.frameworks.smoke import smoke
 from autograd_conformance.frameworks.units import observed
-from autograd_conformance.printing.dialect import fill
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.printing.dialect import Dialect, fill
 from autograd_conformance.programs import codec, observation_codec
 from autograd_conformance.programs.capabilities import PYTORCH
 from autograd_conformance.programs.regions import regions
+from autograd_conformance.programs.validation import MalformedProgram
 
 Json = Any
 _PDEATHSIG = 1
+_OPERAND = re.compile(r"[A-Za-z_]\w*(\[\w+\])*")
+"""What an operand is called in printed code: a name, or an element of a list of values."""
 
 
 def serve(name: str) -> None:
@@ -79,7 +84,7 @@ class Worker:
         number = {"id": asked["id"]} if "id" in asked else {}
         try:
             return number | self._done(asked)
-        except (BrokenAdapter, UnknownFramework) as error:
+        except (BrokenAdapter, UnknownFramework, MalformedProgram) as error:
             return number | {"error": str(error)}
 
     def _done(self, asked: Mapping[str, Json]) -> dict[str, Json]:
@@ -96,15 +101,12 @@ class Worker:
                 return {"observation": self._run(asked)}
             case "units":
                 assert isinstance(self.adapter, HasUnits)
-                program = codec.decoded(asked["program"])
+                program = codec.from_json(asked["program"], VOCABULARY)
                 return {"units": [region.steps for region in regions(program, self.adapter.holds)]}
             case "print":
                 assert self.adapter is not None
                 assert self.adapter.dialect is not None
-                op, attrs = asked["op"], codec.attrs_from_json(asked["attrs"])
-                dialect = self.adapter.dialect
-                template = dialect.ops[op] if op in dialect.ops else dialect.writes[op]
-                return {"code": fill(template, asked["operands"], attrs)}
+                return {"code": _printed(asked, self.adapter.dialect)}
             case other:
                 return {"error": f"this worker does not know how to {other!r}"}
 
@@ -113,11 +115,21 @@ class Worker:
         assert adapter is not None
         if "seed" in asked and isinstance(adapter, HasRandom):
             adapter.random.seed(asked["seed"])
-        program = codec.decoded(asked["program"])
+        program = codec.from_json(asked["program"], VOCABULARY)
         seen = (
             run_printed(program, adapter) if asked.get("printed") else observed(program, adapter, self.probed.missing)
         )
         return observation_codec.to_json(seen)
+
+
+def _printed(asked: Mapping[str, Json], dialect: Dialect) -> str:
+    """The code of an op for operands of some names; `MalformedProgram` where it is asked for other text."""
+    op, attrs = asked["op"], codec.attrs_from_json(asked["attrs"])
+    wrong = next((name for name in asked["operands"] if not _OPERAND.fullmatch(str(name))), None)
+    problem = f"{wrong!r} is no name of an operand" if wrong is not None else VOCABULARY.attributes(op, attrs)
+    if problem:
+        raise MalformedProgram(problem)
+    return fill(dialect.ops[op] if op in dialect.ops else dialect.writes[op], asked["operands"], attrs)
 
 
 def _loaded(name: str, asked: Mapping[str, Json]) -> Adapter:

@@ -20,6 +20,7 @@ from autograd_conformance.frameworks.printed import seen_in_code
 from autograd_conformance.harness.child import HASHES, finished
 from autograd_conformance.harness.failures.fresh_process import Answer, Asked, ask
 from autograd_conformance.harness.session import Session
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program
@@ -111,9 +112,9 @@ def _code(failure: Failure, session: Session, answer: Answer) -> bool | None:
 
 def _programs(form: Mapping[str, Any]) -> tuple[Program, ...]:
     if relations_codec.is_relation(form):
-        related = relations_codec.from_json(form)
+        related = relations_codec.from_json(form, VOCABULARY)
         return related.first, related.second
-    return (codec.from_json(form),)
+    return (codec.from_json(form, VOCABULARY),)
 
 
 def _shortest(

@@ -28,6 +28,7 @@ from autograd_conformance.harness.failures.votes import votes
 from autograd_conformance.harness.journal import Entry
 from autograd_conformance.harness.places import SUITES
 from autograd_conformance.harness.session import Session
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs import codec
 from autograd_conformance.reports.failure import Allowed, Error, Failure, Step
@@ -138,7 +139,7 @@ def died(entry: Entry, session: Session, how: str) -> Failure:
 
 def audited(op: str, fault: Fault, session: Session) -> Failure:
     """The record of an op that the audit found wrong, where no test could show it: its program, not shrunk."""
-    program, dialect = codec.from_json(fault.program), session.target.dialect
+    program, dialect = codec.from_json(fault.program, VOCABULARY), session.target.dialect
     test = f"audit[{op}]"
     path = _replay_file(dict(fault.program), session, fault.rule, test)
     command = replay_command(session, path)

@@ -155,6 +155,7 @@ def _encoder_call(given: Given, settings: Settings) -> Call:
 
 
 UNMASKED: Attrs = (("mask", None), ("padding", None))
+MASKED: tuple[Attrs, ...] = ((("mask", "causal"),), (("mask", ((True,),)), ("padding", ((True,),))))
 
 ATTENTION = (
     module(
@@ -166,6 +167,7 @@ ATTENTION = (
         (("heads", 1), ("bias", True), ("batch_first", True), ("memory", True), *UNMASKED, ("need_weights", True)),
         _memory,
         lambda settings: 2 if settings["need_weights"] else 1,
+        MASKED,
         unsaved=(4, 5),  # the bias that is added last: where it stands depends on `memory`
     ),
     module(
@@ -175,6 +177,7 @@ ATTENTION = (
         _encoder_parameters,
         ("width", "feedforward"),
         (("heads", 1), ("batch_first", True), ("norm_first", False), *UNMASKED),
+        others=MASKED,
         unsaved=(8, 12),  # the last bias that is added, which of the two the order of normalising decides
         also_saves=(11, 12),  # a normalisation keeps all its operands together
     ),

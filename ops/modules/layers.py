@@ -120,7 +120,7 @@ def _batch_norm(name: str, running: bool, reference: Callable[..., Any], **field
 
     def call(given: Given, settings: Settings) -> Call:
         layer = made(
-            f"BatchNorm{settings['dimensions']}d", Size("x", 1), affine=unless(True, settings["affine"]),
+            f"BatchNorm{int(settings['dimensions'])}d", Size("x", 1), affine=unless(True, settings["affine"]),
             track_running_stats=None if running else "False",
         )  # fmt: skip
         return Call(replace(layer, evaluates=running), (given["x"],))

@@ -163,9 +163,10 @@ def module(
     whole: Attrs,
     further: Callable[[Settings, Sizes, Shape], Named] = lambda settings, sizes, first: (),
     results: Callable[[Settings], int] = lambda settings: 1,
+    others: tuple[Attrs, ...] = (),
     **fields: Any,
 ) -> Module:
-    """A module whose row is written in code as a functional call."""
+    """A module whose row is written in code as a functional call; `others` are settings of other kinds than `whole`."""
 
     def functional(operands: Sequence[str], settings: Settings) -> str:
         inputs, own = _operands(parameters, further, settings)
@@ -173,6 +174,7 @@ def module(
         return call(given, settings).functional(given, own)
 
     row = Op(
-        name, "", reference, Certainty.ALWAYS, accepts=lambda shape: False, fresh=(), family="modules", code=functional
-    )
+        name, "", reference, Certainty.ALWAYS, accepts=lambda shape: False, fresh=(), family="modules", code=functional,
+        examples=(whole, *others),
+    )  # fmt: skip
     return Module(replace(row, **fields), parameters, further, results, sizes, call, whole)

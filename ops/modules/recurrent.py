@@ -161,6 +161,7 @@ def _module(name: str, kind: str, cell: Callable[..., Any], gates: int, states: 
         (("layers", 1), ("directions", 1), ("batch_first", False), ("bias", True), ("state", True), ("lengths", None)),
         _states(states),
         lambda settings: 1 + len(states),
+        others=((("lengths", (1,)),),),
     )
 
 
