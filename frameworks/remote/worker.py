@@ -33,6 +33,7 @@ from autograd_conformance.frameworks.base import (
     HasUnits,
     HasWrites,
 )
+from autograd_conformance.frameworks.calls import called
 from autograd_conformance.frameworks.interrupts import watch
 from autograd_conformance.frameworks.printed import run_printed
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework, load
@@ -109,7 +110,7 @@ class Worker:
         adapter = self.adapter
         assert adapter is not None
         if "seed" in asked and isinstance(adapter, HasRandom):
-            adapter.random.seed(asked["seed"])
+            called(adapter.name, "random.seed()", adapter.random.seed, asked["seed"])
         program = codec.decoded(asked["program"])
         seen = (run_printed if asked.get("printed") else observed)(program, adapter)
         return observation_codec.to_json(seen)
@@ -120,9 +121,9 @@ def _loaded(name: str, asked: Mapping[str, Json]) -> Adapter:
     adapter = load(name, asked["device"])
     smoke(adapter)
     if asked["plainer"] is not None and isinstance(adapter, HasPlainer):
-        return adapter.plainer()[asked["plainer"]]()
+        return called(adapter.name, "plainer()", lambda: adapter.plainer()[asked["plainer"]]())
     if asked["counts_saved"] and isinstance(adapter, HasSavedTensorCounter):
-        return adapter.saved_tensor_counter()
+        return called(adapter.name, "saved_tensor_counter()", adapter.saved_tensor_counter)
     return adapter
 
 

@@ -29,6 +29,7 @@ from autograd_conformance.harness.audit.together import GROUP, right_together
 from autograd_conformance.harness.child import LOADING
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.wording import harmless
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.strategies.building import alphabet
 
@@ -98,7 +99,7 @@ def main(
         Path(path).with_name(FAILED).write_text(str(error), encoding="utf-8")
     except Exception:
         last = traceback.format_exc().splitlines()[-30:]
-        text = "\n".join(["the audit of the ops failed:", *last])
+        text = harmless("\n".join(["the audit of the ops failed:", *last]))
         Path(path).with_name(FAILED).write_text(text, encoding="utf-8")
 
 
