@@ -11,6 +11,7 @@ from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.programs import arrays
 from autograd_conformance.programs.language import Apply, Grad, InPlace, Instruction
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.wording import harmless, type_of
 
 SHOWN = 80
 """How many characters of a wrong answer are shown."""
@@ -21,16 +22,9 @@ def shown(value: object) -> str:
     try:
         text = repr(value)
     except BaseException as error:
-        text = f"a {type(value).__name__} whose repr() raises {type(error).__name__}"
+        text = f"a {type(value).__name__} whose repr() raises {type_of(error)}"
+    text = harmless(text)
     return text if len(text) <= SHOWN else text[:SHOWN] + " ..."
-
-
-def message(error: BaseException) -> str:
-    """An exception's message; an exception may not even have one."""
-    try:
-        return str(error)
-    except BaseException as inner:
-        return f"its str() raises {type(inner).__name__}"
 
 
 def refuse(adapter: Adapter, what: str, got: object, wanted: str) -> NoReturn:

@@ -14,7 +14,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from autograd_conformance.frameworks import answers
 from autograd_conformance.frameworks.base import Adapter, FullAdapter, Value
 from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.reader import cannot
@@ -24,6 +23,7 @@ from autograd_conformance.ops.limits import Limits, outside
 from autograd_conformance.ops.shapes import FORMS, size
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Shape
+from autograd_conformance.programs.wording import message, type_of
 
 ERRORS = "errors"
 """What an adapter insists on that knows every error of its framework: one that it does not know is no refusal."""
@@ -112,7 +112,7 @@ def _changed(adapter: FullAdapter, dtype: str, shape: Shape) -> str | None:
     except BaseException as error:
         if is_users(error):
             raise
-        return f"{what} cannot be made and read ({type(error).__name__}: {answers.message(error)})"
+        return f"{what} cannot be made and read ({type_of(error)}: {message(error)})"
     if isinstance(back, np.ndarray | np.generic) and back.shape != shape:
         return f"{what} reads back with shape {back.shape}"
     return f"{what} reads back as {named}" if isinstance(named, str) and named != dtype else None

@@ -18,6 +18,7 @@ from autograd_conformance.programs.arrays import NAMES
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.observations import Gradient, Tensor
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.wording import message, type_of
 
 _TRUSTED: set[int] = set()
 """The adapters, by `id`, of which a gradient was read and proved to be a copy."""
@@ -153,4 +154,4 @@ def _unseen(value: Value) -> Any:
 
 def cannot(name: str, error: BaseException) -> str:
     """That a method cannot show what it is for, in words."""
-    return f"{name}() raised {type(error).__name__}: {answers.message(error)}"
+    return f"{name}() raised {type_of(error)}: {message(error)}"

@@ -10,6 +10,7 @@ from typing import cast
 from autograd_conformance.frameworks.base import Adapter
 from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
+from autograd_conformance.programs.wording import harmless, message, type_of
 
 _TORCH, _PYTORCH = "torch==2.13.0", "autograd_conformance.frameworks.pytorch"
 _TENSORFLOW = "autograd_conformance.frameworks.tensorflow.adapter"
@@ -61,6 +62,9 @@ class BrokenAdapter(BaseException):
     It is no `Exception`, which Hypothesis would shrink, and a framework's own code might catch.
     """
 
+    def __init__(self, text: str) -> None:
+        super().__init__(harmless(text))
+
 
 def load(name: str, device: str = "cpu") -> Adapter:
     """The adapter of a framework, made by its factory on a device; it has every method and attribute of `Adapter`."""
@@ -78,7 +82,7 @@ def load(name: str, device: str = "cpu") -> Adapter:
         if is_users(error):
             raise
         raise BrokenAdapter(
-            f"{name}: {factory_name}(device={device!r}) raised {type(error).__name__}: {error}"
+            f"{name}: {factory_name}(device={device!r}) raised {type_of(error)}: {message(error)}"
         ) from error
     lacking = [m for m in METHODS if not callable(getattr(adapter, m, None))]
     lacking += [a for a in ATTRIBUTES if not hasattr(adapter, a)]
@@ -106,7 +110,7 @@ def _factory(name: str, module_name: str, factory_name: str, package: str | None
     except BaseException as error:
         if is_users(error):
             raise
-        raise BrokenAdapter(f"{name}: importing {module_name} raised {type(error).__name__}: {error}") from error
+        raise BrokenAdapter(f"{name}: importing {module_name} raised {type_of(error)}: {message(error)}") from error
     if not hasattr(module, factory_name):
         raise UnknownFramework(f"unknown framework {name!r}: module {module_name} has no {factory_name!r}")
     return getattr(module, factory_name)

@@ -9,6 +9,7 @@ from typing import Any, assert_never, cast
 
 from autograd_conformance.frameworks import answers, identities
 from autograd_conformance.frameworks.base import Adapter, FullAdapter, HookFunction, HookRaised, Value
+from autograd_conformance.frameworks.calls import called
 from autograd_conformance.frameworks.entered_modes import EnteredModes
 from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.raised import raised, unread
@@ -101,17 +102,10 @@ class Run:
         self.saved = self.adapter.saved if Capability.COUNTS_SAVED in capabilities else _nothing
         self.given: list[tuple[int, np.ndarray, bytes]] = []
         self.process = os.getpid()
-        try:
-            doing = "reset"
-            adapter.reset()
-            foresee = getattr(adapter, "foresee", None)  # `HasForesight`: to ask for a protocol takes as long as an op
-            if foresee is not None:
-                doing = "foresee"
-                foresee(program)
-        except Exception as error:
-            raise BrokenAdapter(
-                f"{adapter.name}: {doing}() raised {type(error).__name__}: {answers.message(error)}"
-            ) from error
+        called(adapter.name, "reset()", adapter.reset)
+        foresee = getattr(adapter, "foresee", None)  # `HasForesight`: to ask for a protocol takes as long as an op
+        if foresee is not None:
+            called(adapter.name, "foresee()", foresee, program)
 
     def observed(self) -> Observation:
         """What the whole program does."""
@@ -121,7 +115,7 @@ class Run:
         finally:
             if os.getpid() != self.process:
                 os._exit(0)  # a child of the framework's that came back: the program is its parent's
-            self.modes.leave()
+            called(self.adapter.name, "mode(), at its end,", self.modes.leave)
         self._check_identities(observation)
         return observation
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from autograd_conformance.frameworks import answers, declarations
 from autograd_conformance.frameworks.base import Adapter
+from autograd_conformance.frameworks.calls import called
 from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.requirements import lacking
@@ -150,13 +151,4 @@ def simplest(ops: Collection[str], shape: Shape) -> Iterator[tuple[str, int, Att
 
 def _try(adapter: Adapter, what: str, call: Callable[..., Any], *arguments: object) -> Any:
     """What a call gives; `BrokenAdapter`, which says `what` was called, where it raises."""
-    try:
-        return call(*arguments)
-    except BrokenAdapter:
-        raise
-    except BaseException as error:
-        if is_users(error):
-            raise
-        raise BrokenAdapter(
-            f"{adapter.name}: {what} raised {type(error).__name__}: {answers.message(error)}"
-        ) from error
+    return called(adapter.name, what, call, *arguments)

@@ -27,6 +27,7 @@ from autograd_conformance.frameworks.base import (
     HasWrites,
     Target,
 )
+from autograd_conformance.frameworks.calls import CheckedGenerator, called
 from autograd_conformance.frameworks.interrupts import watch
 from autograd_conformance.frameworks.printed import run_printed
 from autograd_conformance.frameworks.probe import NOTHING_MISSING, Probed, probe
@@ -132,7 +133,10 @@ class InProcess:
 
     def regions(self, program: Program) -> tuple[Region, ...]:
         """The runs of a program's instructions that the framework takes as units."""
-        return tuple(regions(program, self.adapter.holds)) if isinstance(self.adapter, HasUnits) else ()
+        adapter = self.adapter
+        if not isinstance(adapter, HasUnits):
+            return ()
+        return called(self.name, "holds()", lambda: tuple(regions(program, adapter.holds)))
 
     @property
     def programs_each(self) -> int:
@@ -146,8 +150,11 @@ class InProcess:
 
     def plainer(self) -> Mapping[str, InProcess]:
         """The same framework with less between it and a program, where its adapter names such modes."""
-        made = self.adapter.plainer() if isinstance(self.adapter, HasPlainer) else {}
-        return {words: InProcess(make(), self.note, probed=self.probed) for words, make in made.items()}
+        made = called(self.name, "plainer()", self.adapter.plainer) if isinstance(self.adapter, HasPlainer) else {}
+        return {
+            words: InProcess(called(self.name, words, make), self.note, probed=self.probed)
+            for words, make in made.items()
+        }
 
     @cached_property
     def name(self) -> str:
@@ -229,7 +236,9 @@ class InProcess:
     @cached_property
     def random(self) -> Generator | None:
         """Its random number generator, if its adapter names one."""
-        return self.adapter.random if isinstance(self.adapter, HasRandom) else None
+        if not isinstance(self.adapter, HasRandom) or self.adapter.random is None:
+            return None
+        return CheckedGenerator(self.name, self.adapter.random)
 
     @cached_property
     def saved_tensor_counter(self) -> InProcess | None:
@@ -237,5 +246,6 @@ class InProcess:
         if Capability.COUNTS_SAVED in self.capabilities:
             return self
         if isinstance(self.adapter, HasSavedTensorCounter):
-            return InProcess(self.adapter.saved_tensor_counter(), self.note, self.missing, self.probed)
+            made = called(self.name, "saved_tensor_counter()", self.adapter.saved_tensor_counter)
+            return InProcess(made, self.note, self.missing, self.probed)
         return None

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from autograd_conformance.frameworks import answers
 from autograd_conformance.frameworks.base import Adapter, HasUnits, HasVjp, Value
+from autograd_conformance.frameworks.calls import called
 from autograd_conformance.frameworks.functional import FunctionalRun
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.runner import Run
@@ -41,7 +42,7 @@ class UnitRun(Run):
 
     def observations(self) -> Iterator[StepObservation]:
         """What each instruction does, in order."""
-        found = regions(self.program, self.units.holds) if self.units else ()
+        found = called(self.adapter.name, "holds()", self._regions) if self.units else ()
         begins = {region.first: region for region in found}
         at = 0
         while at < len(self.program):
@@ -52,6 +53,10 @@ class UnitRun(Run):
             else:
                 yield from self._region(region)
                 at = region.last + 1
+
+    def _regions(self) -> Sequence[Region]:
+        assert self.units is not None
+        return list(regions(self.program, self.units.holds))
 
     def _region(self, region: Region) -> Iterator[StepObservation]:
         """What is seen of a region's instructions, and of the leaves between them, which are made before those that can

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from autograd_conformance.harness.early import joined
 from autograd_conformance.harness.places import PACKAGE, SUITES
 from autograd_conformance.reports.command import main as report
 
@@ -56,7 +57,7 @@ def arguments(given: Sequence[str]) -> list[str]:
     """The words of a command line as pytest needs them: a test as reports name it (`suites/...`) is found where the
     suite lies; where none is named, all are run; and there are as many processes as cores, unless they are counted.
     """
-    words = [str(PACKAGE / word) if word.startswith("suites/") else word for word in given]
+    words = [str(PACKAGE / word) if word.startswith("suites/") else word for word in joined(given)]
     if not any(Path(word.partition("::")[0]).resolve().is_relative_to(SUITES) for word in words):
         words.append(str(SUITES))
     counted = any(word.startswith("-n") or word.partition("=")[0] in PROCESSES for word in given)

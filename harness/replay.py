@@ -223,4 +223,6 @@ def _form(path: Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise MalformedProgram(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+        raise MalformedProgram(
+            f"not JSON: {error.msg.removesuffix(' at')} at line {error.lineno}, column {error.colno}"
+        ) from None

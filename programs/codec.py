@@ -71,7 +71,8 @@ def loads(text: str, vocabulary: Vocabulary | None = None) -> Program:
     try:
         form = json.loads(text)
     except json.JSONDecodeError as error:
-        raise MalformedProgram(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+        what = error.msg.removesuffix(" at")  # of a text without an end
+        raise MalformedProgram(f"not JSON: {what} at line {error.lineno}, column {error.colno}") from None
     return from_json(form, vocabulary)
 
 

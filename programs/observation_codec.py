@@ -8,7 +8,7 @@ the same double, the others are the strings "inf", "-inf" and "nan"; a complex n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NoReturn, assert_never
 
 from autograd_conformance.programs import arrays
@@ -29,6 +29,7 @@ from autograd_conformance.programs.observations import (
 )
 from autograd_conformance.programs.operands import holders, operands, results
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.wording import harmless
 
 Json = Any
 SHOWN = 80
@@ -344,7 +345,7 @@ def _whole(form: Json) -> int:
 
 
 def _text(form: Json) -> str:
-    return form if isinstance(form, str) else _refuse("a name", form, "text")
+    return harmless(form) if isinstance(form, str) else _refuse("a name", form, "text")
 
 
 _REFS: dict[str, Ref] = {str(Ref(at)): Ref(at) for at in range(200)}
@@ -361,7 +362,7 @@ def _ref(text: Json) -> Ref:
 
 
 def _refuse(what: str, got: Json, wanted: str) -> NoReturn:
-    shown: Sequence[str] = repr(got)
+    shown = harmless(repr(got))
     raise MalformedObservation(
         f"{what} has to be {wanted}, not {shown if len(shown) <= SHOWN else f'{shown[:SHOWN]} ...'}"
     )

@@ -7,6 +7,7 @@ wrong with an answer is said in words that its author understands.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -132,6 +133,8 @@ def answer(line: bytes, number: int | None = None) -> Mapping[str, Json]:
             f"it wrote {_shown(line)}, which is no JSON: its standard output is for answers alone, one a line; "
             "whatever else it prints belongs on its standard error"
         ) from None
+    if _HALVES.search(line):
+        form = _whole(form)
     if not isinstance(form, Mapping):
         raise MalformedAnswer(f"it wrote {_shown(line)}, and an answer is an object")
     if number is not None and form.get("id") != number:
@@ -144,6 +147,23 @@ def answer(line: bytes, number: int | None = None) -> Mapping[str, Json]:
     if "error" in form:
         raise Refused(str(form["error"]))
     return form
+
+
+_HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
+"""What JSON writes for the halves of a character, each of which may stand without the other one."""
+
+
+def _whole(form: Json) -> Json:
+    """A form in whose texts no half of a character stands without the other."""
+    match form:
+        case str():
+            return form.encode("utf-8", "backslashreplace").decode()
+        case list():
+            return [_whole(each) for each in form]
+        case Mapping():
+            return {_whole(name): _whole(value) for name, value in form.items()}
+        case _:
+            return form
 
 
 def observation(line: bytes, number: int, program: Program) -> Observation:

@@ -34,6 +34,7 @@ from autograd_conformance.frameworks.base import (
     HasUnits,
     HasWrites,
 )
+from autograd_conformance.frameworks.calls import called
 from autograd_conformance.frameworks.interrupts import watch
 from autograd_conformance.frameworks.printed import run_printed
 from autograd_conformance.frameworks.probe import NOTHING_MISSING, Probed, probe
@@ -114,7 +115,7 @@ class Worker:
         adapter = self.adapter
         assert adapter is not None
         if "seed" in asked and isinstance(adapter, HasRandom):
-            adapter.random.seed(asked["seed"])
+            called(adapter.name, "random.seed()", adapter.random.seed, asked["seed"])
         program = codec.from_json(asked["program"], VOCABULARY)
         seen = (
             run_printed(program, adapter) if asked.get("printed") else observed(program, adapter, self.probed.missing)
@@ -137,9 +138,9 @@ def _loaded(name: str, asked: Mapping[str, Json]) -> Adapter:
     adapter = load(name, asked["device"])
     smoke(adapter)
     if asked["plainer"] is not None and isinstance(adapter, HasPlainer):
-        return adapter.plainer()[asked["plainer"]]()
+        return called(adapter.name, "plainer()", lambda: adapter.plainer()[asked["plainer"]]())
     if asked["counts_saved"] and isinstance(adapter, HasSavedTensorCounter):
-        return adapter.saved_tensor_counter()
+        return called(adapter.name, "saved_tensor_counter()", adapter.saved_tensor_counter)
     return adapter
 
 

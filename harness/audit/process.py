@@ -17,7 +17,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from autograd_conformance.frameworks.answers import message
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.ended import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter
@@ -32,6 +31,7 @@ from autograd_conformance.harness.audit.together import GROUP, right_together
 from autograd_conformance.harness.child import LOADING
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.wording import message, type_of
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.strategies.building import alphabet
 
@@ -114,7 +114,7 @@ def told(error: Exception) -> str:
     """An error of the audit itself on one line, with the last places that it went through."""
     frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
     places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
-    return " ".join(f"{type(error).__name__}: {message(error)} ({places})".split())
+    return " ".join(f"{type_of(error)}: {message(error)} ({places})".split())
 
 
 def hold_to(path: Path, target: Target) -> None:

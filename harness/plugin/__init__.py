@@ -12,7 +12,7 @@ from autograd_conformance.harness.plugin.configuration import (
     pytest_unconfigure,
 )
 from autograd_conformance.harness.plugin.processes import pytest_cmdline_main
-from autograd_conformance.harness.plugin.results import pytest_runtest_makereport
+from autograd_conformance.harness.plugin.results import pytest_runtest_makereport, pytest_warning_recorded
 from autograd_conformance.harness.plugin.tests import (
     check,
     journal,
@@ -39,4 +39,5 @@ __all__ = [
     "pytest_pyfunc_call",
     "pytest_runtest_makereport",
     "pytest_unconfigure",
+    "pytest_warning_recorded",
 ]

@@ -6,7 +6,6 @@ import gc
 import os
 import time
 from dataclasses import asdict
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -83,7 +82,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def _as_controller(config: pytest.Config) -> None:
     check_options(config)
-    _check_paths(config)
     if config.option.collectonly:  # the tests are the same for every framework: none is loaded
         return
     config.stash[SESSION] = session = open_session(config, "main")
@@ -112,21 +110,6 @@ def _as_controller(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
     config.pluginmanager.register(Progress(config.stash[LIMITS]), "progress")
     config.pluginmanager.register(Workers(), "workers")
-
-
-def _check_paths(config: pytest.Config) -> None:
-    """Refuse an option's path that stands alone and outside: pytest looks there for its settings and finds none,
-    unless it was told where they are, as `harness.command` does.
-    """
-    if config.option.inifilename:
-        return
-    words = [str(word) for word in config.invocation_params.args]
-    for option, path in pairwise(words):
-        here = config.invocation_params.dir
-        if option in ("--report", "--replay", "--known", "--update-known") and not (
-            here / path
-        ).resolve().is_relative_to(config.rootpath):
-            raise pytest.UsageError(f"write {option}={path} in one word; pytest takes a lone path for a place of tests")
 
 
 @pytest.hookimpl(optionalhook=True)

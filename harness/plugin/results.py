@@ -19,10 +19,14 @@ from autograd_conformance.harness.journal import Entry
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.plugin.state import CHECK, PLANNED, SESSION, about
 from autograd_conformance.harness.recorder import ADAPTER, PROPERTY, TALLY, UNWRITABLE
+from autograd_conformance.programs.wording import harmless, message
 from autograd_conformance.reports import records
 from autograd_conformance.reports.encoding import encode
 from autograd_conformance.reports.prose import counted
 from autograd_conformance.reports.render import text
+
+REPORTED = 10_000
+"""How many characters of the report of an error are kept from each of its ends, where it is no plain text."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -48,7 +52,24 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         unwritable = item.config.stash[SESSION].unwritable
         if unwritable:
             report.user_properties.append((UNWRITABLE, unwritable))
+        _make_sendable(report)
     return report
+
+
+def _make_sendable(report: pytest.TestReport) -> None:
+    """Have a report's text in a form that another process and a terminal take: a framework may have written of it."""
+    text = str(report.longrepr or "")
+    if text.encode(errors="replace").decode() != text:
+        report.longrepr = harmless(text, REPORTED)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist sends it, and ends the worker where it cannot
+def pytest_warning_recorded(warning_message: Any) -> None:
+    """Have a warning in a form that another process takes: of Python's own class, with a text that can be sent."""
+    warning = warning_message.message
+    if isinstance(warning, Warning):
+        own = next(each for each in type(warning).__mro__ if each.__module__ == "builtins")
+        warning_message.message, warning_message.category = own(message(warning)), own
 
 
 def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> Iterator[records.Record]:
@@ -61,7 +82,7 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
         reason = report.longrepr[2].removeprefix("Skipped: ")  # type: ignore[index]
         verdict = "pass" if check is not None and check.programs else "not applicable"
     elif call.excinfo is not None:
-        verdict, reason = "error", call.excinfo.exconly()
+        verdict, reason = "error", harmless(call.excinfo.exconly())
         ended = ended_in(call.excinfo.value)
         broken = broken_in(call.excinfo.value) or (check.shortest if check is not None and ended is None else None)
         if broken is not None:

@@ -165,15 +165,12 @@ def test_help_and_markers_need_no_framework(tmp_path):
     [
         (["--dtype=float64"], "single does not support float64; it has float32"),
         (["--hypothesis-seed=many"], "--hypothesis-seed has to be a whole number, not 'many'"),
-        (["--report", "{elsewhere}"], "write --report={elsewhere} in one word"),
     ],
 )
 def test_options_that_make_no_sense(arguments, said, tmp_path):
-    elsewhere = str(tmp_path / "elsewhere")
-    given = [word.format(elsewhere=elsewhere) for word in arguments]
-    seen = run(tmp_path, *given, ONE, framework=f"{WRONG}:Single")
+    seen = run(tmp_path, *arguments, ONE, framework=f"{WRONG}:Single")
     assert seen.code == 4
-    assert said.format(elsewhere=elsewhere) in seen.output
+    assert said in seen.output
     assert "Traceback" not in seen.output
 
 

@@ -1,0 +1,169 @@
+"""Frameworks whose errors cannot be written down as they are, and adapters that raise outside of a program: the worked
+example with one change. `tests/harness/test_unruly.py` says what is expected of each.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from autograd_conformance.frameworks.base import HookRaised
+from examples import tiny
+from examples.tiny_adapter import Tiny
+from tests.frameworks.adapters.misbehaving import during_second_backward, raising
+
+
+def linked(*errors: BaseException, by: str = "__cause__") -> BaseException:
+    """Exceptions in a circle, each raised from the next."""
+    for one, other in zip(errors, (*errors[1:], errors[0]), strict=True):
+        setattr(one, by, other)
+    return errors[0]
+
+
+class Endless(Exception):
+    """An exception that was raised from another one like it, whenever it is looked at."""
+
+    @property
+    def __cause__(self) -> Endless:  # type: ignore[override]
+        return Endless()
+
+
+class Secretive(Exception):
+    """An exception that does not say what it was raised from."""
+
+    @property
+    def __cause__(self) -> None:  # type: ignore[override]
+        raise ValueError("no cause")
+
+
+def freed(by: Callable[[BaseException], BaseException]) -> Callable[[], None]:
+    """A deed of a framework: it raises the expected error, to which something was done."""
+
+    def deed() -> None:
+        raise by(tiny.GraphFreed("freed"))
+
+    return deed
+
+
+def in_group(error: BaseException) -> BaseException:
+    group = BaseExceptionGroup("several", [error, KeyError(1)])
+    error.__context__ = group
+    error.__cause__ = group
+    return error
+
+
+HalfACharacter = during_second_backward(raising(RuntimeError("cannot open t\udce9.bin")))
+EscapesTerminal = during_second_backward(raising(RuntimeError("\x1b[31mred\x00")))
+LongText = during_second_backward(lambda: raising(RuntimeError("x" * 10**8))())
+OddName = during_second_backward(raising(type("Odd\x1b", (Exception,), {})("odd")))
+
+CircleOfOne = during_second_backward(freed(lambda error: linked(error)))
+CircleOfTwo = during_second_backward(freed(lambda error: linked(error, ValueError("b"))))
+CircleOfThree = during_second_backward(freed(lambda error: linked(error, ValueError("b"), KeyError("c"))))
+CircleOfContexts = during_second_backward(freed(lambda error: linked(error, ValueError("b"), by="__context__")))
+CircleOfGroups = during_second_backward(freed(in_group))
+EndlessCauses = during_second_backward(raising(Endless()))
+SecretiveCauses = during_second_backward(raising(Secretive()))
+HooksInGroup = during_second_backward(lambda: raising(ExceptionGroup("several", [HookRaised(HookRaised.MESSAGE)]))())
+
+SwitchesWatchdogOff = during_second_backward(lambda: (faulthandler.cancel_dump_traceback_later(), time.sleep(1e6)))
+StopsItself = during_second_backward(lambda: os.kill(os.getpid(), signal.SIGSTOP))
+BlocksAlarms = during_second_backward(
+    lambda: (
+        faulthandler.cancel_dump_traceback_later(),
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals()),
+        time.sleep(1e6),
+    )
+)
+ClosesEverything = during_second_backward(lambda: os.closerange(3, 200))
+
+
+class WarnsHalf(Tiny):
+    """It warns of a file whose name is none."""
+
+    def backward(self, roots: Any, cotangents: Any, retain_graph: Any) -> None:
+        with warnings.catch_warnings(action="always"):
+            warnings.warn("t\udce9.bin", UserWarning, stacklevel=2)
+        super().backward(roots, cotangents, retain_graph)
+
+
+class Odd(UserWarning):
+    """A warning that no other process can make again."""
+
+    def __init__(self, one: int, *, other: int) -> None:
+        super().__init__(one, other)
+
+
+class WarnsOddly(Tiny):
+    """It warns with a class of its own."""
+
+    def backward(self, roots: Any, cotangents: Any, retain_graph: Any) -> None:
+        warnings.warn(Odd(1, other=2), stacklevel=2)
+        super().backward(roots, cotangents, retain_graph)
+
+
+def later(method: str, error: Callable[[], BaseException], after: int = 7) -> Callable[..., Tiny]:
+    """An adapter one of whose methods raises from some call of each process on."""
+
+    class Later(Tiny):
+        def __init__(self, device: str = "cpu") -> None:
+            super().__init__(device)
+            self.calls = 0
+
+    def raises(self: Any, *arguments: Any) -> Any:
+        self.calls += 1
+        if self.calls > after:
+            raise error()
+        before = getattr(Tiny, method, None)
+        return None if before is None else before(self, *arguments)
+
+    setattr(Later, method, raises)
+    return Later
+
+
+SkipsInReset = later("reset", lambda: pytest.skip.Exception("not now"))
+InterruptsInReset = later("reset", KeyboardInterrupt)
+ExitsInReset = later("reset", lambda: SystemExit(0))
+EndsPytestInReset = later("reset", lambda: pytest.exit.Exception("enough", 0))
+ClosesInForesee = later("foresee", GeneratorExit)
+SkipsInForesee = later("foresee", lambda: pytest.skip.Exception("not now"))
+HalfInForesee = later("foresee", lambda: OSError("t\udce9.bin"))
+
+
+class RandomExits(Tiny):
+    """Its random number generator ends the run."""
+
+    class Generator:
+        def seed(self, number: int) -> None:
+            raise SystemExit(0)
+
+        def getstate(self) -> int:
+            return 0
+
+        def setstate(self, state: int) -> None:
+            pass
+
+    random = Generator()
+
+
+class CounterSkips(Tiny):
+    """What counts its saved tensors is not there today."""
+
+    def saved_tensor_counter(self) -> Any:
+        raise pytest.skip.Exception("not today")
+
+
+class ClassifySkips(Tiny):
+    """`classify` skips the test at the error that is expected."""
+
+    def classify(self, error: BaseException) -> Any:
+        if isinstance(error, tiny.GraphFreed):
+            raise pytest.skip.Exception("not today")
+        return super().classify(error)
