@@ -26,6 +26,8 @@ class Frame:
         self._packages: dict[str, set[str]] = defaultdict(set)
         """The versions of each package."""
         self._environment: set[str] = set()
+        self._whole = False
+        """Whether some run was of all suites."""
         self._collected = 0
         """How many tests a run knew of, at most."""
         self._not_run = 0
@@ -53,6 +55,7 @@ class Frame:
             exit_code=max(self._footer.exit_code, footer.exit_code),
         )
         self._collected = max(self._collected, tests + footer.not_run + footer.deselected)
+        self._whole |= not footer.selection
         self._not_run += footer.not_run
         self._seconds += footer.seconds
 
@@ -83,6 +86,7 @@ class Frame:
             programs=programs,
             not_run=not_run,
             deselected=left - not_run,
+            selection=not self._whole,
         )
 
 
