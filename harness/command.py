@@ -6,6 +6,7 @@ folder that it is started in has a say in the run: no `pytest.ini`, no `conftest
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from autograd_conformance.harness.early import joined
 from autograd_conformance.harness.places import PACKAGE, SUITES
 from autograd_conformance.reports.command import main as report
+from autograd_conformance.reports.verdicts import Exit
 
 PLUGIN = "autograd_conformance.harness.plugin"
 SETTINGS = Path(__file__).with_name("command.ini")
@@ -39,6 +41,11 @@ def main(words: Sequence[str] | None = None) -> int:
     plan of many runs (`harness.cluster.command`), behind `bisect` the one that looks for the version in which a finding
     began (`harness.bisect.command`).
     """
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        print("ERROR: the current folder is gone; change to one that is there", file=sys.stderr)
+        return Exit.USAGE
     given = sys.argv[1:] if words is None else list(words)
     if given[:1] == [REPORT]:
         return report(given[1:], program=f"autograd-conformance {REPORT}")

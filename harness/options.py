@@ -150,8 +150,18 @@ REMEMBERING = {
 """Pytest's options that need its memory of earlier runs, by the names of their values."""
 
 
+OWN = ("recorder", "progress", "workers")
+"""The names under which the suite's own plugins of a run are registered: without one there is no report, or no end."""
+
+
 def check_options(config: pytest.Config) -> None:
     """Refuse what pytest would take and then not do, or take as an error of its own."""
+    _check_hidden(config)
+    if getattr(config.option, "dist", "no") == "each":
+        raise pytest.UsageError(
+            "--dist=each runs every test in each process and would count its programs several times; "
+            "use -n N, which shares the tests out"
+        )
     if not config.pluginmanager.has_plugin("cacheprovider"):
         for name, option in REMEMBERING.items():
             if getattr(config.option, name, None):
@@ -167,6 +177,21 @@ def check_options(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"there is no profile {profile!r} for --hypothesis-profile; there are {there_are}"
         ) from None
+
+
+def _check_hidden(config: pytest.Config) -> None:
+    """Refuse what leaves a run without report or without tests, most of all where an environment variable asks for it
+    and nobody sees that.
+    """
+    for name in OWN:
+        if config.pluginmanager.is_blocked(name):
+            raise pytest.UsageError(
+                f"-p no:{name} switches off a part of the suite without which there is no report; "
+                "leave it out, here or in PYTEST_ADDOPTS"
+            )
+    asked = {"--co", "--collect-only"} & {str(word) for word in config.invocation_params.args}
+    if config.option.collectonly and not asked:
+        raise pytest.UsageError("PYTEST_ADDOPTS, or a file of settings, says --collect-only: no test would be run")
 
 
 def load_profiles() -> None:

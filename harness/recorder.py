@@ -36,7 +36,7 @@ from autograd_conformance.reports.failure import Failure
 from autograd_conformance.reports.prose import counted
 from autograd_conformance.reports.records import Footer, Header, Known, Record, Result
 from autograd_conformance.reports.render import text
-from autograd_conformance.reports.summary import summarize
+from autograd_conformance.reports.summary import exit_code, summarize
 
 PROPERTY = "conformance"
 """The user property under which tests send their records."""
@@ -77,6 +77,8 @@ class Recorder:
         self.reason: str | None = None
         self.finished = False
         self.tests = self.programs = self.deselected = 0
+        self.whole = False
+        """Whether the tests that were collected are all there are, as soon as one of them has said so."""
         self.ended: set[str] = set()
         """The tests that have ended, of whatever kind they are."""
         self.cut_short = False
@@ -87,7 +89,7 @@ class Recorder:
         self.failed_ops: set[str] = set()
         """The ops that some test has shown to be wrong."""
         self.writer.write(header)
-        for rule in rule_records():
+        for rule in rule_records(session):
             self.writer.write(rule)
         if self.writer.problem:
             raise UnusableFolder(f"no report can be written: {self.writer.problem}; name another with --report=DIR")
@@ -133,7 +135,7 @@ class Recorder:
             elif name == ADAPTER:
                 raise StoppedRun(f"adapter error: {value}", ADAPTER_ERROR)
             elif name == PLAN:
-                self.deselected = value["deselected"]  # type: ignore[index, call-overload]
+                self.deselected, self.whole = value["deselected"], value["whole"]  # type: ignore[index, call-overload]
             elif name == UNWRITABLE and self.writer.problem is None:
                 self.writer.problem = str(value)
         leave_out(report, found)
@@ -285,12 +287,10 @@ class Recorder:
             deselected=self.deselected,
             missing_ops=tuple(sorted(self.session.audited.missing)),
             notes=tuple(self.tally.remarks.lines()),
+            selection=not self.whole,
         )
-        if verdict != "complete" and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-            report = replace(self.writer.report(), footer=footer)
-            if summarize(report).conclusion == "no verdict":
-                return replace(footer, exit_code=int(pytest.ExitCode.INTERRUPTED))
-        return footer
+        summary = summarize(replace(self.writer.report(), footer=footer))
+        return replace(footer, exit_code=exit_code(summary, footer, int(exitstatus)))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Each cause of failures once, in the place of pytest's list, and the run on one screen."""

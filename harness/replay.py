@@ -25,6 +25,7 @@ from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports.renamed import modernised
 from autograd_conformance.reports.render import text
+from autograd_conformance.reports.verdicts import Exit
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec
@@ -32,10 +33,10 @@ from autograd_conformance.rules.relations.relation import Related
 
 Verdict = Literal["fixed", "still failing", "cannot run"]
 
-CODES: dict[Verdict, int] = {"fixed": 0, "still failing": 1, "cannot run": 4}
-"""The exit code for each verdict."""
+CODES: dict[Verdict, int] = {"fixed": Exit.PASSED, "still failing": Exit.BROKEN, "cannot run": Exit.USAGE}
+"""The exit code for each verdict; what each code means stands in `reports.verdicts`."""
 
-INTERRUPTED = 2
+INTERRUPTED = Exit.ENDED
 """The exit code of a replay that the user stops; pytest's own."""
 
 WORKER = "replay"

@@ -41,15 +41,17 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import DTYPES, Program
 from autograd_conformance.reports import records
 from autograd_conformance.reports.terms import Source
+from autograd_conformance.reports.verdicts import Exit
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.situations import Offer
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.pool import Pool
 
-ADAPTER_ERROR = 10
+ADAPTER_ERROR = int(Exit.ADAPTER_ERROR)
 """The exit code of a run whose adapter cannot be used; none of pytest's own."""
 
-REPORT_ERROR = 11
+REPORT_ERROR = int(Exit.REPORT_ERROR)
 """The exit code of a run whose report could not be written to its end, as on a full disk; none of pytest's own."""
 
 PAST = 500
@@ -172,6 +174,7 @@ class Session:
         self.audited = found
         if found.missing:
             self.target = self.target.without(found.missing)
+            self.__dict__.pop("offer", None)
 
     def holds(self, note: Note) -> bool:
         """Whether what an earlier audit noted of an op needs no second look: it was right, or what it got wrong is
@@ -272,6 +275,23 @@ class Session:
         """The capabilities that a rule needs and the framework does not claim, in words."""
         return sorted(need.value for need in RULES[rule].needs - self.target_of(rule).capabilities)
 
+    @cached_property
+    def offer(self) -> Offer:
+        """What the framework claims to have; ops that are known to be wrong are in no program."""
+        target = self.target
+        return Offer(
+            frozenset(target.ops) - self._listed_once,
+            target.capabilities,
+            target.traits,
+            frozenset(target.writes),
+            frozenset(target.optimizers),
+            frozenset(target.modules),
+        )
+
+    def absent(self, rule: str) -> tuple[str, ...]:
+        """What the situation of a rule needs and the framework does not claim to have, in words."""
+        return tuple(need.words for need in RULES[rule].situation if not need.met(self.offer))
+
     # -- records -------------------------------------------------------------------------------------------------------
 
     def header(self, seed: int | None, profile: str, workers: int) -> records.Header:
@@ -306,8 +326,8 @@ class Session:
         )
 
 
-def rule_records() -> list[records.RuleRecord]:
-    """A record for every rule of the catalogue."""
+def rule_records(session: Session) -> list[records.RuleRecord]:
+    """A record for every rule of the catalogue, with what the framework lacks of its situation."""
     return [
         records.RuleRecord(
             rule=rule.slug,
@@ -316,6 +336,7 @@ def rule_records() -> list[records.RuleRecord]:
             sentence=rule.sentence,
             needs=tuple(sorted(need.value for need in rule.needs)),
             sources=tuple(Source(s.title, s.where) for s in rule.sources),
+            absent=session.absent(rule.slug),
         )
         for rule in RULES.values()
     ]

@@ -27,14 +27,15 @@ from autograd_conformance.reports.render.failures import WHOLE, print_failures
 from autograd_conformance.reports.render.terminal import print_summary
 from autograd_conformance.reports.stream import InvalidReport, load, write
 from autograd_conformance.reports.summary import summarize
+from autograd_conformance.reports.verdicts import Exit
 
-INVALID = 3
+INVALID = Exit.INTERNAL
 """The exit code for a file that is not a sound report, or a page that cannot be written."""
 
-USAGE = 4
+USAGE = Exit.USAGE
 """The exit code for wrong usage, such as a folder that holds something else."""
 
-CHANGED = 1
+CHANGED = Exit.BROKEN
 """The exit code of `diff` where a defect is new."""
 
 RECORDS = "record files (JSON Lines; .gz: compressed)"

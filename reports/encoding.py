@@ -69,7 +69,9 @@ def decode(form: Mapping[str, Any]) -> Record:
             framework = {**framework, **lists, "trait_sources": sources}
             return Header(**{**values, **_tuples(values, "dtypes", "environment"), "framework": Framework(**framework)})
         case "rule":
-            return RuleRecord(**{**values, **_tuples(values, "needs"), "sources": _each(Source, values["sources"])})
+            return RuleRecord(
+                **{**values, **_tuples(values, "needs", "absent"), "sources": _each(Source, values["sources"])}
+            )
         case "result":
             return Result(**values)
         case "failure":

@@ -29,6 +29,8 @@ class Frame:
         self._notes: dict[str, None] = {}
         self._remarks: dict[str, None] = {}
         """What the headers and the footers note, each once."""
+        self._whole = False
+        """Whether some run was of all suites."""
         self._collected = 0
         """How many tests a run knew of, at most."""
         self._not_run = 0
@@ -58,6 +60,7 @@ class Frame:
             exit_code=max(self._footer.exit_code, footer.exit_code),
         )
         self._collected = max(self._collected, tests + footer.not_run + footer.deselected)
+        self._whole |= not footer.selection
         self._not_run += footer.not_run
         self._seconds += footer.seconds
 
@@ -90,6 +93,7 @@ class Frame:
             not_run=not_run,
             notes=tuple(sorted(self._remarks)),
             deselected=left - not_run,
+            selection=not self._whole,
         )
 
 

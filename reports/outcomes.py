@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from autograd_conformance.reports.records import Result
-from autograd_conformance.reports.terms import WRONG, Outcome
+from autograd_conformance.reports.terms import UNJUDGED, WRONG, Outcome
 
 ORDER: tuple[Outcome, ...] = (
     *WRONG,
-    "adapter bug",
-    "cannot be told",
-    "error",
+    *UNJUDGED,
     "known difference",
     "pass",
     "cut short",
+    "vacuous",
+    "skipped",
     "not applicable",
 )
 """The outcomes of a test: of several runs the first of these is the test's."""

@@ -78,7 +78,11 @@ class Header:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRecord:
-    """A rule that the run judges; `rule` is its slug, `needs` the capabilities without which it does not apply."""
+    """A rule that the run judges; `rule` is its slug, `needs` the capabilities without which it does not apply.
+
+    `absent` says in words what else its situation needs and the framework does not claim to have, such as an op of
+    several results; where it says anything, the rule does not apply.
+    """
 
     rule: str
     family: str
@@ -86,15 +90,18 @@ class RuleRecord:
     sentence: str
     needs: tuple[str, ...] = ()
     sources: tuple[Source, ...] = ()
+    absent: tuple[str, ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """One test's outcome; `exercised` says how often its programs exercised each rule, whatever rule it is for.
 
-    `verdict` ``error`` means that the adapter or the suite failed: it says nothing about the framework. It is ``known
-    difference`` where the framework broke the rule only as its expectations file says: neither a pass nor a failure.
-    It is ``cut short`` where the budget of the run ended before the test did, and what ran until then was right.
+    What each `verdict` means stands in `reports.verdicts`: ``adapter bug``, ``cannot be told`` and ``error`` say
+    nothing about the framework, ``vacuous`` is a test whose programs could not be drawn, ``skipped`` one that somebody
+    else's plugin skipped. It is ``known difference`` where the framework broke the rule only as its expectations file
+    says: neither a pass nor a failure. It is ``cut short`` where the budget of the run ended before the test did, and
+    what ran until then was right.
     `left_open` counts the programs that went on with something that the rules leave open: they were judged as far as
     they do not hang on it.
     `judged` counts how many of the programs' `instructions` were judged; relations compare whole programs, and count
@@ -168,9 +175,10 @@ class Footer:
 
     `verdict` is ``interrupted`` where some of its tests did not run at all, and ``cut short`` where they did but the
     budget of the run ended some before their time; `reason` says why. `not_run` counts the tests that were collected
-    and did not run, `deselected` those that options such as ``-k`` left out from the beginning. `missing_ops` are those
-    of the framework's ops that the device was found to have no kernels of. `notes` are what the run has to say to the
-    adapter's author: errors that the adapter does not know, and what could not be looked at.
+    and did not run, `deselected` those that options such as ``-k`` left out from the beginning; `selection` says that a
+    part of the suites was run, whether by such options or because files or tests were named or ignored. `missing_ops`
+    are those of the framework's ops that the device was found to have no kernels of. `notes` are what the run has to
+    say to the adapter's author: errors that the adapter does not know, and what could not be looked at.
     """
 
     verdict: Literal["complete", "cut short", "interrupted"]
@@ -184,6 +192,7 @@ class Footer:
     deselected: int = field(default=0, metadata=LATER)
     missing_ops: tuple[str, ...] = field(default=(), metadata=LATER)
     notes: tuple[str, ...] = field(default=(), metadata=LATER)
+    selection: bool = field(default=False, metadata=LATER)
 
 
 Record = Header | RuleRecord | Result | Failure | Known | ClaimRecord | Coverage | Behaviour | Footer

@@ -7,48 +7,20 @@ known difference is no failure, but no pass either.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import assert_never, get_args
 
 from autograd_conformance.reports.causes import Cause, causes, number
 from autograd_conformance.reports.differences import Difference, Entry, entries, shown
 from autograd_conformance.reports.failure import Failure
 from autograd_conformance.reports.prose import counted, listed, shortened
-from autograd_conformance.reports.records import Report, Result, RuleRecord
-from autograd_conformance.reports.terms import WRONG, Level
+from autograd_conformance.reports.records import Footer, Report, Result, RuleRecord
+from autograd_conformance.reports.terms import UNJUDGED, WRONG, Conclusion, Level, Verdict
+from autograd_conformance.reports.verdicts import MEANING, THRESHOLD, WORDS, Exit
 
-THRESHOLD = 20
-"""A rule that programs exercised fewer times than this has not been tested: its verdict is vacuous."""
-
-Verdict = Literal[
-    "pass",
-    "fail",
-    "known difference",
-    "not applicable",
-    "vacuous",
-    "crash",
-    "timeout",
-    "flaky",
-    "error",
-    "info",
-    "adapter bug",
-    "cannot be told",
-]
-Conclusion = Literal["conformant", "conformant with known differences", "not conformant", "no verdict"]
-
-ORDER: tuple[Verdict, ...] = (
-    *WRONG,
-    "adapter bug",
-    "cannot be told",
-    "error",
-    "known difference",
-    "vacuous",
-    "not applicable",
-    "info",
-    "pass",
-)
+ORDER: tuple[Verdict, ...] = tuple(each.word for each in WORDS if each.word in get_args(Verdict))  # type: ignore[misc]
 """Every verdict, the one that needs attention most first."""
 
 DIFFERENT: tuple[Verdict, ...] = (*WRONG, "known difference")
@@ -153,6 +125,32 @@ def complete(report: Report) -> bool:
     return report.footer is not None and report.footer.verdict == "complete"
 
 
+def selected(report: Report) -> bool:
+    """Whether a part of the suites was run: options, or somebody's plugin, left tests out."""
+    footer = report.footer
+    chosen = footer is not None and (footer.selection or footer.deselected > 0)
+    return chosen or any(result.verdict == "skipped" for result in report.results)
+
+
+def exit_code(summary: Summary, footer: Footer, status: int) -> int:
+    """The exit code of a run that has come to its end, given pytest's own `status`: that one stands where the run was
+    stopped, or where a test that is none of the suite's failed.
+    """
+    if status not in (Exit.PASSED, Exit.BROKEN, Exit.NOTHING_SELECTED):
+        return status
+    match summary.conclusion:
+        case "not conformant":
+            return Exit.BROKEN
+        case "no verdict" if footer.verdict != "complete":
+            return Exit.ENDED
+        case "no verdict":
+            return Exit.NOTHING_SELECTED if status == Exit.NOTHING_SELECTED else Exit.NO_VERDICT
+        case "conformant" | "conformant with known differences" | "selection passed":
+            return status
+        case _:
+            assert_never(summary.conclusion)
+
+
 def cut_short(report: Report) -> str:
     """How an incomplete run ended, in words."""
     footer = report.footer
@@ -226,8 +224,9 @@ def _judge(
         where = f"{worst.op}: " if worst.op else ""
         return worst.verdict, where + shortened(worst.diagnosis or worst.observed) + more
     missing = [need for need in rule.needs if need not in report.header.framework.capabilities]
-    if missing and not known:
-        return "not applicable", f"needs {listed(missing)}, not claimed"
+    if (missing or rule.absent) and not known:
+        lacks = f"needs {listed(missing)}, not claimed" if missing else f"needs {listed(rule.absent)}"
+        return "not applicable", lacks
     if unexplained:
         first = min(unexplained, key=lambda each: ORDER.index(_verdict(each)))
         return _verdict(first), shortened(first.reason or f"no reason was given by {first.test}")
@@ -236,26 +235,50 @@ def _judge(
     untried = sum(result.verdict == "cut short" and not result.programs for result in own)
     if untried:
         return "vacuous", f"the run's budget ended before {untried:,} of its {counted(len(own), 'test')} began"
-    if exercised >= THRESHOLD:
+    if exercised >= _needed(own, report):
         return "pass", None
-    if not own and not exercised:
-        return "vacuous", "none of its tests was run"
+    return _untested(exercised, own, report)
+
+
+def _needed(own: Sequence[Result], report: Report) -> int:
+    """How often a rule has to be exercised. Of a selection, which may have chosen some of its tests alone, each test
+    that has fewer programs than the threshold is to exercise it once.
+    """
+    if not own or not selected(report):
+        return THRESHOLD
+    short = [each.programs < THRESHOLD and each.verdict != "cut short" for each in own if each.programs]
+    return max(1, min(THRESHOLD, sum(1 if each else THRESHOLD for each in short)))
+
+
+def _untested(exercised: int, own: Sequence[Result], report: Report) -> tuple[Verdict, str]:
+    """What is said of a rule that too few programs exercised, and why."""
+    left_out = all(result.verdict == "skipped" for result in own)
+    if left_out and (report.footer is None or report.footer.verdict == "interrupted"):
+        return "not reached", "the run ended before its tests began"
+    if left_out and selected(report):
+        return "skipped", shortened(own[0].reason or "its tests were skipped") if own else "its tests were left out"
     if own and all(result.verdict == "not applicable" for result in own):
         absent = report.header.framework.missing_ops
         first = next((result for result in own if result.op not in absent), own[0])
         return "not applicable", shortened(first.reason or "its tests do not apply to this framework")
-    return "vacuous", f"exercised {counted(exercised, 'time')}; at least {THRESHOLD} are needed"
+    if not own and not exercised:
+        return "vacuous", "none of its tests was run"
+    undrawn = next((each.reason for each in own if each.verdict == "vacuous"), None) if not exercised else None
+    few = f"exercised {counted(exercised, 'time')}; at least {_needed(own, report)} are needed"
+    return "vacuous", shortened(f"none of its programs could be drawn: {undrawn}") if undrawn else few
 
 
 def _unexplained(results: Iterable[Result], failures: Iterable[Failure]) -> list[Result]:
     explained = {(failure.test, failure.verdict) for failure in failures}
-    bad = (result for result in results if result.verdict in (*WRONG, "adapter bug", "cannot be told", "error"))
+    bad = (result for result in results if result.verdict in (*WRONG, *UNJUDGED))
     return [result for result in bad if (result.test, result.verdict) not in explained]
 
 
 def _total(rules: Iterable[RuleSummary]) -> Total:
-    judged = Counter(each.verdict for each in rules if each.verdict != "info")
-    return Total(judged["pass"], judged.total() - judged["not applicable"], judged.total())
+    judged = [MEANING[each.verdict] for each in rules]
+    return Total(
+        sum(each.passed for each in judged), sum(each.applicable for each in judged), sum(each.all for each in judged)
+    )
 
 
 def _family(name: str, rules: Iterable[RuleSummary], report: Report) -> FamilySummary:
@@ -294,8 +317,8 @@ def _op(op: str, results: list[Result], failures: list[Failure], known: list[Dif
     reasons += [("known difference", difference.reason) for difference in known]
     reasons += [(_verdict(result), result.reason) for result in results]
     verdict, reason = min(reasons, key=lambda each: ORDER.index(each[0]))
-    if any(each == "pass" for each, _ in reasons) and verdict == "not applicable":
-        verdict, reason = "pass", None  # one of its tests does not apply; the others passed
+    if any(each == "pass" for each, _ in reasons) and verdict in ("not applicable", "vacuous", "skipped"):
+        verdict, reason = "pass", None  # one of its tests does not apply, or drew nothing; the others passed
     return OpSummary(op, verdict, programs, shortened(reason) if reason and verdict != "pass" else None)
 
 
@@ -309,13 +332,11 @@ def _conclude(
     report: Report, rules: Iterable[RuleSummary], differences: Iterable[Difference]
 ) -> tuple[Conclusion, str]:
     name = report.header.framework.title
-    everything = list(rules)
-    applicable = [each for each in everything if each.verdict not in ("not applicable", "info")]
+    applicable = [each for each in rules if MEANING[each.verdict].applicable]
     must = [each for each in applicable if each.rule.level == "MUST"]
     should = [each for each in applicable if each.rule.level == "SHOULD"]
     binding, which = (must + should, "MUST and SHOULD") if report.header.strict else (must, "MUST")
-    broken = [each for each in binding if each.verdict in WRONG]
-    open_questions = [each for each in must if each.verdict in ("adapter bug", "cannot be told", "error", "vacuous")]
+    broken = [each for each in binding if MEANING[each.verdict].wrong]
     differing = {each.rule.rule for each in must if each.verdict == "known difference"}
     known = counted(sum(each.rule in differing for each in differences), "known difference")
     but = f", other than by {known}" if differing else ""
@@ -329,17 +350,46 @@ def _conclude(
         return "no verdict", f"No MUST rule applies to what {name} claims."
     if report.footer is None or report.footer.verdict == "interrupted":
         return "no verdict", f"The run on {name} was cut short. No MUST rule was broken {ran}{but}."
-    if open_questions:
-        which = f"{len(open_questions)} of {counted(len(must), 'applicable MUST rule')}"
-        return "no verdict", f"{name} was not really tested on {which}. None was broken {ran}{but}."
+    stale = sum(each.stale for each in entries(report)) if report.header.strict else 0
+    if stale:
+        fails = f"Stale, for which a strict run fails: {counted(stale, 'known difference')}."
+        return "not conformant", f"{name} breaks no applicable MUST or SHOULD rule, {ran}{but}. {fails}"
+    doubt = _doubt(report, must)
+    if doubt:
+        return "no verdict", f"{doubt} None was broken {ran}{but}."
+    return _held(report, must, should, but if selected(report) else known)
+
+
+def _doubt(report: Report, must: Sequence[RuleSummary]) -> str | None:
+    """Why there can be no verdict on a run that broke nothing, if there can be none."""
+    name = report.header.framework.title
+    undecided = sum(MEANING[each.verdict].undecided for each in must)
+    if undecided:
+        return f"{name} was not really tested on {undecided} of {counted(len(must), 'applicable MUST rule')}."
+    unjudged = sum(result.verdict in UNJUDGED for result in report.results)
+    if unjudged:
+        return f"{counted(unjudged, 'test')} of {name} went wrong, which says nothing about it."
+    if not any(each.verdict in ("pass", "known difference") for each in must):
+        return f"{name} was really tested on none of {counted(len(must), 'applicable MUST rule')}."
+    return None
+
+
+def _held(
+    report: Report, must: Sequence[RuleSummary], should: Sequence[RuleSummary], known: str
+) -> tuple[Conclusion, str]:
+    """The headline of a run that was complete enough, and in which nothing is broken."""
+    name, ran = report.header.framework.title, f"in {counted(report.programs, 'program')}"
     followed, ignored = (sum(each.verdict in those for each in should) for those in (("pass",), WRONG))
     breaks = f" and breaks {ignored}" if ignored else ""
     advice = f" It follows {followed} of {counted(len(should), 'applicable SHOULD rule')}{breaks}." if should else ""
-    stale = sum(each.stale for each in entries(report)) if report.header.strict else 0
-    advice += f" Stale, for which a strict run fails: {counted(stale, 'known difference')}." if stale else ""
+    held = sum(each.verdict == "pass" for each in must)
+    kept = f"{held} of {counted(len(must), 'applicable MUST rule')}"
+    if selected(report):
+        chosen = "Tests were left out: this is no verdict on the framework."
+        return "selection passed", f"{name} breaks none of what was chosen and keeps {kept}, {ran}{known}. {chosen}"
+    differing = sum(each.verdict == "known difference" for each in must)
     if differing:
-        kept = f"{len(must) - len(differing)} of {counted(len(must), 'applicable MUST rule')}"
-        broken_by = f"It breaks {counted(len(differing), 'rule')} by {known} alone."
+        broken_by = f"It breaks {counted(differing, 'rule')} by {known} alone."
         return "conformant with known differences", f"{name} keeps {kept}, {ran}. {broken_by}{advice}"
     return "conformant", f"{name} keeps {_all(len(must))}, {ran}.{advice}"
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from autograd_conformance.harness.check import Broken
 from autograd_conformance.harness.lacking import lacking
 from autograd_conformance.harness.pages.claims import observing
+from autograd_conformance.harness.skips import NotApplicable
 from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.articles import CLAIMS
 from autograd_conformance.rules.articles.claim import Claim
@@ -45,7 +46,7 @@ def test_claim(check, claim: Claim):
     if broken:
         raise broken
     if not check.programs:
-        pytest.skip(f"needs {', '.join(sorted(without))}")
+        raise NotApplicable(f"needs {', '.join(sorted(without))}")
 
 
 @rule("articles/claims")

@@ -13,6 +13,7 @@ from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.check import Broken, Check, violation_of
 from autograd_conformance.harness.lacking import lacking
 from autograd_conformance.harness.session import Session
+from autograd_conformance.harness.skips import NotApplicable, NothingDrawn
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies import write_pairs
@@ -45,7 +46,7 @@ def every(check: Check, session: Session, name: str) -> None:
     if broken:
         raise broken
     if not check.programs:
-        pytest.skip(reason(session, name))
+        raise reason(session, name)
 
 
 def most(target: Target) -> int:
@@ -53,11 +54,13 @@ def most(target: Target) -> int:
     return max(1, MOST // target.programs_each) if target.programs_each else MOST
 
 
-def reason(session: Session, name: str) -> str:
+def reason(session: Session, name: str) -> NotApplicable | NothingDrawn:
     """Why no program of a row's pairs was run."""
     found = [sample.program(*pair) for sample, *pair in write_pairs.programs(name, session.drawable)]
     missing = Counter(each for program in found for each in lacking(program, session.target))
-    return f"needs {missing.most_common(1)[0][0]}, not claimed" if missing else f"{name} is wrong without a write"
+    if missing:
+        return NotApplicable(f"needs {missing.most_common(1)[0][0]}, not claimed")
+    return NothingDrawn(f"{name} is wrong without a write")
 
 
 def programs(target: Target, dtypes: Sequence[str], name: str, most: int) -> Iterator[Program]:

@@ -19,7 +19,7 @@ from autograd_conformance.harness.cluster.results import ALONE
 from autograd_conformance.harness.cluster.row import Row
 from autograd_conformance.reports.prose import counted, shortened, span
 from autograd_conformance.reports.render.failures import kind, title
-from autograd_conformance.reports.summary import THRESHOLD
+from autograd_conformance.reports.verdicts import THRESHOLD
 
 ELSEWHERE = 30.0
 """Seconds between two lines where nothing can be drawn anew."""

@@ -21,6 +21,7 @@ from autograd_conformance.harness.plugin.tests import (
     pytest_collection_modifyitems,
     pytest_deselected,
     pytest_generate_tests,
+    pytest_itemcollected,
     pytest_pyfunc_call,
 )
 
@@ -36,6 +37,7 @@ __all__ = [
     "pytest_configure_node",
     "pytest_deselected",
     "pytest_generate_tests",
+    "pytest_itemcollected",
     "pytest_pyfunc_call",
     "pytest_runtest_makereport",
     "pytest_unconfigure",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unittest
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -19,11 +20,13 @@ from autograd_conformance.harness.journal import Entry
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.plugin.state import CHECK, PLANNED, SESSION, about
 from autograd_conformance.harness.recorder import ADAPTER, PROPERTY, TALLY, UNWRITABLE
+from autograd_conformance.harness.skips import NotApplicable, NothingDrawn
 from autograd_conformance.programs.wording import harmless, message
 from autograd_conformance.reports import records
 from autograd_conformance.reports.encoding import encode
 from autograd_conformance.reports.prose import counted
 from autograd_conformance.reports.render import text
+from autograd_conformance.reports.terms import Outcome
 
 REPORTED = 10_000
 """How many characters of the report of an error are kept from each of its ends, where it is no plain text."""
@@ -31,6 +34,7 @@ REPORTED = 10_000
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    raised = call.excinfo and call.excinfo.value  # pytest puts a skip of its own in the place of a test's
     report = yield
     if item.get_closest_marker("rule") is None or SESSION not in item.config.stash:
         return report
@@ -38,7 +42,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         try:
             if call.excinfo is not None and isinstance(call.excinfo.value, BrokenAdapter):
                 raise call.excinfo.value
-            report.user_properties += [(PROPERTY, encode(record)) for record in _records(item, call, report)]
+            report.user_properties += [(PROPERTY, encode(record)) for record in _records(item, call, report, raised)]
         except BrokenAdapter as error:
             report.longrepr = f"adapter error: {error}"
             report.user_properties.append((ADAPTER, str(error)))
@@ -72,15 +76,33 @@ def pytest_warning_recorded(warning_message: Any) -> None:
         warning_message.message, warning_message.category = own(message(warning)), own
 
 
-def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> Iterator[records.Record]:
+def _skipped(raised: BaseException, during: str, programs: int) -> tuple[Outcome, str]:
+    """What came of a test that was skipped, and why: by the suite, by a mark or a fixture of somebody else's, or from
+    within the framework, which is no way to answer.
+    """
+    reason = str(raised)
+    match raised:
+        case NotApplicable():
+            return "pass" if programs else "not applicable", reason
+        case NothingDrawn():
+            return "pass" if programs else "vacuous", reason
+        case _ if during == "setup":
+            return "skipped", reason
+        case _:
+            return "error", f"the test was skipped from within: {reason}"
+
+
+def _records(
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, raised: BaseException | None
+) -> Iterator[records.Record]:
     session, check = item.config.stash[SESSION], item.stash.get(CHECK, None)
     rule, op = about(item)
-    verdict, reason = "pass", None
+    verdict: Outcome = "pass"
+    reason: str | None = None
     if isinstance(check, BoundedCheck) and check.cut and report.outcome == "skipped":
         verdict, reason = "cut short", f"the budget of the run ended after {counted(check.programs, 'program')}"
-    elif report.outcome == "skipped":
-        reason = report.longrepr[2].removeprefix("Skipped: ")  # type: ignore[index]
-        verdict = "pass" if check is not None and check.programs else "not applicable"
+    elif isinstance(raised, (pytest.skip.Exception, unittest.SkipTest)):
+        verdict, reason = _skipped(raised, call.when, check.programs if check is not None else 0)
     elif call.excinfo is not None:
         verdict, reason = "error", harmless(call.excinfo.exconly())
         ended = ended_in(call.excinfo.value)
@@ -118,7 +140,7 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
         test=item.nodeid,
         rule=rule,
         op=op,
-        verdict=verdict,  # type: ignore[arg-type]
+        verdict=verdict,
         programs=check.programs if check else 0,
         exercised=dict(check.exercised) if check else {},
         left_open=check.left_open if check else 0,

@@ -41,6 +41,7 @@ BUDGET = pytest.StashKey[Budget]()
 PLANNED = pytest.StashKey[Plan]()
 NUMBER = pytest.StashKey[int]()
 LEFT_OUT = pytest.StashKey[int]()
+COLLECTED = pytest.StashKey[int]()
 
 
 def runs_suites(config: pytest.Config) -> bool:

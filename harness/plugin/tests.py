@@ -14,10 +14,11 @@ from autograd_conformance.harness.check import Check
 from autograd_conformance.harness.journal import Journal
 from autograd_conformance.harness.limits import UNLIMITED
 from autograd_conformance.harness.places import SUITES
-from autograd_conformance.harness.plan import Plan
+from autograd_conformance.harness.plan import Plan, functions
 from autograd_conformance.harness.plugin.state import (
     BUDGET,
     CHECK,
+    COLLECTED,
     LEFT_OUT,
     LIMITS,
     NUMBER,
@@ -27,12 +28,13 @@ from autograd_conformance.harness.plugin.state import (
     audited,
 )
 from autograd_conformance.harness.session import Session
+from autograd_conformance.harness.skips import NotApplicable, NothingDrawn
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.reports import records
-from autograd_conformance.reports.summary import THRESHOLD
+from autograd_conformance.reports.verdicts import THRESHOLD
 from autograd_conformance.rules.catalogue import RULES, Level, Rule
 from autograd_conformance.strategies.building import alphabet, pool
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unavailable, Undrawable
 
 UNDRAWN = 20
 """About how many programs a test has that draws none."""
@@ -50,6 +52,20 @@ CORPUS = SUITES / "test_corpus.py"
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     for item in items[:1]:
         item.config.stash[LEFT_OUT] = item.config.stash.get(LEFT_OUT, 0) + len(items)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Count the tests that there are, before anybody leaves any out."""
+    item.config.stash[COLLECTED] = item.config.stash.get(COLLECTED, 0) + (item.path.parent == SUITES)
+
+
+def _is_whole(config: pytest.Config, items: Sequence[pytest.Item]) -> bool:
+    """Whether these are all tests of the suites: none named alone, no file or function missing, none left out since,
+    with a word or without.
+    """
+    named = any("::" in arg for arg in config.args)
+    there = {(item.path.name, getattr(item, "originalname", item.name)) for item in items}
+    return not named and len(items) == config.stash.get(COLLECTED, 0) and there == functions()
 
 
 @pytest.hookimpl(trylast=True)
@@ -72,7 +88,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if SESSION not in config.stash:
         return
     ours = [item for item in session.items if item.get_closest_marker("rule")]
-    plan = Plan.of((about(item)[0] for item in ours), config.stash.get(LEFT_OUT, 0))
+    left_out, whole = config.stash.get(LEFT_OUT, 0), _is_whole(config, ours)
+    plan = Plan.of((about(item)[0] for item in ours), left_out, whole)
     framework = records.Framework(config.stash[SESSION].target.name, config.stash[SESSION].target.version, (), 0, ())
     for number, item in enumerate(ours):
         rule, op = about(item)
@@ -169,12 +186,16 @@ def journal(prepared: Session) -> Iterator[Journal]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call() -> Any:
-    """A situation that cannot be brought about with what the framework has does not apply to it."""
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
+    """A situation that cannot be brought about with what the framework has does not apply to it. Where a draw came upon
+    an op that is not there, others may need none: the test is run again, and passes over such draws.
+    """
     try:
         return (yield)
+    except Unavailable as error:
+        return _again(pyfuncitem, error)
     except Undrawable as error:
-        pytest.skip(str(error))
+        raise NotApplicable(str(error)) from None
     except Unsatisfiable:
         drawable = alphabet.current()
         if not drawable.sparse:
@@ -182,7 +203,18 @@ def pytest_pyfunc_call() -> Any:
         if drawable.absent:
             pytest.skip(f"it needs leaves of forms that are not there: {', '.join(sorted(drawable.absent))}")
         several = "it needs tensors of several elements, and a call that can begin at one"
-        pytest.skip(several if drawable.single else "it needs a sum: none is there, or it is wrong")
+        raise NothingDrawn(several if drawable.single else "it needs a sum: none is there, or it is wrong") from None
+
+
+def _again(item: pytest.Function, lacking: Unavailable) -> bool:
+    """Run a test again, in which a draw that comes upon an op that is not there is drawn anew."""
+    given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    try:
+        with alphabet.using(alphabet.current().passing_over()):
+            item.obj(**given)
+    except (Unsatisfiable, Undrawable):
+        raise NothingDrawn(str(lacking)) from None
+    return True
 
 
 @pytest.fixture
@@ -191,10 +223,13 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
     rule, op = about(request.node)
     missing = prepared.missing(rule)
     if missing:
-        pytest.skip(f"needs {', '.join(missing)}, not claimed")
+        raise NotApplicable(f"needs {', '.join(missing)}, not claimed")
+    absent = prepared.absent(rule)
+    if absent:
+        raise NotApplicable(f"needs {', '.join(absent)}")
     if op is not None and op not in prepared.target.ops:
         whose = f"the device {prepared.device}" if op in prepared.audited.missing else prepared.target.name
-        pytest.skip(f"{whose} has no {op}")
+        raise NotApplicable(f"{whose} has no {op}")
     request.node.stash[CHECK] = check = _check(request, prepared, rule)
     journal.begin(request.node.nodeid, rule, op)
     with pool.using(check.pool):

@@ -6,13 +6,15 @@ import json
 from html import escape
 
 from autograd_conformance.reports.prose import printable
-from autograd_conformance.reports.summary import Conclusion, Summary
+from autograd_conformance.reports.summary import Summary
+from autograd_conformance.reports.terms import Conclusion
 
 LABEL = "autograd conformance"
 
 COLOURS: dict[Conclusion, str] = {
     "conformant": "#1a7f37",
     "conformant with known differences": "#7d6608",
+    "selection passed": "#0b57a8",
     "not conformant": "#c22b2b",
     "no verdict": "#5f6873",
 }
@@ -21,16 +23,19 @@ COLOURS: dict[Conclusion, str] = {
 SIGNS: dict[Conclusion, str] = {
     "conformant": "✓",
     "conformant with known differences": "≠",
+    "selection passed": "◐",
     "not conformant": "✗",
     "no verdict": "?",
 }
 
 
 def message(summary: Summary) -> str:
-    """What the badge says: a sign, and how many of the applicable rules passed."""
+    """What the badge says: a sign, and how many of the applicable rules passed, where the run has a verdict."""
     total = summary.total
     if summary.conclusion == "no verdict":
         return f"{SIGNS[summary.conclusion]} no verdict"
+    if summary.conclusion == "selection passed":
+        return f"{SIGNS[summary.conclusion]} a selection passed"
     return f"{SIGNS[summary.conclusion]} {total.passed} of {total.applicable} rules"
 
 

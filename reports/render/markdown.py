@@ -35,7 +35,6 @@ from autograd_conformance.reports.render.text import ballot, listing, script_tit
 from autograd_conformance.reports.summary import (
     DIFFERENT,
     ORDER,
-    THRESHOLD,
     OpSummary,
     Summary,
     Verdict,
@@ -47,6 +46,7 @@ from autograd_conformance.reports.summary import (
     told,
 )
 from autograd_conformance.reports.terms import WRONG
+from autograd_conformance.reports.verdicts import THRESHOLD
 
 DRAWINGS = "drawings"
 """The folder beside a page that its drawings are in."""

@@ -31,28 +31,40 @@ from autograd_conformance.reports.summary import (
     told,
     wrong_ops,
 )
+from autograd_conformance.reports.terms import Conclusion, Verdict
 
-STYLES = {
+HEADLINES: dict[Conclusion, str] = {
     "conformant": "bold green",
     "conformant with known differences": "bold green",
+    "selection passed": "bold cyan",
     "not conformant": "bold red",
     "no verdict": "bold yellow",
+}
+"""The style of each headline."""
+
+STYLES: dict[Verdict, str] = {
     "fail": "red",
     "crash": "red",
     "timeout": "red",
     "flaky": "red",
+    "adapter bug": "magenta",
+    "cannot be told": "magenta",
     "error": "yellow",
-    "adapter bug": "yellow",
-    "cannot be told": "yellow",
     "known difference": "cyan",
     "vacuous": "yellow",
+    "not reached": "yellow",
+    "skipped": "",
+    "not applicable": "",
+    "info": "",
+    "pass": "green",
 }
+"""The style of each verdict."""
 
 REPLAYS = 3
 """How many replay commands are shown, of one failure for each cause; the report has them all."""
 
-UNREMARKABLE = ("pass", "info", "not applicable")
-"""Verdicts whose rules are not listed: those that do not apply are counted, and the report says why."""
+UNREMARKABLE = ("pass", "info", "not applicable", "skipped")
+"""Verdicts whose rules are not listed: those that do not apply, or were left out, are counted; the report says why."""
 
 ENTRIES = 5
 """How many known differences are shown, stale ones first; the report has them all."""
@@ -68,7 +80,7 @@ def print_summary(report: Report, console: Console, written: str | Path | None =
     console.print()
     if not complete(report):
         console.print(Text(cut_short(report), "bold yellow"))
-    console.print(Text.assemble((summary.conclusion.upper(), STYLES[summary.conclusion]), ". ", summary.sentence))
+    console.print(Text.assemble((summary.conclusion.upper(), HEADLINES[summary.conclusion]), ". ", summary.sentence))
     for note in report.notes:
         console.print(_fact("note", note), highlight=False)
     console.print()
@@ -158,6 +170,9 @@ def _rules(summary: Summary) -> Iterator[Text]:
     inapplicable = sum(each.verdict == "not applicable" for each in summary.rules)
     if inapplicable:
         yield _fact("rules", f"{counted(inapplicable, 'rule')} not applicable; the report says why")
+    skipped = sum(each.verdict == "skipped" for each in summary.rules)
+    if skipped:
+        yield _fact("" if inapplicable else "rules", f"{counted(skipped, 'rule')} skipped: their tests were left out")
 
 
 def _ops(report: Report, summary: Summary) -> Iterator[Text]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from autograd_conformance.reports.records import RuleRecord
 from autograd_conformance.reports.site.runs import Run
-from autograd_conformance.reports.summary import ORDER, FamilySummary, RuleSummary, Verdict
-from autograd_conformance.reports.terms import WRONG
+from autograd_conformance.reports.summary import ORDER, FamilySummary, RuleSummary
+from autograd_conformance.reports.terms import WRONG, Verdict
+from autograd_conformance.reports.verdicts import MEANING
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ SIGNS: dict[Verdict, Sign] = {
     "cannot be told": Sign("?", "error", "it went wrong, and nobody can tell whose fault that is"),
     "error": Sign("!", "error", "the test itself went wrong: nothing is said of the framework"),
     "vacuous": Sign("○", "vacuous", "too few programs really tested it: no pass"),
+    "not reached": Sign("…", "vacuous", "the run ended before its tests began"),
+    "skipped": Sign("↷", "none", "the options of the run left its tests out"),
     "not applicable": Sign("\N{EN DASH}", "none", "the framework does not claim what the rule needs"),
     "info": Sign("i", "none", "told, not judged"),
 }
@@ -59,7 +62,7 @@ class Row:
     @property
     def applicable(self) -> int:
         """To how many of the latest runs it applies."""
-        return sum(cell.verdict not in ("not applicable", "info") for cell in self._latest)
+        return sum(MEANING[cell.verdict].applicable for cell in self._latest)
 
     @property
     def _latest(self) -> list[RuleSummary]:
@@ -143,7 +146,7 @@ def _cell(name: str, run: Run) -> FamilyCell | None:
     if family is None:
         return None
     verdicts = [each.verdict for each in run.rules.values() if each.rule.family == name]
-    judged = [each for each in verdicts if each not in ("not applicable", "info")]
+    judged = [each for each in verdicts if MEANING[each].applicable]
     worst = min(judged or verdicts, key=ORDER.index)
     counts = tuple((verdict, verdicts.count(verdict)) for verdict in SIGNS if verdict in verdicts)
     return FamilyCell(family, worst, counts)

@@ -87,6 +87,8 @@ class ActionBuilder(OpBuilder):
             and op.aliases is not Certainty.NEVER
             and self.requires(args[0])
         ):
+            if "negative" not in self.alphabet.ops:
+                return [args[0]]
             op, args, attrs = OPS["negative"], args[:1], ()
         return super().checked(op, args, attrs)
 

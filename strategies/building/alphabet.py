@@ -73,6 +73,8 @@ class Alphabet:
 
     absent: frozenset[str] = frozenset()
     """The forms of leaves, by `ops.shapes.form`, that the framework does not have."""
+    passes_over: bool = False
+    """Whether a draw that comes upon an op that is not there is drawn anew, and does not end the test."""
 
     weighted: Sequence[str] = field(init=False)
     """The ops as they are drawn from: those of `CORE` come first, and so often that they are about half of all."""
@@ -131,6 +133,10 @@ class Alphabet:
         if op in WRITES and op not in self.writes:
             return op
         return outside(self.limits, op, shapes, attrs)
+
+    def passing_over(self) -> Alphabet:
+        """The alphabet with which draws that come upon an op that is not there are drawn anew."""
+        return replace(self, passes_over=True)
 
     def without(self, ops: Collection[str]) -> Alphabet:
         """The alphabet without these ops."""

@@ -65,6 +65,10 @@ class Undrawable(Exception):
     """No program of a kind can be drawn for this framework; the message says what it lacks."""
 
 
+class Unavailable(Undrawable):
+    """A draw came upon an op that the framework does not have; other draws may need none."""
+
+
 class Misfit(Undrawable, UnsatisfiedAssumption):
     """This program cannot be drawn, for the shape of something in it; another draw may give one that can: Hypothesis
     goes on to that.
@@ -133,13 +137,13 @@ class Draft(Choices):
         return self.alphabet.capabilities.issuperset(needs)
 
     def available(self, *names: str) -> tuple[str, ...]:
-        """Those of the named ops that can be drawn; raises `Undrawable` where there is none."""
+        """Those of the named ops that can be drawn; raises `Unavailable` where there is none, or `Misfit`."""
         found = tuple(name for name in names if name in self.alphabet.ops)
         if not found:
             lacking = (
                 f"{name}, which is {'wrong' if name in self.alphabet.left_out else 'not there'}" for name in names
             )
-            raise Undrawable(f"it needs {' or '.join(lacking)}")
+            raise (Misfit if self.alphabet.passes_over else Unavailable)(f"it needs {' or '.join(lacking)}")
         return found
 
     def require_none(self) -> None:

@@ -18,7 +18,7 @@ from autograd_conformance.ops.tables import OPS, VIEWS, Op
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Attrs, Literal, Ref, Shape
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.strategies.building.draft import Draft, Undrawable
+from autograd_conformance.strategies.building.draft import Draft, Misfit, Undrawable
 from autograd_conformance.strategies.building.layouts import Layout, behind, equal_along, view
 
 LIMIT = 100.0
@@ -205,12 +205,53 @@ class OpBuilder(Draft):
 
     def nonlinear(self, value: Ref, name: str | None = None) -> Ref:
         """The result of an op that certainly saves tensors, all of whose operands are `value`."""
-        name = name or self.pick(self._products())
-        return self.apply(name, (value,) * arity(OPS[name]))[0]
+        name = name or self.pick(self._products() or self._saving(value))
+        args = (value,) * arity(OPS[name])
+        attrs = choices_of(self.alphabet.row(name), tuple(map(self.shape, args)))
+        return self.apply(name, args, attrs[0] if attrs else ())[0]
 
     def _products(self) -> tuple[str, ...]:
         named = tuple(n for n in ("multiply", "sin", "square", "sigmoid", "tanh") if n in self.alphabet.ops)
-        return named or self.available("cos", "atan", "silu", "gelu")
+        return named or tuple(n for n in ("cos", "atan", "silu", "gelu") if n in self.alphabet.ops)
+
+    def _saving(self, value: Ref) -> tuple[str, ...]:
+        """Where none of the usual ops is there: those that certainly save and give another value of this one's shape;
+        raises `Unavailable`, or `Misfit`, where there is none.
+        """
+        rows = [self.alphabet.row(name) for name in self.alphabet.ops]
+        saving = [row for row in rows if row.saves is Certainty.ALWAYS]
+        found = tuple(row.name for row in saving if self._made(row, (value,) * arity(row)) == self.shape(value))
+        if saving and not found:
+            raise Misfit("no op that saves takes this value")
+        return found or self.available("multiply", "sin", "square", "sigmoid", "tanh", "cos", "atan", "silu", "gelu")
+
+    def _made(self, row: Op, args: tuple[Ref, ...]) -> Shape | None:
+        """The shape of what an op makes of some values; None where it does not take them, or makes what is too large or
+        several results.
+        """
+        values = [self.reference.values[ref] for ref in args]
+        shapes = tuple(map(self.shape, args))
+        taken = len(args) == arity(row) and takes(row, shapes[0]) and shapes[1:] in rest_of(row, shapes[0])
+        holds = taken and all(row.domain(k).holds(value) for k, value in enumerate(values))
+        if not holds or not (row.apart is None or row.apart(*values)):
+            return None
+        made = self.reference.apply(row.name, args, choices_of(row, shapes)[0])
+        calm = all(y.size <= self.largest and (not y.size or np.abs(y).max() <= LIMIT) for y in made)
+        return made[0].shape if len(made) == 1 and calm else None
+
+    def join(self, one: Ref, other: Ref) -> Ref:
+        """A value made from two of one shape: their sum, or what another op that takes both makes of them."""
+        usual = ("add", "subtract", "multiply")
+        pairs = [row for row in map(self.alphabet.row, self.alphabet.ops) if arity(row) == 2]
+        named = next((name for name in usual if name in self.alphabet.ops), None)
+        name = named or next((row.name for row in pairs if self._made(row, (one, other)) is not None), None)
+        if name is None:
+            if pairs:
+                raise Misfit("no op takes these two values")
+            self.available(*usual)
+        assert name is not None, "`available` has raised"
+        attrs = choices_of(self.alphabet.row(name), (self.shape(one), self.shape(other)))
+        return self.apply(name, (one, other), attrs[0] if attrs else ())[0]
 
     def root(self, most: int = 5) -> Ref:
         """A value on which a call certainly needs saved tensors, at the end of up to `most` drawn ops."""

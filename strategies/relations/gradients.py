@@ -233,11 +233,10 @@ def _joined(a: ActionBuilder, values: Sequence[Ref]) -> Ref:
     """The sum of values, or of their totals."""
     if len({(a.shape(v), a.dtypes[v]) for v in values}) > 1:
         values = [a.summed(v) for v in values]
-    (add,) = a.available("add")
     made = values[0]
     for other in values[1:]:
         if a.dtypes[other] == a.dtypes[made]:
-            (made,) = a.apply(add, (made, other))
+            made = a.join(made, other)
     return made
 
 

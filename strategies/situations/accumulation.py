@@ -12,7 +12,15 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
-from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history, joined, situation, view
+from autograd_conformance.strategies.situations.base import (
+    LEAF_SHAPES,
+    chain,
+    history,
+    joined,
+    joining,
+    situation,
+    view,
+)
 
 
 @situation
@@ -70,10 +78,11 @@ def constant_leaves(b: OpBuilder) -> None:
     constant = b.leaf(b.shape(value), requires_grad=False)
     if b.dtypes[constant] != b.dtypes[value]:
         constant = b.leaf(value=b.tensor(b.shape(value), b.dtypes[value]), requires_grad=False)
-    if b.below(2):
-        constant = b.apply(b.pick(b.available("negative", "sin", "tanh")), (constant,))[0]
-    name = b.pick(b.available("multiply", "add", "subtract"))
-    made = b.apply(name, (value, constant) if b.below(2) == 0 else (constant, value))[0]
+    calm = [name for name in ("negative", "sin", "tanh") if name in b.alphabet.ops]
+    if b.below(2) and calm:
+        constant = b.apply(b.pick(calm), (constant,))[0]
+    join = joining(b, ("multiply", "add", "subtract"))
+    made = join(value, constant) if b.below(2) == 0 else join(constant, value)
     b.backward(b.beyond(made) if b.below(2) else made)
 
 

@@ -53,14 +53,24 @@ def history(write: Callable[..., None]) -> Callable[..., Programs]:
 
 def joined(b: OpBuilder, values: Sequence[Ref]) -> Ref:
     """One value that depends on all the given ones, by as few ops as their shapes allow."""
-    join = b.available("add", "subtract")[0]
     if len({(b.shape(v), b.dtypes[v]) for v in values}) > 1:
         values = [b.summed(v) for v in values]
     made = values[0]
     for other in values[1:]:
         if b.dtypes[other] == b.dtypes[made]:
-            made = b.apply(join, (made, other))[0]
+            made = b.join(made, other)
     return made
+
+
+def joining(b: OpBuilder, names: Sequence[str], most: int = 3) -> Callable[[Ref, Ref], Ref]:
+    """What makes one value of two of one shape: one of the named ops, drawn from the first `most` that are there, or
+    whatever op takes both.
+    """
+    found = [name for name in names if name in b.alphabet.ops][:most]
+    if not found:
+        return b.join
+    name = b.pick(found)
+    return lambda one, other: b.apply(name, (one, other))[0]
 
 
 def negative(b: OpBuilder) -> str | None:
@@ -154,9 +164,10 @@ SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh", "exp")
 
 
 def chain(b: OpBuilder, value: Ref, most: int = 3) -> Ref:
-    """One to `most` smooth ops that save, each on the result of the one before."""
+    """One to `most` smooth ops that save, each on the result of the one before; other ops where none is there."""
+    smooth = [name for name in SMOOTH[:5] if name in b.alphabet.ops]
     for _ in range(1 + b.below(most)):
-        value = b.nonlinear(value, b.pick(b.available(*SMOOTH[:5])))
+        value = b.nonlinear(value, b.pick(smooth)) if smooth else b.beyond(value)
     return value
 
 

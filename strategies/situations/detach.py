@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.op_builder import OpBuilder
-from autograd_conformance.strategies.situations.base import computed, history, negative, situation, view
+from autograd_conformance.strategies.situations.base import computed, history, joining, negative, situation, view
 
 
 @situation
@@ -14,7 +14,7 @@ def detached_operands(b: OpBuilder) -> None:
     source = b.nonlinear(b.required()) if b.below(2) else b.required()
     detached = b.detach(source)
     other = b.pick([source, b.leaf(b.shape(source))]) if b.dtypes[source] == b.dtype else source
-    made = b.apply(b.pick(b.available("multiply", "add", "subtract")[:2]), (other, detached))[0]
+    made = joining(b, ("multiply", "add", "subtract"), most=2)(other, detached)
     b.backward(b.beyond(made) if b.below(2) else made)
 
 

@@ -78,7 +78,10 @@ def same_arguments(b: OpBuilder) -> None:
     """An op that takes the same value in two places, in a graph around it."""
     b.grow(0, 3)
     value = b.required()
-    pairs = b.available("multiply", "add", "subtract", "atan2", "hypot")
+    pairs = [n for n in ("multiply", "add", "subtract", "atan2", "hypot") if n in b.alphabet.ops]
+    if not pairs:
+        b.backward(b.join(value, value))
+        return
     name = b.pick(pairs)
     if not OPS[name].domain(0).holds(b.reference.values[value]) or not OPS[name].domain(1).holds(
         b.reference.values[value]

@@ -5,7 +5,16 @@ from __future__ import annotations
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.situations.base import FREEING, LOOKING, computed, history, joined, plain, view
+from autograd_conformance.strategies.situations.base import (
+    FREEING,
+    LOOKING,
+    computed,
+    history,
+    joined,
+    joining,
+    plain,
+    view,
+)
 
 OFF = (("no_grad",), ("no_grad", "no_grad"), ("enable_grad", "no_grad"), ("no_grad", "enable_grad", "no_grad"))
 ON = (("no_grad", "enable_grad"), ("enable_grad",), ("no_grad", "no_grad", "enable_grad"))
@@ -103,8 +112,8 @@ def constants(b: ActionBuilder) -> None:
     with b.under(*b.pick(OFF)):
         constant = b.nonlinear(source)
     other = b.pick((source, b.leaf(value=b.tensor(b.shape(constant), b.dtypes[constant]))))
-    name = b.pick(b.available("multiply", "add", "subtract"))
-    made = b.apply(name, (other, constant) if b.below(2) else (constant, other))[0]
+    join = joining(b, ("multiply", "add", "subtract"))
+    made = join(other, constant) if b.below(2) else join(constant, other)
     b.call(b.beyond(made) if b.below(2) else made)
 
 

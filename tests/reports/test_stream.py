@@ -79,7 +79,7 @@ INVALID = {
     "more after the end": (lines(HEADER, FOOTER, RULES[0]), "f, line 3: there is a record after the footer"),
     "unknown verdict": (
         lines(HEADER, *RULES) + spoilt(PASSES[0], verdict="ok"),
-        "f, line 5: $.verdict: 'ok' is not one of ['pass', 'fail', 'known difference', 'not applicable', 'crash',",
+        "f, line 5: $.verdict: 'ok' is not one of ['pass', 'fail', 'known difference', 'not applicable', 'vacuous',",
     ),
     "a field inside a field": (
         lines(HEADER, *RULES) + spoilt(FAILURE, why=[{"line": 0, "text": ""}]),

@@ -8,7 +8,8 @@ import pytest
 
 from autograd_conformance.reports.encoding import decode, encode
 from autograd_conformance.reports.records import Report, Result
-from autograd_conformance.reports.summary import THRESHOLD, summarize
+from autograd_conformance.reports.summary import summarize
+from autograd_conformance.reports.verdicts import THRESHOLD
 from tests.reports.miniatures import AGAIN, CRASH, FAILURE, OP, PASSES, RAISES, RULES, SOUND, verdicts
 
 
