@@ -1,19 +1,23 @@
 """Domains: where an op is smooth, with a margin, so that no judgement rests on a kink, a pole or a tie.
 
 `holds` decides whether values that a program computed may enter the op; `fit` moves freely drawn values (multiples of
-1/8 between -4 and 4) into the domain. `holds(fit(x))` is true for every such x. A gradient at a kink is a convention,
-and is reported elsewhere, never judged.
+1/8 between -4 and 4) into the domain. `holds(fit(x))` is true for every such x. `is_smooth` says of a program that
+nobody drew whether the op is smooth there: it is so beyond many domains, whose ends only keep numbers small. A gradient
+at a kink is a convention, and is reported elsewhere, never judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 MARGIN = 0.05
 """How far, in absolute terms, values stay from a kink, a pole or a tie: far beyond float32's rounding here."""
+
+NEAR = 0.001
+"""How far values that were not drawn stay from a pole, or from the end of where an op is defined."""
 
 Array = np.ndarray
 
@@ -28,19 +32,40 @@ class Domain:
     """Whether a tensor lies in it, with a margin."""
     fit: Callable[[Array], Array]
     """A map into it that keeps the shape."""
+    beyond: Callable[[Array], bool] | None = None
+    """Whether an op is smooth at a tensor, where it is so beyond the domain, too."""
+
+    def is_smooth(self, x: Array) -> bool:
+        """Whether an op is smooth at a tensor, drawn or not."""
+        return (self.beyond or self.holds)(x)
+
+
+def strictly(domain: Domain) -> Domain:
+    """The same domain for an op that is not judged beyond it: it is defined otherwise there, or is all rounding."""
+    return replace(domain, beyond=None)
+
+
+def _everywhere(x: Array) -> bool:
+    return True
+
+
+def _inside(low: float, high: float = np.inf) -> Callable[[Array], bool]:
+    """Whether all values lie between two ends, and not just there."""
+    return lambda x: x.size == 0 or bool(x.min() >= low + NEAR and x.max() <= high - NEAR)
 
 
 def _signs(x: Array) -> Array:
     return np.where(x < 0, -1.0, 1.0)
 
 
-def between(low: float, high: float, name: str) -> Domain:
+def between(low: float, high: float, name: str, beyond: Callable[[Array], bool] | None = None) -> Domain:
     """Values in [low, high]; drawn values of -4 to 4 are spread over the inner part."""
     inner_low, inner_high = low + (high - low) / 32, high - (high - low) / 32
     return Domain(
         name,
         lambda x: x.size == 0 or (x.min() >= low and x.max() <= high),
         lambda x: inner_low + (np.clip(x, -4, 4) + 4) / 8 * (inner_high - inner_low),
+        beyond,
     )
 
 
@@ -72,18 +97,25 @@ def _spread(x: Array) -> Array:
 
 
 ANY = Domain("any", lambda x: True, lambda x: x)
-SMALL = between(-4.0, 4.0, "within 4")
-POSITIVE = Domain("positive", lambda x: x.size == 0 or x.min() >= 0.1, lambda x: np.abs(x) + 0.25)
-NONZERO = Domain("off zero", lambda x: x.size == 0 or np.abs(x).min() >= 0.1, lambda x: x + 0.25 * _signs(x))
-UNIT = between(-0.9, 0.9, "within the unit interval")
-ABOVE_ONE = Domain("above one", lambda x: x.size == 0 or x.min() >= 1.1, lambda x: np.abs(x) + 1.25)
-PROBABILITY = between(0.05, 0.95, "inside (0, 1)")
+SMALL = between(-4.0, 4.0, "within 4", _everywhere)
+POSITIVE = Domain("positive", lambda x: x.size == 0 or x.min() >= 0.1, lambda x: np.abs(x) + 0.25, _inside(0.0))
+NONZERO = Domain(
+    "off zero",
+    lambda x: x.size == 0 or np.abs(x).min() >= 0.1,
+    lambda x: x + 0.25 * _signs(x),
+    lambda x: _inside(0.0)(np.abs(x)),
+)
+UNIT = between(-0.9, 0.9, "within the unit interval", _inside(-1.0, 1.0))
+ABOVE_ONE = Domain("above one", lambda x: x.size == 0 or x.min() >= 1.1, lambda x: np.abs(x) + 1.25, _inside(1.0))
+PROBABILITY = between(0.05, 0.95, "inside (0, 1)", _inside(0.0, 1.0))
 DISTINCT = Domain("no ties", lambda x: _gap(x) >= MARGIN, _spread)
 
 
 def within(bound: float) -> Domain:
     """Values of at most `bound` (4 or more) in magnitude: drawn values are there already."""
-    return Domain(f"within {bound:g}", lambda x: x.size == 0 or bool(np.abs(x).max() <= bound), lambda x: x)
+    return Domain(
+        f"within {bound:g}", lambda x: x.size == 0 or bool(np.abs(x).max() <= bound), lambda x: x, _everywhere
+    )
 
 
 def off_steps(first: float) -> Domain:
@@ -104,9 +136,11 @@ def _magnitudes(x: Array) -> Array:
 
 MODERATE = within(10.0)
 SQUARABLE = within(1000.0)
-POWERS = between(0.2, 5.0, "between 0.2 and 5")
-TANGENT = between(-1.3, 1.3, "inside (-pi/2, pi/2)")
-ABOVE_MINUS_ONE = Domain("above minus one", lambda x: x.size == 0 or x.min() >= -0.9, lambda x: np.abs(x) - 0.75)
+POWERS = between(0.2, 5.0, "between 0.2 and 5", _inside(0.0))
+TANGENT = between(-1.3, 1.3, "inside (-pi/2, pi/2)", lambda x: _inside(0.0)(np.abs(np.cos(x))))
+ABOVE_MINUS_ONE = Domain(
+    "above minus one", lambda x: x.size == 0 or x.min() >= -0.9, lambda x: np.abs(x) - 0.75, _inside(-1.0)
+)
 DISTINCT_MAGNITUDES = Domain(
     "magnitudes without ties",
     lambda x: _gap(np.abs(x)) >= MARGIN and (x.size == 0 or bool(np.abs(x).min() >= 0.1)),

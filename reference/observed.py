@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.domains import ANY
-from autograd_conformance.programs.language import WRITING, Apply, Grad, InPlace, Instruction, Modes, Ref
+from autograd_conformance.programs.language import WRITING, Grad, InPlace, Instruction, Modes, Ref
 from autograd_conformance.programs.observations import Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
+from autograd_conformance.reference.domains import in_domain
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.storage import Derived
 
@@ -29,9 +28,12 @@ def take(reference: Reference, at: int, step: Instruction, modes: Modes, seen: S
 
 def enter(reference: Reference, at: int, step: Instruction, modes: Modes, seen: StepObservation) -> None:
     """Let the reference compute what an instruction that returned had to do."""
-    if not in_domain(reference, step):
+    if not in_domain(step, reference.values):
         storages = reference.storages
-        storages.unspecified.update(storages.aliases(step.target) if isinstance(step, InPlace) else outputs(at, step))
+        if isinstance(step, InPlace):
+            storages.unspecified.update(storages.aliases(step.target))
+        else:
+            storages.leaves_domain(outputs(at, step))
     reference.add(step, modes, seen)
 
 
@@ -88,14 +90,3 @@ def _unite(reference: Reference, at: int, step: Grad, outcome: Returned) -> None
             continue
         reference.storages.views(Ref(at, k), Derived(Ref(at, j)), restricted=False)
         reference.same_object[Ref(at, k)] = Ref(at, j)
-
-
-def in_domain(reference: Reference, step: Instruction) -> bool:
-    """Whether an op's operands, which depend on what the framework did, still are where it is smooth."""
-    if not isinstance(step, (Apply, InPlace)):
-        return True
-    op = row_of(step.op)
-    refs = step.args if isinstance(step, Apply) else (step.target, *step.args)
-    values = [reference.values[r] for r in refs]
-    fine = all(op.domain(k) is ANY or op.domain(k).holds(value) for k, value in enumerate(values))
-    return fine and (op.apart is None or bool(op.apart(*values)))

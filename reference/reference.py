@@ -20,6 +20,7 @@ from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
     Backward,
+    BackwardCall,
     Clip,
     Delete,
     Detach,
@@ -42,6 +43,7 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.programs.observations import Returned, StepObservation
+from autograd_conformance.reference.domains import is_finite_call, is_smooth
 from autograd_conformance.reference.inplace import Writes
 from autograd_conformance.reference.staging.derivatives import Array, array, reaching
 from autograd_conformance.reference.storage import Derived
@@ -58,6 +60,8 @@ class Reference(Writes):
     def __init__(self, program: Program | None = None, traits: Traits = PYTORCH) -> None:
         super().__init__()
         self.traits = traits
+        self._is_drawn = program is None
+        self._leaves_domains: bool | None = None
         for at, step in enumerate(program or ()):
             self.add(step, program.mode(at) if program else ())
 
@@ -67,7 +71,20 @@ class Reference(Writes):
 
     def follows(self, program: Program) -> bool:
         """Whether what is right in a program depends on what the framework was seen to do, which has to be followed."""
-        return program.stateful or self.traits.ends
+        return program.stateful or self.traits.ends or self.leaves_domains
+
+    @property
+    def leaves_domains(self) -> bool:
+        """Whether an op of the program computes where it is not smooth, or with what is no number, if the program does
+        not depend on what is observed; never of a drawn program, which is inside by construction.
+        """
+        if self._leaves_domains is None:
+            inside = self._is_drawn or all(self._is_inside(step) for step in self.steps)
+            self._leaves_domains = not inside
+        return self._leaves_domains
+
+    def _is_inside(self, step: Instruction) -> bool:
+        return is_finite_call(step) if isinstance(step, BackwardCall) else is_smooth(step, self.values)
 
     def add(self, step: Instruction, modes: Modes = (), seen: StepObservation | None = None) -> tuple[Array, ...]:
         """Take an instruction that returned; the values that it makes."""

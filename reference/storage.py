@@ -64,6 +64,9 @@ class Storages:
         """Values that the program has deleted, and gradients that are no longer held."""
         self.unspecified: set[Ref] = set()
         """Values of which the rules do not say what they are, or which memory they use."""
+        self.outside_domains: set[Ref] = set()
+        """Those of them whose elements alone are unspecified: an op computed them outside of its domain, or they follow
+        from such values."""
         self.overlapping: dict[Ref, set[Ref]] = {}
         """Storages that were seen to use the same memory, against what the catalogue says."""
         self.ids: dict[Ref, int] = {}
@@ -181,6 +184,19 @@ class Storages:
             return False
         one, two = self.offsets(ref), self.offsets(other)
         return bool(np.intersect1d(one, two).size) and not np.array_equal(one, two)
+
+    def leaves_domain(self, refs: Iterable[Ref]) -> None:
+        """Nothing says what the elements of some new values are, nor the gradients that go through them."""
+        found = tuple(refs)
+        self.unspecified.update(found)
+        self.outside_domains.update(found)
+
+    def uses_only_elements(self, step: Instruction) -> bool:
+        """Whether all that is unspecified of what an instruction uses is the elements of values."""
+        used = operands(step)
+        if self.overlapping or self.views_of_toggled.intersection(used):
+            return False
+        return self.outside_domains.issuperset(self.unspecified.intersection(used))
 
     def uses_unspecified(self, step: Instruction) -> bool:
         """Whether an instruction uses a value of which the rules do not say what it is, or changes one whose storage

@@ -50,9 +50,19 @@ def span(seconds: float) -> str:
     return f"{hours:,} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def in_units(units: float) -> str:
-    """An error in units of its bound: ``1.4 times the bound``, ``3.2e+09 times the bound``."""
-    return "beyond any bound" if math.isinf(units) else f"{units:.3g} times the bound"
+def error_words(largest: float, bound: float) -> tuple[str, str]:
+    """How wrong a value is, and the numbers that say so: ``1.4 times the bound``, ``largest error 7, bound 5``."""
+    if math.isnan(largest):
+        return "not a number", "where a number has to be"
+    if math.isinf(largest):
+        return "infinite", "where a finite number has to be"
+    if math.isnan(bound):
+        return "wrong", f"largest error {largest:.3g}; how far rounding may take it could not be computed"
+    if not bound:
+        return "beyond the bound", f"largest error {largest:.3g}, where no error is allowed"
+    digits = next((n for n in range(3, 17) if f"{largest:.{n}g}" != f"{bound:.{n}g}"), 17)
+    units = next((text for n in range(3, 17) if (text := f"{largest / bound:.{n}g}") != "1"), "1")
+    return f"{units} times the bound", f"largest error {largest:.{digits}g}, bound {bound:.{digits}g}"
 
 
 def in_words(number: int) -> str:

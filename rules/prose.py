@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
@@ -19,10 +21,87 @@ def lines(at: Iterable[int]) -> str:
     return f"line {numbers[0]}" if len(numbers) == 1 else f"lines {joined(map(str, numbers))}"
 
 
+DIGITS = 10
+"""How many digits of a number are shown behind its point, where those tell it from another."""
+
+NEAR = 1e4
+"""How many units in the last place two numbers are apart at most for their distance to be told in these."""
+
+
 def shown(value: np.ndarray | None) -> str:
-    """An array on one line, in as many digits as tell two results apart; `none` where there is none."""
+    """An array on one line; `none` where there is none."""
+    return _written(value, DIGITS)
+
+
+def shown_apart(*values: np.ndarray | None) -> tuple[str, ...]:
+    """Arrays on one line each, in as many digits as tell those apart that differ."""
+    texts = tuple(map(shown, values))
+    if not _look_alike(values, texts):
+        return texts
+    exact = tuple(None if value is None else np.asarray(value, dtype=np.float64) for value in values)
+    texts = tuple(_written(value, None) for value in exact)
+    return _with_elements(exact, texts) if _look_alike(exact, texts) else texts
+
+
+def told_apart(value: np.ndarray | None, other: np.ndarray | None) -> tuple[str, str, str]:
+    """Two arrays that differ, and behind them how far they are apart where that is little: nothing where it is more."""
+    one, two = shown_apart(value, other)
+    units = None if value is None or other is None else units_apart(value, other)
+    if units is None or not 0 < units <= NEAR:
+        return one, two, ""
+    count = "1 unit" if units == 1 else f"{units:.4g} units"
+    return one, two, f" ({count} in the last place of {_narrowest(value, other).name} apart)"
+
+
+def units_apart(value: np.ndarray, other: np.ndarray) -> float | None:
+    """The largest distance of two arrays' elements, in units of the last place of the narrower dtype; None where they
+    are of different shapes, or not all numbers.
+    """
+    one, two = (np.asarray(each, dtype=np.float64) for each in (value, other))
+    if one.shape != two.shape or not one.size or not np.isfinite([one, two]).all():
+        return None
+    unit = np.spacing(np.maximum(np.abs(one), np.abs(two)).astype(_narrowest(value, other))).astype(np.float64)
+    return float((np.abs(one - two) / unit).max())
+
+
+def _narrowest(*values: np.ndarray | None) -> np.dtype:
+    """The dtype of fewest digits of some arrays of floating-point numbers."""
+    given = (np.asarray(value).dtype for value in values if value is not None)
+    floating = [dtype for dtype in given if dtype.kind == "f"]
+    return min(floating, key=lambda dtype: dtype.itemsize, default=np.dtype(np.float64))
+
+
+def _look_alike(values: Sequence[np.ndarray | None], texts: Sequence[str]) -> bool:
+    """Whether two of some arrays differ, and their texts do not."""
+    pairs = combinations(zip(values, texts, strict=True), 2)
+    return any(one == two and not _is_same(value, other) for (value, one), (other, two) in pairs)
+
+
+def _is_same(value: np.ndarray | None, other: np.ndarray | None) -> bool:
+    if value is None or other is None:
+        return value is other
+    return np.array_equal(value, other, equal_nan=True)
+
+
+def _with_elements(values: Sequence[np.ndarray | None], texts: Sequence[str]) -> tuple[str, ...]:
+    """Texts in which elements are left out, each with the first of these in which two of the arrays differ."""
+    pairs = combinations([value for value in values if value is not None], 2)
+    differing = (np.argwhere(one != two) for one, two in pairs if np.shape(one) == np.shape(two))
+    at = next((tuple(found[0].tolist()) for found in differing if len(found)), None)
+    if at is None:
+        return tuple(texts)
+    place = ", ".join(map(str, at))
+    return tuple(
+        text if value is None or np.ndim(value) != len(at) else f"{text} with {float(value[at])!r} at [{place}]"
+        for value, text in zip(values, texts, strict=True)
+    )
+
+
+def _written(value: np.ndarray | None, digits: int | None) -> str:
+    """An array on one line in so many digits, or else in as few as are read back as the same numbers."""
     if value is None:
         return "none"
-    with np.printoptions(precision=10, threshold=12, linewidth=10_000):
+    mode: Literal["maxprec", "unique"] = "maxprec" if digits else "unique"
+    with np.printoptions(precision=digits or 17, threshold=12, linewidth=10_000, floatmode=mode):
         text = np.array2string(np.asarray(value), separator=", ").replace("\n", "")
     return text if np.ndim(value) else text.removesuffix(".")

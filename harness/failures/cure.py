@@ -5,12 +5,13 @@ An op that is wrong by itself shows in the programs of many rules; that it is to
 
 from __future__ import annotations
 
-from autograd_conformance.harness.check import violation_of
+from autograd_conformance.harness.check import judged
 from autograd_conformance.harness.deviation import deviation_of
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.programs.editing import bypassed, replaced, sound, without
 from autograd_conformance.programs.language import Apply, Leaf, Literal, Program, Ref
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.tape.trace import stays_smooth
 
 MOST = 6
 """In programs of more ops than this nothing is tried."""
@@ -27,7 +28,10 @@ def _cures(op: str, program: Program, case: Case) -> bool:
     changed = _spared(op, program)
     if changed is None:
         return False
-    violation = violation_of(changed, case.target)
+    observation = case.target.observe(changed)
+    if not stays_smooth(changed, observation, case.target.traits):
+        return False  # what is not judged is not right
+    violation = judged(changed, observation, case.target)
     return violation is None or deviation_of(violation) != deviation_of(case.violation)
 
 

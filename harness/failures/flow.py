@@ -23,7 +23,7 @@ from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGr
 from autograd_conformance.rules.explanation.context import Context
 from autograd_conformance.rules.judge.contributions import is_same, value_of
 from autograd_conformance.rules.judge.state import HUGE
-from autograd_conformance.rules.prose import shown
+from autograd_conformance.rules.prose import shown, shown_apart
 from autograd_conformance.rules.tape.graph import Node
 from autograd_conformance.rules.tape.versions import kept_storages
 
@@ -51,6 +51,11 @@ def _compares(case: Case) -> bool:
 # -- gradients --------------------------------------------------------------------------------------------------------
 
 
+def _both(want: np.ndarray, got: np.ndarray | None, right: bool | None) -> tuple[str, ...]:
+    """A gradient as it has to be and as it was seen, told apart where it is wrong."""
+    return shown_apart(want, got) if right is False else (shown(want), shown(got))
+
+
 @dataclass(frozen=True)
 class _Call:
     """A failing call that returned."""
@@ -71,8 +76,8 @@ class _Call:
             made = partial(ValueGradient, name=context.name(ref), line=edge.at + 1, through=through)
             got = seen.get(ref, _UNSEEN) if context.reference.edge(ref) == edge else _UNSEEN
             right = None if isinstance(got, _Unseen) else self._right(edge, got, due[edge])
-            observed = None if isinstance(got, _Unseen) else shown(got)
-            yield made(expected=shown(due[edge]), observed=observed, right=right)
+            expected, observed = (shown(due[edge]), None) if isinstance(got, _Unseen) else _both(due[edge], got, right)
+            yield made(expected=expected, observed=observed, right=right)
             if right is not False and ref in traversal.must_accumulate:
                 yield from self._held(ref, edge, due[edge], made, unseen=right is None)
 
@@ -87,7 +92,8 @@ class _Call:
         want, got = due if old is None else old.value + due, value_of(gradients[ref])
         right = self._right(edge, got, want, old)
         if unseen or right is False:
-            yield made(expected=shown(want), observed=shown(got), right=right, held=True)
+            expected, observed = _both(want, got, right)
+            yield made(expected=expected, observed=observed, right=right, held=True)
 
     @property
     def _asked(self) -> frozenset[Ref]:

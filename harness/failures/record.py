@@ -217,6 +217,7 @@ def _error(violation: Violation) -> Error | None:
         return None
     distance = np.abs(violation.got - violation.want)
     units = np.where(np.isfinite(distance), distance / violation.bound, np.inf)
-    worst = np.unravel_index(np.nanargmax(units), distance.shape)
+    units = np.where(np.isnan(units), 0.0, units)  # nothing beside a bound of nothing
+    worst = np.unravel_index(np.argmax(units), distance.shape)
     largest, bound = float(distance[worst]), float(np.broadcast_to(violation.bound, distance.shape)[worst])
     return Error(largest, bound, largest / bound if bound else np.inf)

@@ -30,10 +30,9 @@ from autograd_conformance.programs.language import (
     Ref,
 )
 from autograd_conformance.programs.operands import results
-from autograd_conformance.reference.observed import in_domain
-from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.rules.tape.trace import stays_smooth
 
 GRIDS = (1, 8)
 """Into how many parts one is divided, by numbers that a person reads easily."""
@@ -135,9 +134,11 @@ def _told_apart_together(broken: Broken, related: Related, known: Sequence[Known
         first = replace(related.first, instructions=changed.instructions[:size])
         second = replace(related.second, instructions=changed.instructions[size:])
         other = replace(related, first=first, second=second)
-        seen = target.observe(first)
-        found = related_as(other, seen, target.observe(second), target).violation
+        seen, beside = target.observe(first), target.observe(second)
+        found = related_as(other, seen, beside, target).violation
         if found is None or (found.rule, found.at) != (broken.violation.rule, broken.violation.at):
+            continue
+        if not all(stays_smooth(each, saw, target.traits) for each, saw in ((first, seen), (second, beside))):
             continue
         if not any(is_known(entry, first, found) for entry in known):
             return type(broken)(first, seen, found, target, other)
@@ -202,15 +203,13 @@ def _again(broken: Broken, program: Program, known: Sequence[Known]) -> Broken |
     try:
         observation = target.observe(program)
         found = judged(program, observation, target, excuses)
-        reference = Reference(program, target.traits)  # what is refused for another reason, the judge does not compute
+        smooth = found is None or stays_smooth(program, observation, target.traits)  # else a right one may fail, too
     except (Exception, BrokenAdapter):  # operands of shapes that an op does not take, or makes more results of
         return None
     if found is None or (found.rule, found.op) != (was.rule, was.op):
         return None
     if type(program[found.at]) is not type(broken.program[was.at]):
         return None
-    if isinstance(program[found.at], Apply) and not in_domain(reference, program[found.at]):
-        return None  # such as a refusal of operands that the op does not take
-    if any(is_known(entry, program, found) for entry in known):
+    if not smooth or any(is_known(entry, program, found) for entry in known):
         return None
     return type(broken)(program, observation, found, target)

@@ -40,6 +40,7 @@ from autograd_conformance.rules.judge.observed import RaisedError
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.model import Tape
+from autograd_conformance.rules.tape.trace import stays_smooth
 
 MOST = 40
 """How many variations are tried."""
@@ -93,7 +94,9 @@ def _holds(changed: Program, case: Case, by_rule: bool) -> bool:
         violation = judged(changed, observation, case.target)
     except Exception:  # operands of shapes that an op does not take: nothing that the reference could compute
         return False
-    return violation is None and _compared(changed, observation, case, by_rule)
+    if violation is not None or not stays_smooth(changed, observation, case.target.traits):
+        return False
+    return _compared(changed, observation, case, by_rule)
 
 
 def _compared(changed: Program, observation: Observation, case: Case, by_rule: bool) -> bool:

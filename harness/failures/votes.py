@@ -26,12 +26,16 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Observation, Returned, Tensor
 from autograd_conformance.reference import whole_program as whole
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import array
 from autograd_conformance.reports.failure import Votes
-from autograd_conformance.rules.prose import shown
+from autograd_conformance.rules.prose import shown, shown_apart
 
 STEPS = {"float64": 1e-5, "float32": 1e-2}
 """How far an element of a leaf is moved, by its dtype."""
+
+CLOSE = 0.3
+"""The part of what two gradients differ by within which finite differences agree with one of them."""
 
 CLEAR = 0.01
 """The part of a comparison's bound by which two computations of what is right may differ."""
@@ -60,16 +64,15 @@ def votes(case: Case) -> Votes | None:
         reference = case.context.reference
         leaf = call.inputs[violation.subject.output] if isinstance(call, Grad) else violation.subject
         authority = whole.recorded(reference, call, reference.edge(leaf))
+    if authority is not None and not np.isfinite(authority).all():
+        authority = None  # what is no number confirms nothing, and speaks against nothing
     bound = np.zeros(()) if violation.bound is None else violation.bound
     confirmed = authority is None or _agrees(authority, want, bound)
     if differences is None and confirmed:
         return None
-    return Votes(
-        shown(got),
-        shown(want if authority is None else authority),
-        "not available" if differences is None else shown(differences),
-        _decide(got, want, confirmed, differences),
-    )
+    framework, jax = shown_apart(got, want if authority is None else authority)
+    third = "not available" if differences is None else shown(differences)
+    return Votes(framework, jax, third, _decide(got, want, confirmed, differences))
 
 
 def _is_one_function(case: Case) -> bool:
@@ -80,7 +83,9 @@ def _is_one_function(case: Case) -> bool:
 
 
 def finite_differences(program: Program, target: Target, call: Backward, leaf: Ref) -> np.ndarray | None:
-    """Central differences of the roots' elements, weighted with the cotangents; None where the forward pass fails."""
+    """Central differences of the roots' elements, weighted with the cotangents; None where the forward pass fails, or
+    moves out of where its ops are smooth.
+    """
     step = program[leaf.at]
     assert isinstance(step, Leaf)
     value = step.value
@@ -95,7 +100,8 @@ def finite_differences(program: Program, target: Target, call: Backward, leaf: R
             moved = list(value.data)
             moved[k] = float(np.dtype(value.dtype).type(moved[k] + sign * h))
             changed = Leaf(Literal(tuple(moved), value.shape, value.dtype), step.requires_grad)
-            weighted = _weighted(_forward(program, call, {**detached, leaf.at: changed}), target, call)
+            forward = _forward(program, call, {**detached, leaf.at: changed})
+            weighted = None if Reference(forward).leaves_domains else _weighted(forward, target, call)
             if weighted is None:
                 return None
             ends.append((weighted, moved[k]))
@@ -158,13 +164,21 @@ def _agrees(authority: np.ndarray, want: np.ndarray, bound: np.ndarray) -> bool:
 
 
 def _decide(got: np.ndarray, want: np.ndarray, confirmed: bool, differences: np.ndarray | None) -> str:
+    """What the votes decide together; each sentence holds wherever it is written."""
     if not confirmed:
         return "JAX over the whole program does not confirm the suite's reference: this is the suite's fault."
-    if differences is None or not differences.size:
+    if np.isnan(got).any():
+        return "The framework's gradient is not a number, and JAX's is one: the gradient is wrong."
+    if np.isinf(got).any():
+        return "The framework's gradient is infinite, and JAX's is not: the gradient is wrong."
+    if differences is None or not differences.size or not np.isfinite(differences).all():
         return "JAX against the framework; finite differences cannot tell."
     to_got, to_want = np.abs(differences - got).max(), np.abs(differences - want).max()
-    if to_want * 4 < to_got:
+    apart = np.abs(got - want).max()
+    if to_want <= CLOSE * apart:
         return "Finite differences of the framework's own forward pass agree with JAX: the gradient is wrong."
-    if to_got * 4 < to_want:
+    if to_got <= CLOSE * apart:
         return "Finite differences agree with the framework: the forward pass differs from the op's definition."
-    return "The difference is too small for finite differences to tell; JAX decides."
+    if apart <= min(to_got, to_want) and apart <= CLOSE * max(np.abs(got).max(), np.abs(want).max()):
+        return "The difference is too small for finite differences to tell; JAX decides."
+    return "Finite differences agree with neither; JAX decides."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import pi, sqrt
 
-from autograd_conformance.ops.domains import ANY, MODERATE, SQUARABLE, off
+from autograd_conformance.ops.domains import ANY, MODERATE, SQUARABLE, off, strictly
 from autograd_conformance.ops.row import Certainty, Op, table
 from autograd_conformance.ops.shapes import dims, offer, shaped
 from autograd_conformance.programs.language import Shape
@@ -89,7 +89,7 @@ ACTIVATIONS = table(
         "softplus",
         "F.softplus({0}, beta={beta})",
         lambda j, x, beta: _softplus(j, beta * x) / beta,
-        MODERATE,  # from beta * x = 20 on, the documented function is the identity
+        strictly(MODERATE),  # from beta * x = 20 on, the documented function is the identity
         choices=offer(beta=(1, 0.5)),
     ),
     _op("logsigmoid", "F.logsigmoid({0})", lambda j, x: -_softplus(j, -x), MODERATE),

@@ -19,6 +19,7 @@ from autograd_conformance.ops.domains import (
     SMALL,
     SPLIT_SPECTRUM,
     SQUARABLE,
+    strictly,
 )
 from autograd_conformance.ops.row import RESULTS, Certainty, Op, table
 from autograd_conformance.ops.selection import entry, stacked
@@ -161,7 +162,7 @@ LINALG = table(
         also_saves=(RESULTS,),  # of one row, it is linear
     ),
     _op("matrix_power", "torch.linalg.matrix_power({0}, {n})", _power, INVERTIBLE, choices=offer(n=(2, 3, -1, -2))),
-    _op("matrix_exp", "torch.linalg.matrix_exp({0} / 4)", lambda j, x: _exp(j, x / 4), SMALL),
+    _op("matrix_exp", "torch.linalg.matrix_exp({0} / 4)", lambda j, x: _exp(j, x / 4), strictly(SMALL)),
     _op(
         "matrix_norm",
         "torch.linalg.matrix_norm({0})",

@@ -6,7 +6,7 @@ it): weights and biases of the reset, update and new gates stand below one anoth
 
 from __future__ import annotations
 
-from autograd_conformance.ops.domains import MODERATE
+from autograd_conformance.ops.domains import MODERATE, strictly
 from autograd_conformance.ops.row import Certainty, Choices, Op, table
 from autograd_conformance.programs.language import Shape
 
@@ -66,7 +66,7 @@ def _op(name: str, directions: int, reference) -> Op:
     return Op(
         name, _code(directions), reference, Certainty.ALWAYS, accepts=_sequence, fresh=fresh, rest=_weights(directions),
         choices=_hidden,
-        domains=(MODERATE,),  # beyond, gates are shut, and their derivatives all rounding
+        domains=(strictly(MODERATE),),  # beyond, gates are shut, and their derivatives all rounding
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from autograd_conformance.reports.coverage import meetings
 from autograd_conformance.reports.drawing.pictures import Picture, pictures
 from autograd_conformance.reports.prose import (
     counted,
-    in_units,
+    error_words,
     in_words,
     listed,
     one_line,
@@ -183,7 +183,7 @@ def environment() -> Environment:
         "ballot": ballot,
         "script_title": script_title,
         "standing": standing,
-        "units": in_units,
+        "error_words": lambda error: error_words(error.largest, error.bound),
         "listed": listed,
         "where": where,
         "counted": counted,

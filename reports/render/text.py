@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from autograd_conformance.reports.failure import Alone, Failure, Votes
-from autograd_conformance.reports.prose import counted, in_units, one_line, printable
+from autograd_conformance.reports.prose import counted, error_words, one_line, printable
 from autograd_conformance.reports.render.parts import (
     Claim,
     Diagnosis,
@@ -127,9 +127,8 @@ def _outcomes(outcomes: Outcomes) -> Iterator[str]:
 
 def _measure(measure: Measure) -> Iterator[str]:
     if measure.error:
-        error = measure.error
-        text = f"{in_units(error.units)} (largest error {error.largest:.3g}, bound {error.bound:.3g})"
-        yield from _filled("Error: ", text)
+        head, numbers = error_words(measure.error.largest, measure.error.bound)
+        yield from _filled("Error: ", f"{head} ({numbers})")
     if measure.votes:
         yield "Votes:"
         for voter, vote in ballot(measure.votes):

@@ -16,7 +16,7 @@ from autograd_conformance.reports.causes import ops
 from autograd_conformance.reports.claims import by_article, observation, showing, standings
 from autograd_conformance.reports.coverage import meetings
 from autograd_conformance.reports.drawing.pictures import pictures
-from autograd_conformance.reports.prose import counted, in_units, listed, one_line, part, printable, shortened
+from autograd_conformance.reports.prose import counted, error_words, listed, one_line, part, printable, shortened
 from autograd_conformance.reports.render.failures import kind, title
 from autograd_conformance.reports.render.parts import by_name
 from autograd_conformance.reports.render.text import ballot, script_title, standing
@@ -109,7 +109,7 @@ def environment(site: Site) -> Environment:
     made.filters |= {
         "counted": counted,
         "listed": listed,
-        "units": in_units,
+        "error_words": lambda error: error_words(error.largest, error.bound),
         "part": part,
         "one_line": one_line,
         "printable": printable,

@@ -44,7 +44,7 @@ from autograd_conformance.rules.judge.observed import (
     ValueChanged,
     ValueMemory,
 )
-from autograd_conformance.rules.prose import joined, shown
+from autograd_conformance.rules.prose import joined, told_apart
 
 
 def action_note(context: Context) -> str:
@@ -134,7 +134,8 @@ def _state(context: Context) -> str:
 def _value(context: Context, subject: str) -> str:
     """Why a value has the elements that it has to have."""
     violation, step = context.violation, context.program[context.violation.at]
-    seen = f"{shown(violation.want)}, but it is {shown(violation.got)}."
+    want, got, by = told_apart(violation.want, violation.got)
+    seen = f"{want}, but it is {got}{by}."
     match step:
         case InPlace(_, target) if violation.subject != target:
             return f"{subject} shares {context.name(target)}'s memory, so the write shows in it: it has to be {seen}"

@@ -24,7 +24,7 @@ from autograd_conformance.rules.judge.observed import (
     RaisedError,
     is_about_hook,
 )
-from autograd_conformance.rules.prose import joined, lines, shown
+from autograd_conformance.rules.prose import joined, lines, shown, shown_apart, told_apart
 from autograd_conformance.rules.tape.versions import kept_storages, version_mismatch
 
 
@@ -68,7 +68,8 @@ def call_note(context: Context, call: BackwardCall) -> str:
         return _must_raise(context, call) if context.expectation.returns is None else _must_return(context)
     subject, due = context.name(violation.subject), due_text(violation.allowed[0].due)
     if context.raised(violation.at) is not None:
-        left = f"{subject} held {shown(violation.grad_before)} and is left with {shown(violation.got)}"
+        held, got = shown_apart(violation.grad_before, violation.got)
+        left = f"{subject} held {held} and is left with {got}"
         return f"raises, as it may, but then {due}: {left}."
     if is_about_hook(violation.observed):
         return _hook(context, subject)
@@ -91,7 +92,7 @@ def _unreached(context: Context, call: BackwardCall, subject: str) -> str:
     """Why a call must leave a gradient alone."""
     ref, violation = context.violation.subject, context.violation
     assert ref is not None
-    held, got = shown(violation.grad_before), shown(violation.got)
+    held, got = shown_apart(violation.grad_before, violation.got)
     if isinstance(call, Backward) and call.inputs is not None and ref not in call.inputs:
         why = f"adds to {context.named(call.inputs)} alone"
     elif not context.reference.requires_grad.get(ref, True):
@@ -141,10 +142,8 @@ def _sum(context: Context, subject: str, call: Backward) -> str:
     else:
         does = f" and contributes {shown(due)}{_with_hooks(context)}"
         before = f"held {shown(violation.grad_before)}"
-    return (
-        f"reaches {subject}{way}{does}; {subject} {before}, so it has to hold {shown(violation.want)}, "
-        f"but it holds {shown(violation.got)}."
-    )
+    want, got, by = told_apart(violation.want, violation.got)
+    return f"reaches {subject}{way}{does}; {subject} {before}, so it has to hold {want}, but it holds {got}{by}."
 
 
 def _with_hooks(context: Context) -> str:
@@ -161,10 +160,10 @@ def _result(context: Context, call: Grad) -> str:
     violation = context.violation
     assert violation.subject is not None
     source = call.inputs[violation.subject.output]
+    want, got, by = told_apart(violation.want, violation.got)
     return (
         f"asks for the gradient with respect to {context.name(source)}, which it reaches {_way(context, source)}"
-        f"{_with_hooks(context)}: {context.name(violation.subject)} has to be {shown(violation.want)}, "
-        f"but it is {shown(violation.got)}."
+        f"{_with_hooks(context)}: {context.name(violation.subject)} has to be {want}, but it is {got}{by}."
     )
 
 
@@ -195,7 +194,8 @@ def _hook(context: Context, subject: str) -> str:
     violation = context.violation
     observed, due = violation.observed, violation.allowed[0].due
     if violation.want is not None:
-        seen = f"{shown(violation.want)}, but it was called with {shown(violation.got)}."
+        want, got, by = told_apart(violation.want, violation.got)
+        seen = f"{want}, but it was called with {got}{by}."
         return f"the gradient of {subject} is complete when its hook is called: {seen}"
     reached = context.expectation.traversal.must_reach
     computed = violation.subject is not None and context.reference.edge(violation.subject) in reached

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
+import numpy as np
+
 from autograd_conformance.programs.observations import Outcome, Raised, Returned, Skipped
 from autograd_conformance.rules.explanation.due_words import flag_text, saved_tensors_text
 from autograd_conformance.rules.judge.observed import (
@@ -51,7 +53,7 @@ from autograd_conformance.rules.judge.observed import (
     ValueMemory,
     ValuesDiffer,
 )
-from autograd_conformance.rules.prose import shown
+from autograd_conformance.rules.prose import told_apart
 
 
 def difference_text(observed: Observed) -> str:
@@ -182,11 +184,14 @@ def _pair_difference(observed: PairDifference) -> str:
         case ValuesDiffer(name, gradient, first, second):
             what = f"the gradient of {name}" if gradient else name
             forms = _form(first), _form(second)
-            texts = forms if forms[0] != forms[1] else (_shown(first), _shown(second))
-            return f"{what} is {texts[0]}, but {texts[1]} in the second program"
+            if forms[0] != forms[1]:
+                return f"{what} is {forms[0]}, but {forms[1]} in the second program"
+            one, other, by = told_apart(_value(first), _value(second))
+            return f"{what} is {one}, but {other} in the second program{by}"
         case SumsDiffer(name, names, first, total):
             gets = "gets" if len(names) == 1 else "is"
-            return f"{name} gets {_shown(first)}; in the second program {' + '.join(names)} {gets} {shown(total)}"
+            one, other, by = told_apart(_value(first), total)
+            return f"{name} gets {one}; in the second program {' + '.join(names)} {gets} {other}{by}"
         case _:
             assert_never(observed)
 
@@ -211,8 +216,8 @@ def _form(found: Found) -> str:
     return f"a {found.dtype} of shape {found.value.shape}{flag}"
 
 
-def _shown(found: Found) -> str:
-    return shown(None if found is None else found.value)
+def _value(found: Found) -> np.ndarray | None:
+    return None if found is None else found.value
 
 
 def it_text(observed: Observed) -> str:

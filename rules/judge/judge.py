@@ -36,7 +36,8 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned, Skipped, is_open
 from autograd_conformance.programs.observations import units as units_of
-from autograd_conformance.reference.observed import adopt, enter, in_domain, leave_out, take
+from autograd_conformance.reference.domains import in_domain
+from autograd_conformance.reference.observed import adopt, enter, leave_out, take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.judge import (
@@ -95,19 +96,21 @@ def judge(
                 break
             judging.reference.skip(moment.step)
             continue
-        if judging.stateful and _is_unspecified(judging, moment.step):
-            if not left_open.passes_on(judging, moment):
-                judging.unspecified = True
-                break
+        gives_unspecified = judging.stateful and _is_unspecified(judging, moment.step)
+        if gives_unspecified and left_open.passes_on(judging, moment):
             taken_over += 1
             continue
+        if gives_unspecified and not left_open.has_known_outcome(judging, moment.step):
+            judging.unspecified = True
+            break
         expectation = moment.expectation
         if kind := refused(moment.seen, expectation, judging.capabilities):
             judging.refusals.append(Refusal.of(cast(Raised, moment.seen.outcome), kind))
             moment.seen = named(moment.seen, expectation, judging.capabilities)
-        open_ = expectation.unspecified and isinstance(moment.seen.outcome, Returned)
+        open_ = _is_open(moment, gives_unspecified)
+        counts = not open_ or isinstance(moment.seen.outcome, Raised)
         informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
-        judging.exercise(dict.fromkeys((*(() if open_ else expectation.exercises), *informative)))
+        judging.exercise(dict.fromkeys((*(expectation.exercises if counts else ()), *informative)))
         if open_:  # the rules do not say what its return means
             if not left_open.takes_over(judging, moment):
                 judging.unspecified = True
@@ -139,6 +142,20 @@ def _is_unspecified(judging: Judging, step: Instruction) -> bool:
     """Whether an instruction uses a value or a gradient of which the rules leave open what it is."""
     reference = judging.reference
     return judging.unspecified or reference.unspecified or reference.storages.uses_unspecified(step)
+
+
+def _is_open(moment: Moment, gives_unspecified: bool) -> bool:
+    """Whether the rules leave open what the outcome of an instruction brings about: that of a call, too, that may
+    return or may raise as it did, but goes through values whose elements are unspecified.
+    """
+    expectation = moment.expectation
+    match moment.seen.outcome:
+        case Returned():
+            return expectation.unspecified or (gives_unspecified and expectation.returns is not None)
+        case Raised() | Skipped():
+            return gives_unspecified
+        case _:
+            assert_never(moment.seen.outcome)
 
 
 # -- outcomes ---------------------------------------------------------------------------------------------------------
@@ -201,7 +218,9 @@ def _unexpected_error(judging: Judging, moment: Moment, raised: Raised) -> Viola
     """An instruction raised an error that it may not raise."""
     expectation = moment.expectation
     rule = expectation.returns or next(iter(expectation.raises.values()))
-    outside = judging.stateful and not in_domain(judging.reference, moment.step)  # nobody says what an op does there
+    outside = judging.stateful and not in_domain(
+        moment.step, judging.reference.values
+    )  # nobody says what an op does there
     open_ = expectation.unspecified and moment.seen.unit  # nor by what error a unit is refused that holds such a write
     if outside or open_ or not judging.applies(rule):
         judging.unspecified = True

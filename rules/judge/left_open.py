@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from autograd_conformance.programs.language import Apply, Backward, Detach, Grad
+from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Instruction
+from autograd_conformance.programs.observations import Raised
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.reference.observed import outputs, take
+from autograd_conformance.reference.observed import leave_out, outputs, take
 from autograd_conformance.rules.judge.contributions import is_unchanged
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.tape.trace import Moment
@@ -18,6 +19,9 @@ def takes_over(judging: Judging, moment: Moment) -> bool:
     step, reference = moment.step, judging.reference
     if not judging.stateful or not isinstance(step, (Backward, Grad)):
         return False
+    if isinstance(moment.seen.outcome, Raised):
+        leave_out(reference, moment.at, step, moment.seen)
+        return moment.seen.outcome.kind in moment.expectation.raises
     if goes_through_views_of_toggled(judging.tape, moment.expectation.traversal):
         return False  # nor which part of the graph it goes through
     recorded = {*reference.histories}
@@ -34,6 +38,13 @@ def takes_over(judging: Judging, moment: Moment) -> bool:
     return True
 
 
+def has_known_outcome(judging: Judging, step: Instruction) -> bool:
+    """Whether the rules say whether a call returns or raises, although they leave open which gradients it gives."""
+    if judging.unspecified or judging.reference.unspecified or not isinstance(step, (Backward, Grad)):
+        return False
+    return judging.reference.storages.uses_only_elements(step)
+
+
 def passes_on(judging: Judging, moment: Moment) -> bool:
     """Whether judging goes on behind an instruction that only makes more values of which the rules leave open what
     they are.
@@ -44,6 +55,9 @@ def passes_on(judging: Judging, moment: Moment) -> bool:
     if reference.storages.views_of_toggled.intersection(operands(step)):
         return False
     _ = moment.expectation  # asked for before the reference goes on
+    made, elements = outputs(moment.at, step), reference.storages.uses_only_elements(step)
     take(reference, moment.at, step, moment.modes, moment.seen)
-    reference.storages.unspecified.update(outputs(moment.at, step))
+    reference.storages.unspecified.update(made)
+    if elements:
+        reference.storages.leaves_domain(made)
     return True

@@ -7,7 +7,8 @@ from copy import deepcopy
 from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
-from autograd_conformance.reference.observed import in_domain, leave_out, take
+from autograd_conformance.reference.domains import in_domain
+from autograd_conformance.reference.observed import leave_out, take
 from autograd_conformance.rules.judge.due import DueReturn
 from autograd_conformance.rules.judge.memory import check_given_out
 from autograd_conformance.rules.judge.observed import RaisedError
@@ -29,7 +30,7 @@ def check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation |
         if at not in moment.seen.unit and not isinstance(step, Leaf):  # it needed what an earlier error kept from being
             tape.reference.skip(step)
             continue
-        outside = judging.stateful and not in_domain(tape.reference, step)  # nobody says what an op does there
+        outside = judging.stateful and not in_domain(step, tape.reference.values)  # nobody says what an op does there
         if outside or tape.reference.storages.uses_unspecified(step):  # what it is was not seen: it may be a view
             judging.unspecified = True
             return None

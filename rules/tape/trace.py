@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from autograd_conformance.programs.capabilities import Traits
 from autograd_conformance.programs.language import Instruction, Modes, Program
 from autograd_conformance.programs.observations import Observation, Skipped, StepObservation
+from autograd_conformance.reference.domains import is_smooth
 from autograd_conformance.reference.observed import take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.tape.graph import Expectation
@@ -68,3 +70,15 @@ def trace(
             take(reference, at, step, moment.modes, seen)
         if tape is not None and expectation is not None:
             tape.advance(at, step, expectation, seen, moment.modes)
+
+
+def stays_smooth(program: Program, observation: Observation, traits: Traits) -> bool:
+    """Whether every op of a program that was observed, at every line that was run, is smooth at its operands: beyond,
+    a right framework may give what another one does not.
+    """
+    if not program.stateful and not traits.ends:
+        return not Reference(program, traits).leaves_domains
+    reference = Reference(None, traits)
+    reference.observing = True
+    moments = trace(program, observation, reference, None, follows=True)
+    return all(moment.skipped or is_smooth(moment.step, reference.values) for moment in moments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autograd_conformance.programs.language import BackwardCall, Grad
+from autograd_conformance.reference.domains import is_finite_call
 from autograd_conformance.rules.tape.graph import Traversal
 from autograd_conformance.rules.tape.state import TapeState
 from autograd_conformance.rules.tape.versions import reads_anew
@@ -12,6 +13,7 @@ def is_unspecified(tape: TapeState, call: BackwardCall, traversal: Traversal) ->
     """Whether the rules leave open what a call gives."""
     return (
         _adds_to_one_gradient_twice(tape, traversal)
+        or (bool(traversal.all_nodes) and not is_finite_call(call))
         or goes_through_views_of_toggled(tape, traversal)
         or (isinstance(call, Grad) and _changes_inputs_midway(tape, call, traversal))
         or (call.create_graph and _differentiates_toggled(tape, traversal))

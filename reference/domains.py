@@ -1,0 +1,50 @@
+"""Whether what a program computes with lies where its ops are smooth: outside, nobody says what an op gives.
+
+At a kink, a pole or a tie each framework has a convention of its own, and what is no number stays none in one and is
+hidden in another. A program that a strategy drew is inside by construction; what is written by hand, replayed or
+reduced is looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.domains import ANY, Domain
+from autograd_conformance.programs.language import Apply, BackwardCall, InPlace, Instruction, Ref
+from autograd_conformance.reference.staging.derivatives import Array
+
+
+def in_domain(step: Instruction, values: Mapping[Ref, Array]) -> bool:
+    """Whether the operands of an op, or of a write, are in the domain that its operands are drawn from."""
+    return _fits(step, values, lambda domain, value: domain.holds(value))
+
+
+def is_smooth(step: Instruction, values: Mapping[Ref, Array]) -> bool:
+    """Whether an op, or a write, is smooth at its operands, drawn or not; true of other instructions."""
+    return _fits(step, values, lambda domain, value: domain.is_smooth(value))
+
+
+def _fits(step: Instruction, values: Mapping[Ref, Array], inside: Callable[[Domain, Array], bool]) -> bool:
+    if not isinstance(step, (Apply, InPlace)):
+        return True
+    op = row_of(step.op)
+    operands = [values[ref] for ref in (step.args if isinstance(step, Apply) else (step.target, *step.args))]
+    if not all(op.domain(k) is ANY or inside(op.domain(k), value) for k, value in enumerate(operands)):
+        return False
+    return all(map(_is_finite, operands)) and (op.apart is None or bool(op.apart(*operands)))
+
+
+def _is_finite(value: Array) -> bool:
+    """Whether all elements are numbers; that their sum is one says so, and is nearly always enough."""
+    return math.isfinite(np.add.reduce(value, axis=None)) or bool(np.isfinite(value).all())
+
+
+def is_finite_call(call: BackwardCall) -> bool:
+    """Whether the cotangents that a call is given are numbers: zero times infinity is nothing in one framework, and no
+    number in another.
+    """
+    return all(cotangent is None or all(map(math.isfinite, cotangent.data)) for cotangent in call.cotangents)
