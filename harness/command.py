@@ -6,14 +6,12 @@ folder that it is started in has a say in the run: no `pytest.ini`, no `conftest
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from autograd_conformance.harness.places import PACKAGE, SUITES
-from autograd_conformance.reports.command import main as report
 
 PLUGIN = "autograd_conformance.harness.plugin"
 SETTINGS = Path(__file__).with_name("command.ini")
@@ -40,6 +38,8 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if words is None else list(words)
     if given[:1] == [REPORT]:
+        from autograd_conformance.reports.command import main as report  # here: no run needs it
+
         return report(given[1:], program=f"autograd-conformance {REPORT}")
     if given[:1] == [CAMPAIGN]:
         from autograd_conformance.harness.cluster.command import main as campaign  # here: no run needs Dask
@@ -49,6 +49,8 @@ def main(words: Sequence[str] | None = None) -> int:
         from autograd_conformance.harness.bisect.command import main as bisect  # here: no run needs it
 
         return bisect(given[1:], program=f"autograd-conformance {BISECT}")
+    import pytest  # here: after the current folder is left
+
     return int(pytest.main(["-p", PLUGIN, "-c", str(SETTINGS), f"--rootdir={PACKAGE}", *arguments(given)]))
 
 
@@ -63,5 +65,12 @@ def arguments(given: Sequence[str]) -> list[str]:
     return words if counted else ["-n", "auto", *words]
 
 
+def _leave_folder() -> None:
+    """Look for no module in the current folder, which `python -m` puts first: a `code.py` there is not Python's own."""
+    if not sys.flags.safe_path and sys.path[:1] == [os.getcwd()]:
+        del sys.path[0]
+
+
 if __name__ == "__main__":
+    _leave_folder()
     sys.exit(main())
