@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import cast
 
 from autograd_conformance.frameworks.base import Adapter
@@ -91,12 +96,39 @@ def load(name: str, device: str = "cpu") -> Adapter:
     return cast(Adapter, adapter)
 
 
-def _factory(name: str, module_name: str, factory_name: str, package: str | None):  # type: ignore[no-untyped-def]
+def _own(module_name: str) -> ModuleType:
+    """The module of a user's own adapter, which may lie in the current folder. What else lies there hides nothing: the
+    folder is searched last for all but the adapter's own package.
+    """
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.insert(0, here)
+        sys.path.append(here)
+    finder = _Here(module_name.partition(".")[0], here)
+    sys.meta_path.insert(0, finder)
     try:
-        module = importlib.import_module(module_name)
+        return importlib.import_module(module_name)
+    finally:
+        sys.meta_path.remove(finder)
+
+
+@dataclass(frozen=True)
+class _Here(MetaPathFinder):
+    """Finds one package or module in a folder."""
+
+    package: str
+    folder: str
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Where the package is, if it is there; a folder of its name without `__init__.py` has no precedence."""
+        spec = PathFinder.find_spec(fullname, [self.folder]) if fullname == self.package else None
+        return spec if spec is not None and spec.loader is not None else None
+
+
+def _factory(name: str, module_name: str, factory_name: str, package: str | None):  # type: ignore[no-untyped-def]
+    try:
+        module = importlib.import_module(module_name) if name in FRAMEWORKS else _own(module_name)
     except ModuleNotFoundError as error:
         missing = error.name or module_name
         if package and not module_name.startswith(missing):

@@ -19,6 +19,10 @@ HASHES = "PYTHONHASHSEED"
 """The variable that seeds the hashes of strings in a process of Python's, and with them the order of sets."""
 
 
+PYTHON = (sys.executable, "-P")
+"""The words that start this Python; it does not look for modules in the current folder, where anything may lie."""
+
+
 class Finished(NamedTuple):
     """How a process ended."""
 
@@ -34,7 +38,7 @@ def finished(
     arguments: Sequence[str],
     seconds: float | None,
     folder: Path,
-    command: Sequence[str] = (sys.executable,),
+    command: Sequence[str] = PYTHON,
     variables: Mapping[str, str] | None = None,
 ) -> Finished:
     """Run Python, or another command, with some arguments, and keep what it writes in a folder; None is no limit. Its
@@ -46,7 +50,8 @@ def finished(
     with out.open("wb") as printed, err.open("wb") as complained:
         process = subprocess.Popen(
             [*command, *arguments],
-            env=(environment() if tuple(command) == (sys.executable,) else own_environment()) | dict(variables or {}),
+            env=(environment() if tuple(command) in (PYTHON, PYTHON[:1]) else own_environment())
+            | dict(variables or {}),
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=complained,
@@ -68,6 +73,11 @@ def environment() -> dict[str, str]:
 
 
 def own_environment() -> dict[str, str]:
-    """The user's environment, in which another interpreter finds its own packages, and what lies in this folder."""
+    """The user's environment, in which another interpreter finds its own packages."""
     own = os.environ.get(OWN, os.environ.get("PYTHONPATH", ""))
-    return {**os.environ, OWN: own, "PYTHONPATH": os.pathsep.join(filter(None, (own, os.getcwd())))}
+    return {**os.environ, OWN: own, "PYTHONPATH": own}
+
+
+def with_folder() -> dict[str, str]:
+    """The variable with which another interpreter finds what lies in the current folder, too."""
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (own_environment()["PYTHONPATH"], os.getcwd())))}

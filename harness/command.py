@@ -9,13 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-import pytest
-
-from autograd_conformance.harness.early import joined
 from autograd_conformance.harness.places import PACKAGE, SUITES
-from autograd_conformance.reports.command import main as report
 from autograd_conformance.reports.verdicts import Exit
 
 PLUGIN = "autograd_conformance.harness.plugin"
@@ -48,6 +45,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return Exit.USAGE
     given = sys.argv[1:] if words is None else list(words)
     if given[:1] == [REPORT]:
+        from autograd_conformance.reports.command import main as report  # here: no run needs it
+
         return report(given[1:], program=f"autograd-conformance {REPORT}")
     if given[:1] == [CAMPAIGN]:
         from autograd_conformance.harness.cluster.command import main as campaign  # here: no run needs Dask
@@ -57,6 +56,8 @@ def main(words: Sequence[str] | None = None) -> int:
         from autograd_conformance.harness.bisect.command import main as bisect  # here: no run needs it
 
         return bisect(given[1:], program=f"autograd-conformance {BISECT}")
+    import pytest  # here: after the current folder is left
+
     return int(pytest.main(["-p", PLUGIN, "-c", str(SETTINGS), f"--rootdir={PACKAGE}", *arguments(given)]))
 
 
@@ -64,6 +65,8 @@ def arguments(given: Sequence[str]) -> list[str]:
     """The words of a command line as pytest needs them: a test as reports name it (`suites/...`) is found where the
     suite lies; where none is named, all are run; and there are as many processes as cores, unless they are counted.
     """
+    from autograd_conformance.harness.early import joined  # here: it brings pytest, after the current folder is left
+
     words = [str(PACKAGE / word) if word.startswith("suites/") else word for word in joined(given)]
     if not any(Path(word.partition("::")[0]).resolve().is_relative_to(SUITES) for word in words):
         words.append(str(SUITES))
@@ -71,5 +74,13 @@ def arguments(given: Sequence[str]) -> list[str]:
     return words if counted else ["-n", "auto", *words]
 
 
+def _leave_folder() -> None:
+    """Look for no module in the current folder, which `python -m` puts first: a `code.py` there is not Python's own."""
+    with suppress(FileNotFoundError):  # a folder that is gone holds no module
+        if not sys.flags.safe_path and sys.path[:1] == [os.getcwd()]:
+            del sys.path[0]
+
+
 if __name__ == "__main__":
+    _leave_folder()
     sys.exit(main())

@@ -8,14 +8,14 @@ import os
 import sys
 
 from autograd_conformance.harness import guard
-from autograd_conformance.harness.child import own_environment
+from autograd_conformance.harness.child import PYTHON, own_environment
 
 
 def tied(command: str) -> tuple[str, ...]:
     """The words before a command's own with which it ends when this process does."""
     if sys.platform != "linux":
         return (command,)
-    return (sys.executable, "-m", "autograd_conformance.harness.tied", str(os.getpid()), command)
+    return (*PYTHON, "-m", "autograd_conformance.harness.tied", str(os.getpid()), command)
 
 
 if __name__ == "__main__":

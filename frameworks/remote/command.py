@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograd_conformance.frameworks.registry import UnknownFramework
+from autograd_conformance.frameworks.registry import FRAMEWORKS, UnknownFramework
 
 START = Path(__file__).with_name("start.py")
 """The script that serves an adapter to whoever runs it, in an environment that need not have the suite."""
@@ -55,6 +55,14 @@ def parse(name: str) -> Command | None:
     except ValueError as error:
         raise UnknownFramework(f"{name!r} is no command line: {error}") from None
     return Command(words, int(found["programs"]) if found["programs"] else None)
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a framework's adapter comes with the suite, in whatever environment it is served."""
+    command = parse(name)
+    if command is None:
+        return name in FRAMEWORKS
+    return command.serves_adapter and command.words[-1] in FRAMEWORKS
 
 
 def served(name: str, python: str | None, programs: int | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -18,7 +17,7 @@ from autograd_conformance.frameworks.statements import Statement
 from autograd_conformance.harness.audit.notes import END, Note, faults, of_ops, ran, read
 from autograd_conformance.harness.audit.outcome import Audited
 from autograd_conformance.harness.audit.process import FAILED, SAID, SPENT
-from autograd_conformance.harness.child import LOADING, environment
+from autograd_conformance.harness.child import LOADING, PYTHON, environment
 from autograd_conformance.harness.limits import SPENT_IN_AUDIT, UNLIMITED, Limits
 from autograd_conformance.harness.patience import stretched
 
@@ -112,7 +111,7 @@ class Share:
         self.notes, self.failed, self.errors = (folder / name for name in ("notes", FAILED, "stderr"))
         self.notes.write_text("".join(f"{json.dumps(note)}\n" for note in kept.values()), encoding="utf-8")
         module = "autograd_conformance.harness.audit.process"
-        self.command = [sys.executable, "-m", module, str(os.getpid()), *asked, str(self.notes)]
+        self.command = [*PYTHON, "-m", module, str(os.getpid()), *asked, str(self.notes)]
         self.limit = limit
         self.begun = -1
         self.process: subprocess.Popen[bytes] | None = None

@@ -91,7 +91,7 @@ def _make(place: Path, python: Path, needs: Sequence[str]) -> None:
     shutil.rmtree(place, ignore_errors=True)
     venv.create(place, with_pip=True)
     with TemporaryDirectory() as folder:
-        words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", NEEDED, *needs]
+        words = ["-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", NEEDED, *needs]
         command, *before = tied(str(python))  # an orphan would go on where the next worker begins anew
         done = finished([*before, *words], None, Path(folder), (command,))
     if done.code:

@@ -17,7 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from autograd_conformance.frameworks.printed import seen_in_code
-from autograd_conformance.harness.child import HASHES, finished
+from autograd_conformance.frameworks.remote.command import is_built_in
+from autograd_conformance.harness.child import HASHES, PYTHON, finished, with_folder
 from autograd_conformance.harness.failures.fresh_process import Answer, Asked, ask
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -156,7 +157,10 @@ def _script(failure: Failure, session: Session) -> tuple[str, str | None]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "script.py"
         path.write_text(failure.script, encoding="utf-8")
-        code, printed, complained = finished([str(path)], session.timeout + RUNS, Path(folder), session.target.script)
+        elsewhere = tuple(session.target.script) != PYTHON[:1] and not is_built_in(session.name)
+        code, printed, complained = finished(
+            [str(path)], session.timeout + RUNS, Path(folder), session.target.script, with_folder() if elsewhere else {}
+        )
     trouble = None
     if code is None:
         trouble = "it did not come back in time"

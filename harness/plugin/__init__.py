@@ -10,6 +10,7 @@ from autograd_conformance.harness.plugin.configuration import (
     pytest_configure,
     pytest_configure_node,
     pytest_unconfigure,
+    pytest_xdist_setupnodes,
 )
 from autograd_conformance.harness.plugin.processes import pytest_cmdline_main
 from autograd_conformance.harness.plugin.results import pytest_runtest_makereport, pytest_warning_recorded
@@ -42,4 +43,5 @@ __all__ = [
     "pytest_runtest_makereport",
     "pytest_unconfigure",
     "pytest_warning_recorded",
+    "pytest_xdist_setupnodes",
 ]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 from autograd_conformance.frameworks.statements import Statement
 from autograd_conformance.harness.audit.outcome import Audited
-from autograd_conformance.harness.child import HASHES
+from autograd_conformance.harness.child import HASHES, PYTHON
 from autograd_conformance.harness.folder import UnusableFolder
 from autograd_conformance.harness.limits import Limits
 from autograd_conformance.harness.options import PROFILE, add_options, check_options, load_profiles
@@ -110,6 +112,14 @@ def _as_controller(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
     config.pluginmanager.register(Progress(config.stash[LIMITS]), "progress")
     config.pluginmanager.register(Workers(), "workers")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
+    """Start workers that look for no module in the current folder, where anything may lie."""
+    for spec in specs:
+        if spec.popen and spec.python is None:
+            spec.python = shlex.join(PYTHON)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,7 +2,8 @@
 
 One SQLite file, shared by all workers and runs: under `.cache` in a checkout, in the user's cache folder where the
 package is installed. Its rows are compiled code, keyed by a digest of all that this depends on, so that an edited op or
-another version of JAX or Python never meets old code. Losing the file costs time, nothing else.
+another version of JAX or Python never meets old code. Each is signed (`reference.staging.signature`): what this user's
+key did not sign is not read, and made again. Losing the file costs time, nothing else.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from autograd_conformance.reference.staging.numpy_source import Loaded, Source
+from autograd_conformance.reference.staging.signature import cache, checked, key, make_private, signed
 
 BATCH = 64
 """How many new sources are collected before they are written."""
@@ -48,10 +50,14 @@ def _digest() -> str:
 
 
 class Store:
-    """Staged sources by key; every failure of the disk is taken as an empty store."""
+    """Staged sources by key; every failure of the disk is taken as an empty store, and a place that cannot be kept from
+    others, too.
+    """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, secret: bytes | None = None) -> None:
         self.path = path
+        self.secret = secret if secret is not None else _secret()
+        """What rows are signed with; None: nothing is read, and nothing written."""
         self.fresh: dict[str, bytes] = {}
         self.process = os.getpid()
         self._reader: tuple[int, sqlite3.Connection | None] | None = None
@@ -59,7 +65,8 @@ class Store:
         atexit.register(self.close)
 
     def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.secret is None or not make_private(self.path.parent):
+            raise OSError(f"{self.path.parent} cannot be kept from others")
         database = sqlite3.connect(self.path, timeout=5)
         database.execute(
             "CREATE TABLE IF NOT EXISTS staged (digest TEXT, key TEXT, source BLOB, PRIMARY KEY (digest, key))"
@@ -84,25 +91,26 @@ class Store:
             self.path.unlink(missing_ok=True)
 
     def _known(self, name: str) -> bytes | None:
-        """What was stored under a name before this process began, or meanwhile."""
+        """What was stored under a name before this process began, or meanwhile, and is signed."""
         database = self._reading()
-        if database is None:
+        if database is None or self.secret is None:
             return None
         try:
             row = database.execute("SELECT source FROM staged WHERE digest = ? AND key = ?", (_digest(), name))
-            return next((found for (found,) in row), None)
+            found = next((found for (found,) in row), None)
+            return checked(found, self.secret, _digest(), name) if isinstance(found, bytes) else None
         except sqlite3.DatabaseError as error:
             self._reader = os.getpid(), None
             self._damaged(error)
             return None
 
-    def staged(self, key: object, make: Callable[[], Source]) -> Loaded:
-        """What the source defines that is stored under `key`, or that `make` makes."""
-        return self._source(key, make).loaded()
+    def staged(self, about: object, make: Callable[[], Source]) -> Loaded:
+        """What the source defines that is stored under a key, or that `make` makes."""
+        return self._source(about, make).loaded()
 
-    def _source(self, key: object, make: Callable[[], Source]) -> Source:
-        """The source stored under `key`, or the one that `make` makes, stored for next time."""
-        name = repr(key)
+    def _source(self, about: object, make: Callable[[], Source]) -> Source:
+        """The source stored under a key, or the one that `make` makes, stored for next time."""
+        name = repr(about)
         known = self.fresh.get(name) or self._known(name)
         if known is not None:
             try:
@@ -119,9 +127,10 @@ class Store:
 
     def flush(self) -> None:
         """Write what is new; what cannot be written is kept in memory."""
-        if not self.fresh or os.getpid() != self.process:
+        if not self.fresh or os.getpid() != self.process or self.secret is None:
             return
-        rows = [(_digest(), key, source) for key, source in self.fresh.items()]
+        digest, secret = _digest(), self.secret
+        rows = [(digest, name, signed(source, secret, digest, name)) for name, source in self.fresh.items()]
         try:
             with self._open() as database:
                 database.execute("DELETE FROM staged WHERE digest != ?", (_digest(),))
@@ -139,10 +148,17 @@ class Store:
 
 
 def folder() -> Path:
-    """Where the file lies: in the checkout, or in the user's cache folder where there is none."""
-    if (ROOT / "pyproject.toml").exists():
-        return ROOT / ".cache"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "autograd-conformance"
+    """Where the file lies: in the checkout, or in the user's cache folder where there is none, or it is another's."""
+    own = ROOT / ".cache"
+    return own if (ROOT / "pyproject.toml").exists() and make_private(own) else cache()
+
+
+def _secret() -> bytes | None:
+    """This user's key, if it can be kept."""
+    try:
+        return key(cache())
+    except OSError:
+        return None
 
 
 @lru_cache(maxsize=1)
