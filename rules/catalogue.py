@@ -15,6 +15,7 @@ from autograd_conformance.rules.situations import (
     ADDING,
     CALLS,
     CHANGES,
+    COMBINING,
     JOINED,
     SAVING,
     SEVERAL_ELEMENTS,
@@ -213,7 +214,7 @@ _RULES = (
     _should("errors/refusal-keeps-gradients", "A call that is refused for its arguments SHOULD leave every gradient as it was.", AUTOGRAD_BACKWARD, needs=(Capability.IMPERATIVE,)),
     _should("errors/refusal-keeps-graph", "A call that is refused for its arguments SHOULD leave the graph walkable.", AUTOGRAD_BACKWARD),
     _must("errors/atomic", "After a backward call that failed on a freed graph each leaf MUST hold its old gradient or the complete new one.", MECHANICS, needs=(Capability.IMPERATIVE, Capability.FREES), of=(SAVING, TWO_OPERANDS)),
-    _must("errors/recovers", "After a call that failed, what it did not free MUST work as before.", MECHANICS, needs=(Capability.IMPERATIVE,), of=(TWO_OPERANDS,)),
+    _must("errors/recovers", "After a call that failed, what it did not free MUST work as before.", MECHANICS, needs=(Capability.IMPERATIVE,)),
     # memory: what is alive when
     _must("memory/freed", "A backward call that does not retain the graph MUST release what the part that it walks had saved, and nothing else.", BACKWARD, CONTROLS, needs=(Capability.COUNTS_SAVED, Capability.FREES), of=(SAVING,)),
     _must("memory/retained", "A backward call that retains the graph MUST keep what the graph saved, and save nothing more unless it creates a graph.", BACKWARD, CONTROLS, needs=(Capability.COUNTS_SAVED, Capability.RETAIN), of=(SAVING,)),
@@ -224,7 +225,7 @@ _RULES = (
     # relations: two programs that give the same, whatever that is
     _must("relations/sum", "A backward call on a sum MUST give what backward calls on its terms, one after the other, give.", AUTOGRAD_BACKWARD, CONTROLS, needs=(Capability.ACCUMULATES, Capability.RETAIN), of=(either(ADDING, claimed(Capability.MULTIPLE_ROOTS)),)),
     _must("relations/scaling", "A cotangent that is multiplied by a number MUST give gradients that are multiplied by it.", BACKWARD, CHAIN_RULE, needs=(Capability.COTANGENTS,)),
-    _must("relations/sharing", "A value that is used several times MUST give the gradients that computing it anew for each use gives.", MECHANICS, CHAIN_RULE, of=(TWO_OPERANDS,)),
+    _must("relations/sharing", "A value that is used several times MUST give the gradients that computing it anew for each use gives.", MECHANICS, CHAIN_RULE, of=(COMBINING,)),
     _must("relations/order", "Instructions that have nothing to do with one another MUST give the same in every order.", MECHANICS),
     _must("relations/repeated", "Calling backward on a retained graph several times MUST give that many times what one call gives.", BACKWARD, CONTROLS, GRUS, needs=(Capability.ACCUMULATES, Capability.RETAIN)),
     _must("relations/interleaved", "A program whose instructions stand among those of another one MUST give what it gives alone.", MECHANICS, TWO_NETWORKS),

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from types import SimpleNamespace
+
+import numpy as np
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.row import Certainty, arity, rest_of
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.language import Shape
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,36 @@ def _takes_two(op: str) -> bool:
     return arity(row) == 2 and any((first,) in rest_of(row, first) for first in row.fresh if row.accepts(first))
 
 
+ONE_ELEMENT: tuple[Shape, ...] = ((), (1,))
+"""The shapes of values where every one has a single element."""
+
+NAMESPACE = SimpleNamespace(np=np)
+"""What reference functions compute with where shapes alone are asked for."""
+
+
+@lru_cache(maxsize=None)
+def _made_of_one(op: str, shape: Shape) -> Shape | None:
+    """The shape of what an op makes of two values of one element each; None where it takes none of that shape."""
+    row = row_of(op)
+    if arity(row) != 2 or shape not in row.fresh or not row.accepts(shape) or (shape,) not in rest_of(row, shape):
+        return None
+    try:
+        made = row.reference(NAMESPACE, np.ones(shape), np.ones(shape), **dict(row.choices(shape, shape)[0]))
+    except Exception:  # a reference that needs more than NumPy: take it that it makes another value like them
+        return shape
+    return np.shape(made)
+
+
+def _unites(op: str) -> bool:
+    """Whether an op makes one element of two."""
+    return any(_made_of_one(op, shape) in ONE_ELEMENT for shape in ONE_ELEMENT)
+
+
+def _is_closed(op: str) -> bool:
+    """Whether an op makes one element of two, and of the shape of both."""
+    return any(_made_of_one(op, shape) == shape for shape in ONE_ELEMENT)
+
+
 def _saves(op: str) -> bool:
     """Whether an op certainly saves values and has operands of one shape, so that one value may stand for all."""
     row = row_of(op)
@@ -90,7 +124,14 @@ CALLS = Need(
 """What every rule needs: without it a framework differentiates nothing."""
 
 SAVING = Need("an op whose derivative needs saved values", _some(_saves))
-TWO_OPERANDS = Need("an op of two operands", _some(_takes_two))
+TWO_OPERANDS = Need(
+    "an op that makes one value of two",
+    lambda offer: any(map(_unites if offer.single else _takes_two, offer.ops)),
+)
+COMBINING = Need(
+    "an op that makes of two values another one like them",
+    lambda offer: any(map(_is_closed if offer.single else _takes_two, offer.ops)),
+)
 SEVERAL_RESULTS = Need(
     "an op of several results, of values of several elements",
     lambda offer: not offer.single and any(row_of(op).sequence or op in TUPLES for op in offer.ops),

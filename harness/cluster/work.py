@@ -24,13 +24,14 @@ from autograd_conformance.harness.cluster.texts import put
 from autograd_conformance.harness.limits import SPENT_IN_AUDIT
 from autograd_conformance.reports.prose import counted, shortened
 from autograd_conformance.reports.stream import InvalidReport, parse
+from autograd_conformance.reports.verdicts import Exit
 
 PROCESS = "autograd_conformance.harness.cluster.process"
 
 REFUSED = {4: "wrong usage", 5: "no test was selected", 10: "an adapter error"}
 """Exit codes of runs that come to the same wherever the framework and the suite are the same, and what they mean."""
 
-RULES = {0, 1, 2}
+RULES = {Exit.PASSED, Exit.BROKEN, Exit.ENDED, Exit.NO_VERDICT}
 """Exit codes of runs that say something of the framework."""
 
 Why = Literal["refused", "too small", "other suite", "lacking", "failed", "storage"]

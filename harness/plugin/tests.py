@@ -201,9 +201,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
         if not drawable.sparse:
             raise
         if drawable.absent:
-            pytest.skip(f"it needs leaves of forms that are not there: {', '.join(sorted(drawable.absent))}")
-        several = "it needs tensors of several elements, and a call that can begin at one"
-        raise NothingDrawn(several if drawable.single else "it needs a sum: none is there, or it is wrong") from None
+            absent = ", ".join(sorted(drawable.absent))
+            raise NotApplicable(f"it needs leaves of forms that are not there: {absent}") from None
+        raise NothingDrawn(_misfit(drawable)) from None
+
+
+def _misfit(drawable: alphabet.Alphabet) -> str:
+    """Why no draw fits a framework that has few ops, or few forms of them."""
+    if drawable.single:
+        return "it needs tensors of several elements, and a call that can begin at one"
+    no_sum = "it needs a sum: none is there, or it is wrong"
+    return no_sum if "sum" not in drawable.ops else "no draw fits the ops that the framework has"
 
 
 def _again(item: pytest.Function, lacking: Unavailable) -> bool:

@@ -22,6 +22,7 @@ from autograd_conformance.ops.shapes import form
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Attrs, Shape
+from autograd_conformance.rules.situations import TWO_OPERANDS, Offer
 
 CORE = (
     "multiply", "sum", "add", "sin", "negative", "exp", "subtract", "sigmoid", "tanh", "matmul", "divide", "square",
@@ -29,6 +30,10 @@ CORE = (
     "softmax",
 )  # fmt: skip
 """Ops that most programs are made of: the simplest first, which is also the order in which failures shrink."""
+
+
+SAVING = ("multiply", "sin", "square", "sigmoid", "tanh", "cos", "atan", "silu", "gelu")
+"""Smooth ops that certainly save, which situations are made of: where there is none, others stand in for them."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +109,15 @@ class Alphabet:
         """Whether leaves of some shapes cannot be drawn."""
         return self.single or bool(self.absent)
 
+    @cached_property
+    def joins(self) -> bool:
+        """Whether there is an op that makes one value of two."""
+        return TWO_OPERANDS.met(Offer(frozenset(self.ops), self.capabilities, self.traits))
+
     @property
     def sparse(self) -> bool:
         """Whether some draws come to shapes with which their programs cannot go on, and others have to be tried."""
-        return self.narrowed or "sum" not in self.ops or self.partial
+        return self.narrowed or "sum" not in self.ops or self.partial or not {*SAVING} & {*self.ops}
 
     def admits(self, shape: Shape) -> bool:
         """Whether values of a shape can be drawn."""

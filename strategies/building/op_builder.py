@@ -18,6 +18,7 @@ from autograd_conformance.ops.tables import OPS, VIEWS, Op
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Attrs, Literal, Ref, Shape
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.strategies.building.alphabet import SAVING
 from autograd_conformance.strategies.building.draft import Draft, Misfit, Undrawable
 from autograd_conformance.strategies.building.layouts import Layout, behind, equal_along, view
 
@@ -204,26 +205,30 @@ class OpBuilder(Draft):
         return self.leaf(self.pick(self.shapes(_NONEMPTY)))
 
     def nonlinear(self, value: Ref, name: str | None = None) -> Ref:
-        """The result of an op that certainly saves tensors, all of whose operands are `value`."""
-        name = name or self.pick(self._products() or self._saving(value))
+        """The result of an op that certainly saves tensors, all of whose operands are `value`; of any op where the
+        framework has none that saves.
+        """
+        name = name or self.pick(self._products() or self.stand_ins(value))
         args = (value,) * arity(OPS[name])
         attrs = choices_of(self.alphabet.row(name), tuple(map(self.shape, args)))
         return self.apply(name, args, attrs[0] if attrs else ())[0]
 
     def _products(self) -> tuple[str, ...]:
-        named = tuple(n for n in ("multiply", "sin", "square", "sigmoid", "tanh") if n in self.alphabet.ops)
-        return named or tuple(n for n in ("cos", "atan", "silu", "gelu") if n in self.alphabet.ops)
+        found = [[n for n in names if n in self.alphabet.ops] for names in (SAVING[:5], SAVING[5:])]
+        return tuple(found[0] or found[1])
 
-    def _saving(self, value: Ref) -> tuple[str, ...]:
+    def stand_ins(self, value: Ref) -> tuple[str, ...]:
         """Where none of the usual ops is there: those that certainly save and give another value of this one's shape;
-        raises `Unavailable`, or `Misfit`, where there is none.
+        of a framework that has none which saves, those that take the value. Raises `Misfit` where no op does.
         """
         rows = [self.alphabet.row(name) for name in self.alphabet.ops]
         saving = [row for row in rows if row.saves is Certainty.ALWAYS]
-        found = tuple(row.name for row in saving if self._made(row, (value,) * arity(row)) == self.shape(value))
-        if saving and not found:
-            raise Misfit("no op that saves takes this value")
-        return found or self.available("multiply", "sin", "square", "sigmoid", "tanh", "cos", "atan", "silu", "gelu")
+        made = {row.name: self._made(row, (value,) * arity(row)) for row in saving or rows}
+        same = tuple(name for name, shape in made.items() if shape == self.shape(value))
+        found = same or tuple(name for name, shape in made.items() if shape is not None and not saving)
+        if not found:
+            raise Misfit("no op takes this value in the way that the situation needs")
+        return found
 
     def _made(self, row: Op, args: tuple[Ref, ...]) -> Shape | None:
         """The shape of what an op makes of some values; None where it does not take them, or makes what is too large or

@@ -117,7 +117,7 @@ def _freed(b: ActionBuilder, root: Ref, part: Ref) -> None:
 def _modified(b: ActionBuilder, root: Ref, part: Ref) -> None:
     """A call that meets a value that was written to since."""
     saved = b.nonlinear(part, b.pick(b.available("exp", "tanh", "sigmoid", "square", "multiply")))
-    whole = joined(b, [root, saved] if b.below(2) else [saved, root])
+    whole = _together(b, [root, saved] if b.below(2) else [saved, root])
     b.write(b.pick((part, saved)), b.pick(("mul_scalar_", "zero_", "add_scalar_")))
     b.call(whole)
 
@@ -179,6 +179,11 @@ FAILURES: tuple[tuple[Callable[[ActionBuilder, Ref, Ref], None], tuple[Capabilit
 """Ways to fail, each with what it needs."""
 
 
+def _together(b: ActionBuilder, parts: list[Ref]) -> Ref:
+    """One value that depends on all of some, or on one of them where no op makes one value of two."""
+    return joined(b, parts) if b.alphabet.joins else b.recent(parts)
+
+
 @history
 def resumed(b: ActionBuilder) -> None:
     """Leaves with or without gradients, a call that fails, and legal calls over other graphs and the same leaves."""
@@ -187,7 +192,7 @@ def resumed(b: ActionBuilder) -> None:
         raise Undrawable("the framework claims to refuse nothing")
     leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(2)]
     parts = [b.nonlinear(leaf) for leaf in leaves]
-    root = b.nonlinear(joined(b, parts))
+    root = b.nonlinear(_together(b, parts))
     other = b.nonlinear(b.pick(leaves)) if b.below(2) else b.nonlinear(b.leaf(b.pick(b.shapes(SHAPES))))
     if b.below(2):
         b.call(b.nonlinear(b.pick(leaves)))
@@ -204,7 +209,7 @@ def _go_on(b: ActionBuilder, leaves: list[Ref], other: Ref) -> None:
         b.zero_grad(*leaves, to_none=bool(b.below(2)))
     if b.traversable(other) and b.below(2):
         b.call(other, retain=True if b.can(Capability.RETAIN) else None)
-    root = joined(b, [b.nonlinear(leaf) for leaf in leaves]) if b.below(2) else b.nonlinear(b.pick(leaves))
+    root = _together(b, [b.nonlinear(leaf) for leaf in leaves]) if b.below(2) else b.nonlinear(b.pick(leaves))
     match b.below(3):
         case 2 if b.can(Capability.FUNCTIONAL):
             b.grad([root], leaves[:1], unused=True)

@@ -104,7 +104,7 @@ def independent_graphs(b: OpBuilder) -> None:
 def rebuilt(b: OpBuilder) -> None:
     """A graph freed, computed anew by the same ops from the same leaves, and traversed again; several times perhaps."""
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (1,)))))
-    names = [b.pick(b._products() or b._saving(leaf)) for _ in range(1 + b.below(4))]
+    names = [b.pick(b._products() or b.stand_ins(leaf)) for _ in range(1 + b.below(4))]
     for _ in range(2 + b.below(3)):
         value = leaf
         for name in names:

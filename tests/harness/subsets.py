@@ -30,6 +30,7 @@ from autograd_conformance.harness.plugin import state
 from autograd_conformance.harness.session import ADAPTER_ERROR
 from autograd_conformance.reports.stream import load
 from autograd_conformance.reports.summary import summarize
+from autograd_conformance.reports.verdicts import Exit
 from tests.frameworks.adapters.subsets import Subset
 
 ROOT = Path(__file__).parents[2]
@@ -96,7 +97,8 @@ def tried(number: int, seed: int, tests: Sequence[str], most: int) -> Tried:
     wrong = [r for r in report.results if r.verdict not in ("pass", "not applicable")]
     faults += [f"{r.verdict}: {r.test}: {r.reason}" for r in wrong]
     faults += [f"{f.verdict}: {f.rule}: {f.observed}" for f in report.failures]
-    faults += [] if code == 0 and subset.usable else [f"exit code {code}, {summary.conclusion}"]
+    due = Exit.NO_VERDICT if summary.conclusion == "no verdict" else Exit.PASSED
+    faults += [] if code == due and subset.usable else [f"exit code {code}, {summary.conclusion}"]
     return Tried(name, code, summary.conclusion, tuple(faults), output)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.reports.stream import read
+from autograd_conformance.reports.verdicts import Exit
 from tests.reports.miniatures import FOOTER, HEADER, PASSES, RULES, written
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +58,28 @@ def test_the_script_is_given_all_that_the_action_is() -> None:
     assert told and given == told | {"INSTALL"}
     inputs = re.findall(r"^  ([a-z-]+):$", action.partition("outputs:")[0], re.MULTILINE)
     assert inputs and all(f"inputs.{name} }}}}" in action for name in inputs)
+
+
+@pytest.mark.parametrize("code", [int(each) for each in Exit])
+def test_the_action_is_red_for_all_but_0(code: int, tmp_path: Path) -> None:
+    """The script hands on the code of the run; the action's step is that script, and does not go on where it fails."""
+    (tmp_path / "bin").mkdir()
+    command = tmp_path / "bin" / "autograd-conformance"
+    command.write_text(f'#!/bin/sh\n[ "$1" = report ] || exit {code}\n')
+    command.chmod(0o755)
+    output = tmp_path / "output"
+    path = os.pathsep.join((str(tmp_path / "bin"), os.environ["PATH"]))
+    done = subprocess.run(
+        ["bash", str(ROOT / ".ci" / "conformance")],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path, "FRAMEWORK": "mine:Mine", "GITHUB_OUTPUT": str(output)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code, done.stderr
+    assert output.read_text() == f"exit-code={code}\n"
+    step = (ROOT / "action.yml").read_text().partition("name: Run")[2].partition("- name:")[0]
+    assert 'run: bash "$GITHUB_ACTION_PATH/.ci/conformance"' in step and "continue-on-error" not in step
 
 
 @pytest.mark.slow

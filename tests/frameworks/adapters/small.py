@@ -5,6 +5,7 @@ They are parts of the example, with some more ops: `tests.frameworks.adapters.sm
 
 from __future__ import annotations
 
+import unittest
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -216,3 +217,23 @@ class Overwrites(AddSumExp):
         for tensor in tiny.history(roots[0]):
             tensor.grad = None
         super().backward(roots, cotangents, retain_graph)
+
+
+class FreesNever(FreeingTwo):
+    """It claims that a call frees the graph, and keeps it."""
+
+    def backward(
+        self, roots: Sequence[tiny.Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
+    ) -> None:
+        super().backward(roots, cotangents, True)
+
+
+class Skips(AddSumExp):
+    """From the 41st program of a process on it raises what makes pytest skip a test."""
+
+    programs = 0
+
+    def reset(self) -> None:
+        Skips.programs += 1
+        if Skips.programs > 40:
+            raise unittest.SkipTest("no more today")
