@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograd_conformance.harness.coverage import Pair
-from autograd_conformance.harness.known.update import Finding, joined
+from autograd_conformance.harness.known.cases import Clause
+from autograd_conformance.harness.known.update import Finding, in_both, joined
 from autograd_conformance.reports.failure import Allowed
 from autograd_conformance.reports.records import Behaviour, Coverage, Setting
 from autograd_conformance.rules.judge.choices import Choice
@@ -35,6 +36,8 @@ class Tally:
     """The differences that become known."""
     choices: Counter[Choice] = field(default_factory=Counter)
     """How often each outcome was chosen where the rules allow several."""
+    common: dict[str, frozenset[Clause]] = field(default_factory=dict)
+    """Where differences become known: what all programs that kept a rule have in common, for each rule."""
 
     def add(self, other: Tally) -> None:
         """Add the counts of other tests."""
@@ -44,6 +47,7 @@ class Tally:
         self.ended.update(other.ended)
         self.findings = joined([*self.findings, *other.findings])
         self.choices.update(other.choices)
+        self.common = in_both(self.common, other.common)
 
     def coverage(self) -> Iterator[Coverage]:
         """What each op met, in the order of their names."""
@@ -70,6 +74,7 @@ class Tally:
             "ended": list(self.ended.items()),
             "findings": [each.to_json() for each in self.findings],
             "choices": [[*each, count] for each, count in self.choices.items()],
+            "common": {rule: [list(each) for each in sorted(said, key=repr)] for rule, said in self.common.items()},
         }
 
     @classmethod
@@ -82,6 +87,7 @@ class Tally:
             Counter(dict(form["ended"])),
             [Finding.from_json(each) for each in form["findings"]],
             Counter({_choice(*each): count for *each, count in form["choices"]}),
+            {rule: frozenset((key, value) for key, value in said) for rule, said in form["common"].items()},
         )
 
 
