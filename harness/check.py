@@ -17,6 +17,7 @@ from autograd_conformance.frameworks.ended import ENDED, Crashed, TimedOut
 from autograd_conformance.harness.coverage import Pair, pairs
 from autograd_conformance.harness.functions import functions
 from autograd_conformance.harness.known import Known, is_known
+from autograd_conformance.harness.known.cases import Clause, in_common
 from autograd_conformance.harness.known.update import About, Finding
 from autograd_conformance.harness.remarks import Remarks
 from autograd_conformance.harness.tally import Tally
@@ -100,6 +101,8 @@ class Check:
     """The differences that become known."""
     found: dict[About, Broken] = field(default_factory=dict)
     """The shortest program that shows each of them."""
+    common: dict[str, frozenset[Clause]] = field(default_factory=dict)
+    """Where differences become known: what all programs that kept a rule have in common, for each rule."""
     articles: dict[str, str] = field(default_factory=dict)
     """For each claim of an article that was tried, what the framework showed of it."""
     left_open: int = 0
@@ -155,13 +158,27 @@ class Check:
             self.ended.update(filter(None, [self._entry(program, judgement.ended)]))
         if judgement.violation:
             self._complain(program, observation, judgement.violation)
+        if self.leaves_out is not None:
+            broken = {each.rule for each in shown}
+            self._note_kept(program, observation, [rule for rule in judgement.exercised if rule not in broken])
+
+    def _note_kept(self, program: Program, observation: Observation, rules: Iterable[str]) -> None:
+        """Note what a program that kept some rules has in common with the others that did."""
+        left = [rule for rule in rules if self.common.get(rule, True)]
+        if not left:
+            return
+        known = {*left} <= self.common.keys()
+        among = {clause for rule in left for clause in self.common[rule]} if known else None
+        found = in_common(program, units(observation), among)
+        self.common.update({rule: self.common.get(rule, found) & found for rule in left})
 
     def tally(self) -> Tally:
         """The counts that are added up over all tests."""
         number = {entry: k for k, entry in enumerate(self.known)}
         seen = Counter({number[entry]: count for entry, count in self.differences.items()})
         ended = Counter({number[entry]: count for entry, count in self.ended.items()})
-        return Tally(self.articles, seen, self.pairs, ended, list(self.findings.values()), self.choices, self.remarks)
+        found = list(self.findings.values())
+        return Tally(self.articles, seen, self.pairs, ended, found, self.choices, self.remarks, self.common)
 
     def _relate(self, related: Related) -> None:
         self._count(related.first)
@@ -239,11 +256,12 @@ class Check:
                 self.advice[violation.rule] = broken
             return True
         seen = int(About.of(program, violation) not in shown)
-        finding = Finding.of(program, violation, self.leaves_out(violation.rule, violation.op), seen)
+        known = self.findings.get(About.of(program, violation))
+        left_out = self.leaves_out(violation.rule, violation.op)
+        finding = Finding.of(program, violation, left_out, seen, known.clauses if known else None)
         least = self.found.setdefault(finding.about, broken)
         if len(program) < len(least.program):
             self.found[finding.about] = broken
-        known = self.findings.get(finding.about)
         self.findings[finding.about] = known.joined(finding) if known else finding
         shown.add(finding.about)
         return True

@@ -22,7 +22,6 @@ from autograd_conformance.harness.failures.alone import confirmed
 from autograd_conformance.harness.failures.record import audited, died, ending
 from autograd_conformance.harness.folder import ReportFolder, UnusableFolder, unusable
 from autograd_conformance.harness.kept import KeptRecords
-from autograd_conformance.harness.known.update import write
 from autograd_conformance.harness.pages.claims import claim_records, observing
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.session import ADAPTER_ERROR, REPORT_ERROR, Session, now, rule_records
@@ -30,10 +29,11 @@ from autograd_conformance.harness.stopped import StoppedRun
 from autograd_conformance.harness.tally import Tally
 from autograd_conformance.harness.terminal import leave_out, print_end
 from autograd_conformance.harness.termination import Termination
+from autograd_conformance.harness.updating import Update, update
 from autograd_conformance.reports.differences import entries
 from autograd_conformance.reports.encoding import decode
 from autograd_conformance.reports.failure import Failure
-from autograd_conformance.reports.prose import counted
+from autograd_conformance.reports.prose import counted, printable
 from autograd_conformance.reports.records import Footer, Header, Known, Record, Result
 from autograd_conformance.reports.render import text
 from autograd_conformance.reports.summary import exit_code, summarize
@@ -86,6 +86,8 @@ class Recorder:
         self.tally = Tally()
         self.exercised: set[tuple[str, str | None]] = set()
         """The rules that tests have exercised, by themselves and with the op that the test was about."""
+        self.updated = Update()
+        """What was written into a file of known differences."""
         self.failed_ops: set[str] = set()
         """The ops that some test has shown to be wrong."""
         self.writer.write(header)
@@ -227,11 +229,26 @@ class Recorder:
             self.stopped, self.reason = ADAPTER_ERROR, f"adapter error: {error}"
             raise StoppedRun(self.reason, ADAPTER_ERROR) from None
 
+    def _update(self) -> bool:
+        """Write what is broken into the file of known differences, and say whether something is not written there that
+        fails the run.
+        """
+        if self.session.update is None:
+            return False
+        findings, common = self.tally.findings, self.tally.common
+        self.updated = update(self.session.update, findings, common, self.session, now()[:10])
+        for each in self.updated.unwritten:
+            for record in each.records():
+                self._write(record)
+        return any(each.fails for each in self.updated.unwritten)
+
     def _finish(self, exitstatus: int) -> int:
         """Write the known differences and the footer, then the page, once; returns the exit code of the run."""
         if self.finished:
             return exitstatus
         self.finished = True
+        if self._update() and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            exitstatus = int(pytest.ExitCode.TESTS_FAILED)
         for number, entry in enumerate(self.session.known):
             seen = self.tally.differences[number]
             if entry.inherited and not seen:
@@ -240,10 +257,8 @@ class Recorder:
                 seen = int(self.session.witnessed(entry))
             about = {name: getattr(entry, name) for name in ("rule", "op", "reason", "link", "since")}
             self.writer.write(Known(**about, seen=seen, ended=self.tally.ended[number]))
-        for new in self.tally.findings:
+        for new in self.updated.written:
             self.writer.write(Known(rule=new.about.rule, op=new.about.op, reason=new.observed, seen=new.seen))
-        if self.session.update is not None:
-            write(self.session.update, self.tally.findings, now()[:10])
         if self.tally.articles:
             target = self.session.target
             for claim in claim_records(self.tally.articles, target.dialect, observing(target)):
@@ -295,6 +310,8 @@ class Recorder:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Each cause of failures once, in the place of pytest's list, and the run on one screen."""
         print_end(terminalreporter, self.writer.report(), None if self.writer.problem else self.page)
+        for line in self.updated.lines():
+            terminalreporter.write_line(printable(line))
         if self.writer.problem:
             terminalreporter.write_line(f"The report is not whole: {self.writer.problem}", red=True, bold=True)
 

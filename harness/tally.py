@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograd_conformance.harness.coverage import Pair
-from autograd_conformance.harness.known.update import Finding, joined
+from autograd_conformance.harness.known.cases import Clause
+from autograd_conformance.harness.known.update import Finding, in_both, joined
 from autograd_conformance.harness.remarks import Remarks
 from autograd_conformance.reports.failure import Allowed
 from autograd_conformance.reports.records import Behaviour, Coverage, Setting
@@ -38,6 +39,8 @@ class Tally:
     """How often each outcome was chosen where the rules allow several."""
     remarks: Remarks = field(default_factory=Remarks)
     """What is to be said to the adapter's author."""
+    common: dict[str, frozenset[Clause]] = field(default_factory=dict)
+    """Where differences become known: what all programs that kept a rule have in common, for each rule."""
 
     def add(self, other: Tally) -> None:
         """Add the counts of other tests."""
@@ -48,6 +51,7 @@ class Tally:
         self.findings = joined([*self.findings, *other.findings])
         self.choices.update(other.choices)
         self.remarks.add(other.remarks)
+        self.common = in_both(self.common, other.common)
 
     def coverage(self) -> Iterator[Coverage]:
         """What each op met, in the order of their names."""
@@ -75,6 +79,7 @@ class Tally:
             "findings": [each.to_json() for each in self.findings],
             "choices": [[*each, count] for each, count in self.choices.items()],
             "remarks": self.remarks.to_json(),
+            "common": {rule: [list(each) for each in sorted(said, key=repr)] for rule, said in self.common.items()},
         }
 
     @classmethod
@@ -88,6 +93,7 @@ class Tally:
             [Finding.from_json(each) for each in form["findings"]],
             Counter({_choice(*each): count for *each, count in form["choices"]}),
             Remarks.from_json(form["remarks"]),
+            {rule: frozenset((key, value) for key, value in said) for rule, said in form["common"].items()},
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from autograd_conformance.programs.language import (
     Apply,
+    AssignGrad,
     Backward,
     BackwardCall,
     Grad,
@@ -28,6 +29,54 @@ def goes_again(program: Program, at: int) -> bool:
     return isinstance(call, CALLS) and any(
         ref in earlier and (ref in call.roots or not isinstance(program[ref.at], Leaf)) for ref in behind(program, call)
     )
+
+
+def goes_partly_again(program: Program, at: int) -> bool:
+    """Whether instruction `at`, or one before it, is a call through something that an earlier call went through, and
+    through something else that was not computed from that.
+    """
+    gone: set[Ref] = set()
+    for call in program.instructions[: at + 1]:
+        if isinstance(call, CALLS):
+            made = {ref for ref in behind(program, call) if isinstance(program[ref.at], Apply)}
+            apart = (ref for ref in made - gone if gone.isdisjoint(made_from(program, [ref])))
+            if not gone.isdisjoint(made) and any(apart):
+                return True
+            gone |= made
+    return False
+
+
+def holds_none(program: Program, at: int, leaf: Ref) -> bool:
+    """Whether a leaf holds no gradient before instruction `at`: none was left or assigned since it was cleared."""
+    held = False
+    for step in program.instructions[:at]:
+        match step:
+            case Backward() if leaf in behind(program, step):
+                held = True
+            case AssignGrad():
+                held = held or step.leaf == leaf
+            case ZeroGrad(leaves) if leaf in leaves:
+                held = False
+            case _:
+                pass
+    return not held
+
+
+def leaves_several(program: Program, at: int, leaf: Ref) -> bool:
+    """Whether instruction `at`, or one before it, is a call that leaves gradients in a leaf and in another one."""
+    calls = (step for step in program.instructions[: at + 1] if isinstance(step, Backward))
+    reached = (behind(program, call) & {*program.leaves} for call in calls)
+    return any(leaf in leaves and len(leaves) > 1 for leaves in reached)
+
+
+def takes_twice_from_one(program: Program, at: int) -> bool:
+    """Whether an op before instruction `at` takes two operands that were computed from one leaf."""
+    for step in program.instructions[:at]:
+        if isinstance(step, Apply):
+            origins = [made_from(program, [arg]) & {*program.leaves} for arg in step.args]
+            if sum(map(len, origins)) > len(set().union(*origins)):
+                return True
+    return False
 
 
 def may_hold(program: Program, at: int, leaf: Ref, through: str | None) -> bool:
@@ -71,8 +120,13 @@ def has_root_taken_anew(program: Program, at: int) -> bool:
 
 def behind(program: Program, call: BackwardCall, writes: Sequence[InPlace] = ()) -> set[Ref]:
     """The roots of a call and all that ops, or some writes, made them from."""
+    return made_from(program, call.roots, writes)
+
+
+def made_from(program: Program, refs: Sequence[Ref], writes: Sequence[InPlace] = ()) -> set[Ref]:
+    """Some values and all that ops, or some writes, made them from."""
     found: set[Ref] = set()
-    waiting = list(call.roots)
+    waiting = list(refs)
     while waiting:
         ref = waiting.pop()
         if ref not in found:

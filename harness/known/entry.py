@@ -38,7 +38,7 @@ class Known:
     rule: str
     """The rule that the framework breaks, or a general one of which that is a special case."""
     op: str | None
-    """The op that it is about; none: the rule as such."""
+    """The op that it is about, or the op in place (`add_`); none: where another key names the case."""
     reason: str
     """Why the framework differs."""
     witness: Program
@@ -48,15 +48,15 @@ class Known:
     since: str | None = None
     """The day since when it is known, as 2026-11-22."""
     relative: float | None = None
-    """Values are off by no more than this part of the largest value that is due."""
+    """Values are off by no more than this part of the largest value that is expected; 1 at most."""
     absolute: float | None = None
-    """Values may be off by this much more."""
+    """Values may be off by this much more; 1 at most."""
     any_value: bool = False
     """Values may be anything: memory is read, or written, that nobody knows the contents of, or nothing bounds them."""
     nan: bool = False
     """Values that are no numbers were seen; the others are off by no more than the limits, or than rounding."""
     gives: str | None = None
-    """The result has this dtype, where another is due; such an entry excuses no wrong value."""
+    """The result, or a gradient, has this dtype, where another is expected; such an entry excuses no wrong value."""
     shape: bool = False
     """The result has another shape than is due; such an entry excuses no wrong value."""
     elements: int | None = None
@@ -79,6 +79,8 @@ class Known:
     view of the same that was detached."""
     given: bool = False
     """A function that begins before the failing instruction gives out what the op made in it."""
+    returned: bool = False
+    """The failing instruction returned, where an error is expected; such an entry excuses no wrong value."""
     raised: str | None = None
     """The kind of the error that was raised."""
     message: str | None = None
@@ -90,12 +92,22 @@ class Known:
     """The failing instruction is a call of that word, `backward` or `grad`."""
     again: bool = False
     """The failing call goes through a value, its root included, through which an earlier call of the program went."""
+    partly: bool = False
+    """The failing call, or one before it, goes through something that an earlier call went through, and through
+    something else that was not computed from that."""
     anew: bool = False
     """A root of the failing call, through which an earlier call went, was taken by an op behind that one."""
     held: bool = False
     """The leaf that is wrong may hold, before the failing call, a gradient that an earlier one left there; if the entry
     names an op, the failing call goes through it, and it takes the leaf.
     """
+    holds_none: bool = False
+    """The leaf that is wrong holds no gradient before the failing instruction: none was left or assigned there since it
+    was cleared."""
+    several: bool = False
+    """The failing call, or one before it, leaves gradients in the leaf that is wrong and in another one."""
+    from_one: bool = False
+    """An op before the failing instruction takes two operands that were computed from one leaf."""
     twice: bool = False
     """The failing call, or one before it, has a root twice, a root and what may be a view of it or the very same, or
     one of its inputs among its roots."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,11 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from autograd_conformance.harness.known.entry import Known
-from autograd_conformance.harness.known.keys import ALWAYS, KEYS, OF_VALUES, Refused
+from autograd_conformance.harness.known.keys import ALWAYS, KEYS, Refused
+from autograd_conformance.harness.known.soundness import problem, witness_problem
 from autograd_conformance.harness.places import PACKAGE
-from autograd_conformance.programs.language import Apply
 
 FOLDER = PACKAGE / "frameworks" / "known"
+
+LARGEST = 4 * 2**20
+"""The bytes that a file may have."""
+
+LONGEST = 100_000
+"""The characters that a line of it may have."""
+
+PARTS = re.compile(r"(?:\.\s*[\w\"'-]+\s*){16}[=\]]")
+"""A key of more parts than any has: what reads TOML takes a time for it that grows with their square, or worse."""
+
+SHOWN = 80
+"""The characters of a value that a message shows."""
 
 
 class MalformedExpectations(Exception):
@@ -32,14 +45,19 @@ def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
 
     `within` are the files that include this one, the outermost first.
     """
-    text, entries, others = _parts(path)
+    return parsed(_text(path), path, within)
+
+
+def parsed(text: str, path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
+    """The known differences in what a file holds, or is about to."""
+    entries, others = _parts(text, path)
     inherited = [replace(each, inherited=True) for other in others for each in _included(path, other, (*within, path))]
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
         raise MalformedExpectations(f"{path}: known has to be entries that begin with [[known]] each")
     found = []
     for number, each in enumerate(entries):
         try:
-            found.append(replace(_entry(each), where=str(path)))
+            found.append(replace(_entry(each, path.parent != FOLDER), where=str(path)))
         except Refused as error:
             raise MalformedExpectations(f"{path}, line {_line(text, number)}: {error}") from None
     return (*found, *dict.fromkeys(inherited))  # two files that are included may include a third
@@ -48,24 +66,39 @@ def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
 def own_files(path: Path) -> tuple[Path, ...]:
     """A file and all that it includes, but for those that come with the suite; it can be read."""
     found = [path]
-    for other in _parts(path)[2]:
+    for other in _parts(_text(path), path)[1]:
         file = _place(path, other)
         found += own_files(file) if file.parent != FOLDER else []
     return tuple(dict.fromkeys(found))
 
 
-def _parts(path: Path) -> tuple[str, list[Any], list[str]]:
-    """What a file says, its entries, and the names of the files that it includes."""
+def _text(path: Path) -> str:
+    """What a file holds, if it is no larger than any has to be."""
     try:
+        if path.stat().st_size > LARGEST:
+            raise MalformedExpectations(f"{path}: it has more than {LARGEST >> 20} MiB; write several files")
         text = path.read_text(encoding="utf-8")
-        form = tomllib.loads(text)
     except OSError as error:
         raise MalformedExpectations(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise MalformedExpectations(f"{path}: it is not UTF-8 from byte {error.start} on") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > LONGEST:
+            raise MalformedExpectations(f"{path}, line {number}: it has more than {LONGEST:,} characters")
+        if PARTS.search(line):
+            raise MalformedExpectations(
+                f"{path}, line {number}: a key has too many parts; no key of an entry has a dot"
+            )
+    return text
+
+
+def _parts(text: str, path: Path) -> tuple[list[Any], list[str]]:
+    """The entries of a file, and the names of the files that it includes."""
+    try:
+        form = tomllib.loads(text)
     except RecursionError as error:
         raise MalformedExpectations(f"{path}: it is nested too deeply") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # no TOML, or a number of too many digits
         raise MalformedExpectations(f"{path}: {error}") from error
     entries, others = form.pop("known", []), form.pop("include", [])
     if form:
@@ -74,7 +107,7 @@ def _parts(path: Path) -> tuple[str, list[Any], list[str]]:
         )
     if not isinstance(others, list) or not all(isinstance(each, str) for each in others):
         raise MalformedExpectations(f'{path}: include has to be a list of names of files, as ["torch"]')
-    return text, entries, others
+    return entries, others
 
 
 def _place(path: Path, other: str) -> Path:
@@ -94,27 +127,35 @@ def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, 
     return read(file, within)
 
 
-def _entry(form: Mapping[str, Any]) -> Known:
-    """An entry; `Refused` where it makes no sense."""
+def _entry(form: Mapping[str, Any], own: bool) -> Known:
+    """An entry; `Refused` where it makes no sense. The witness of one's `own` is computed, too."""
     said = {}
     for key, value in form.items():
         if key not in KEYS:
             raise Refused(_unknown(key, KEYS))
-        reads, due = KEYS[key]
         try:
-            said[key] = reads(value)
+            said[key] = KEYS[key].reads(value)
         except Refused as error:
             raise Refused(f"{key}: {error}") from None
         except (ValueError, OverflowError):
-            raise Refused(f"{key} has to be {due}, not {value!r}") from None
+            raise Refused(f"{key} has to be {KEYS[key].expects}, not {_short(value)}") from None
     for key in ALWAYS:
         if key not in form:
             raise Refused(f"{key!r} is missing; every [[known]] needs {', '.join(ALWAYS)}")
     entry = Known(said.pop("rule"), said.pop("op", None), said.pop("reason"), said.pop("witness"), **said)
-    problem = _problem(entry)
-    if problem:
-        raise Refused(problem)
+    wrong = problem(entry) or (witness_problem(entry) if own else None)
+    if wrong:
+        raise Refused(wrong)
     return entry
+
+
+def _short(value: Any) -> str:
+    """A value as a message shows it."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        return "that"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _unknown(key: str, keys: Any) -> str:
@@ -122,34 +163,14 @@ def _unknown(key: str, keys: Any) -> str:
     return f"there is no key {key!r}" + (f"; {near[0]!r} is one" if near else "")
 
 
-def _problem(entry: Known) -> str | None:
-    """What does not go together in an entry."""
-    if entry.op is not None and not any(isinstance(step, Apply) and step.op == entry.op for step in entry.witness):
-        return f"witness: it does not apply {entry.op!r}, which the entry is about"
-    if entry.zero is not None and entry.op is None:
-        return "zero: it counts the operands of an op, and the entry names none"
-    if entry.written and entry.op is None:
-        return "written: it is about the operands of an op, and the entry names none"
-    if entry.any_value and (entry.limited or entry.nan):
-        return "any_value: it leaves no room for relative, absolute and nan"
-    raised, form = entry.raised or entry.message, entry.gives or entry.shape
-    excused = entry.limited or entry.nan or entry.any_value or raised or form
-    if entry.rule in OF_VALUES and not excused:
-        return (
-            f"relative: {entry.rule!r} is about values, and nothing says how far they may be off; give relative or "
-            "absolute, nan = true, or any_value = true where memory is read that nobody knows the contents of"
-        )
-    return None
-
-
 def _line(text: str, number: int) -> int:
     """The line, from 1, on which an entry begins: with it, the text so far holds that many entries."""
     lines = text.splitlines(keepends=True)
-    named = [n for n, line in enumerate(lines, 1) if "known" in line]
-    for n in (*named, *range(1, len(lines) + 1)):
+    named = [n for n, line in enumerate(lines, 1) if line.lstrip().startswith("[[")]
+    for n in (*named[number:], *range(1, len(lines) + 1)):
         try:
             entries = tomllib.loads("".join(lines[:n])).get("known", [])
-        except tomllib.TOMLDecodeError:  # it ends in the midst of a value
+        except ValueError:  # it ends in the midst of a value
             continue
         if isinstance(entries, list) and len(entries) > number:
             return n
