@@ -34,7 +34,7 @@ from autograd_conformance.rules.prose import shown, shown_apart
 STEPS = {"float64": 1e-5, "float32": 1e-2}
 """How far an element of a leaf is moved, by its dtype."""
 
-CLOSE = 0.3
+CLOSE = 0.1
 """The part of what two gradients differ by within which finite differences agree with one of them."""
 
 CLEAR = 0.01

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable
 from itertools import combinations
 
 import numpy as np
 
-from autograd_conformance.programs.language import Backward, Grad, Program, Ref, ZeroGrad
+from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Hook, Program, Ref, ZeroGrad
 from autograd_conformance.programs.observations import (
     Observation,
     Returned,
     StepObservation,
     Tensor,
 )
-from autograd_conformance.reference.bounds import gradient_bound, working_dtype
+from autograd_conformance.programs.regions import form, seen_units
+from autograd_conformance.reference.bounds import forward_bound, gradient_bound, working_dtype
 from autograd_conformance.reference.perturbation import EPSILON
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
@@ -74,3 +76,36 @@ def slack(program: Program, observation: Observation, ref: Ref) -> Array:
         elif isinstance(step, ZeroGrad) and ref in step.leaves and not moment.skipped:
             total = np.zeros(())
     return total
+
+
+def value_slack(program: Program, observation: Observation, ref: Ref) -> Array | None:
+    """How far rounding may take the elements of a value that an op made; None of what was made otherwise."""
+    if not isinstance(program[ref.at], (Apply, Detach)):
+        return None
+    reference = _followed(program, observation)
+    return forward_bound(reference, ref, working_dtype(program)).array(np.shape(reference.values[ref]))
+
+
+def hook_slack(program: Program, observation: Observation, hook: Ref) -> Array:
+    """How far rounding may take what a hook is called with by the last call of a program."""
+    at = len(program) - 1
+    call, registered = program[at], program[hook.at]
+    assert isinstance(call, Backward | Grad) and isinstance(registered, Hook)
+    reference = _followed(program.upto(at), observation)
+    edge = reference.edge(registered.target)
+    return gradient_bound(reference, call, edge, working_dtype(program), until=hook).array()
+
+
+def _followed(program: Program, observation: Observation) -> Reference:
+    """The reference behind a program, as it was observed."""
+    reference = Reference()
+    reference.observing = True
+    for _ in trace(program, observation, reference, None, follows=True):
+        pass
+    return reference
+
+
+def functions(program: Program, observation: Observation, among: Collection[int]) -> list[Hashable]:
+    """The functions that a program was run in, in order, as far as some of its instructions stand in them."""
+    regions = seen_units(program, observation)
+    return [form(program, region) for region in regions if not set(among).isdisjoint(region.steps)]

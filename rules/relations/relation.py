@@ -2,7 +2,8 @@
 
 Neither program needs a reference: what one of them gives is what the other is held to. Where both do the same things in
 the same order as far as an implementation can tell, they are compared bit for bit; where sums may be taken in another
-order, within the bounds of both, which come from the computation itself (`reference.bounds`).
+order, within the bounds of both, which come from the computation itself (`reference.bounds`). A framework that takes
+instructions in functions may take any order within one: bits are compared where it ran the same functions.
 """
 
 from __future__ import annotations
@@ -12,7 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autograd_conformance.programs.language import AssignGrad, BackwardCall, Grad, Program, ReadGrad, Ref, Step
+from autograd_conformance.programs.language import (
+    WRITING,
+    AssignGrad,
+    BackwardCall,
+    Grad,
+    Hook,
+    Program,
+    ReadGrad,
+    Ref,
+    Step,
+)
 from autograd_conformance.programs.observations import (
     Gradient,
     Observation,
@@ -36,7 +47,17 @@ from autograd_conformance.rules.judge.observed import (
     ValuesDiffer,
 )
 from autograd_conformance.rules.judge.violation import Allowed, Violation
-from autograd_conformance.rules.relations.comparison import fired, last, same, same_form, share_gradients, slack
+from autograd_conformance.rules.relations.comparison import (
+    fired,
+    functions,
+    hook_slack,
+    last,
+    same,
+    same_form,
+    share_gradients,
+    slack,
+    value_slack,
+)
 
 RETURNING = (ReadGrad, Grad, Step, AssignGrad)
 """Instructions by which gradients, and so their roundings, become values again."""
@@ -65,7 +86,7 @@ class Related:
     same: tuple[tuple[int, int], ...] = ()
     """Pairs of instructions, one of each program, that do the same: outcomes, values, gradients, and what hooks see."""
     exact: bool = False
-    """Whether those are the same bit for bit."""
+    """Whether those are the same bit for bit, if the framework runs both in the same functions."""
     interrupted: bool = False
     """Whether calls may fail on their way: what one that failed leaves behind is open, and nothing is compared from
     there on.
@@ -96,11 +117,17 @@ def relate(related: Related, one: Observation, other: Observation, deterministic
 class _Comparison:
     def __init__(self, related: Related, one: Observation, other: Observation, deterministic: bool) -> None:
         self.related, self.one, self.other = related, one, other
-        self.deterministic, self.exact = deterministic, deterministic and related.exact
         self.names = names(related.first), names(related.second)
         self.decided = False
         self.in_units = bool(units(one) or units(other))
         self.places = dict(related.same)
+        self.is_cut_otherwise = self.in_units and not self._runs_same_functions()
+        self.deterministic, self.exact = deterministic, deterministic and related.exact and not self.is_cut_otherwise
+
+    def _runs_same_functions(self) -> bool:
+        """Whether what is the same in both programs ran in the same functions, in the same order."""
+        first = functions(self.related.first, self.one, self.places.keys())
+        return first == functions(self.related.second, self.other, self.places.values())
 
     # -- the same instructions ----------------------------------------------------------------------------------------
 
@@ -123,17 +150,25 @@ class _Comparison:
                 return None
             for ref, left, right in self._pairs(at, mine, its):
                 if same(left, right):
-                    gradient = isinstance(left, Gradient) or isinstance(self.related.first[at], Grad)
-                    self.decided = self.decided or (gradient and left is not None and bool(left.value.size))
+                    self.decided = self.decided or self._decides(at, left)
                 elif self.in_units and _may_be_none(left, right):
                     continue  # what gets zeros since it stands in a unit with others gets none where it stands alone
                 elif not self.deterministic and isinstance(left, Tensor) and same_form(left, right):
                     return None  # from here on both compute with other numbers
+                elif self.is_cut_otherwise and self.related.exact and self._is_near(at, ref, left, right, place):
+                    if follows:
+                        return None
+                    self.decided = self.decided or self._decides(at, left)
                 elif self.exact or not self._within(at, ref, left, right, place):
                     return self._unlike(at, ref, left, right)
                 elif follows:
                     return None
         return None
+
+    def _decides(self, at: int, found: Found) -> bool:
+        """Whether the relation is put to the test by a number that is alike in both programs: by a gradient."""
+        gradient = isinstance(found, Gradient) or isinstance(self.related.first[at], Grad)
+        return gradient and found is not None and bool(found.value.size)
 
     def _pairs(self, at: int, mine: StepObservation, its: StepObservation) -> Iterator[tuple[Ref, Found, Found]]:
         """All that can be compared of an instruction: results, values after a write, gradients, and what hooks saw."""
@@ -147,7 +182,7 @@ class _Comparison:
         for ref, gradient in mine.gradients.items():
             if self._twin(ref) in its.gradients:
                 yield ref, gradient, its.gradients[self._twin(ref)]
-        if self.exact:
+        if self.related.exact and self.deterministic:
             left_hooks, right_hooks = fired(mine), fired(its)
             for hook in left_hooks:
                 yield hook, left_hooks[hook], right_hooks.get(self._twin(hook))
@@ -167,6 +202,30 @@ class _Comparison:
         bound = slack(self.related.first.upto(at + 1), self.one, ref)
         bound = bound + slack(self.related.second.upto(place + 1), self.other, self._twin(ref))
         return bool((np.abs(left.value - right.value) <= bound).all())
+
+    def _is_near(self, at: int, ref: Ref, left: Found, right: Found, place: int) -> bool:
+        """Whether rounding explains how far two numbers are apart that different functions computed; as far as anybody
+        can say, of a value that was written to or moved.
+        """
+        if left is None or right is None or not same_form(left, right):
+            return False
+        if close(left.value, right.value, working_dtype(self.related.first)):
+            return True
+        bounds = self._bounds(at, ref, left, place)
+        return bounds is None or bool((np.abs(left.value - right.value) <= bounds).all())
+
+    def _bounds(self, at: int, ref: Ref, left: Found, place: int) -> Array | None:
+        """The bounds of both programs on a number, together; None where there are none."""
+        first, second = self.related.first.upto(at + 1), self.related.second.upto(place + 1)
+        step, twin = first[at], self._twin(ref)
+        if isinstance(first[ref.at], Hook):
+            return hook_slack(first, self.one, ref) + hook_slack(second, self.other, twin)
+        if isinstance(left, Gradient) or (isinstance(step, Grad) and ref.at == at):
+            return slack(first, self.one, ref) + slack(second, self.other, twin)
+        if isinstance(step, ReadGrad) and ref.at == at:
+            return slack(first, self.one, step.leaf) + slack(second, self.other, self._twin(step.leaf))
+        one, two = value_slack(first, self.one, ref), value_slack(second, self.other, twin)
+        return None if one is None or two is None or isinstance(step, WRITING) else one + two
 
     def _unlike(self, at: int, ref: Ref, left: Found, right: Found) -> Violation:
         """The violation where a value, or the gradient that it holds, is not the same in both programs."""

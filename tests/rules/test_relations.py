@@ -13,8 +13,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.pytorch.units import TorchUnits
 from autograd_conformance.frameworks.runner import run
 from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.frameworks.units import observed
 from autograd_conformance.harness.check import Broken, Check, related_as
 from autograd_conformance.harness.failures.record import failure
 from autograd_conformance.harness.replay import replay
@@ -355,3 +357,60 @@ def test_a_malformed_relation_is_refused(name: str, value: object):
         codec.from_json(form, VOCABULARY)
     with pytest.raises(MalformedProgram):
         codec.from_json({k: v for k, v in form.items() if k != name}, VOCABULARY)
+
+
+# -- functions --------------------------------------------------------------------------------------------------------
+
+
+def last_bits(observation: Observation, times: int, at: int = -1) -> Observation:
+    """An observation in which each gradient that a call left is off by some units in the last place."""
+
+    def off(value: np.ndarray) -> np.ndarray:
+        return value + times * np.spacing(value)
+
+    seen = observation[at]
+    gradients = {ref: held and replace(held, value=off(held.value)) for ref, held in seen.gradients.items()}
+    return (*observation[:at], replace(seen, gradients=gradients), *observation[len(observation) + at + 1 :])
+
+
+LEAVES = "a = leaf [1.1, 2.3]; c = leaf [0.7, 1.9]; "
+ONE = program(LEAVES + "b = exp a; d = sin b; backward d with [1, 1]")
+CUT = program(LEAVES + "b = exp a; u = cos c; d = sin b; backward d with [1, 1]")
+APART = program(LEAVES + "b = exp a; d = sin b; backward d with [1, 1]; u = cos c; backward u with [1, 1]")
+LINES = tuple((at, at) for at in range(5))
+AMONG = ((0, 0), (1, 1), (2, 2), (3, 4), (4, 5))
+
+
+@pytest.mark.parametrize(
+    ("second", "same", "times", "framework", "differs"),
+    [
+        (CUT, AMONG, 2, TorchUnits, False),  # another function computes it: its sums may be in another order
+        (CUT, AMONG, 2**20, TorchUnits, True),  # and no rounding explains that
+        (ONE, LINES, 2, TorchUnits, True),  # the same function
+        (APART, LINES, 2, TorchUnits, True),  # and behind it, another one
+        (CUT, AMONG, 2, Torch, True),  # no function anywhere
+    ],
+)
+def test_bits_are_compared_where_the_same_functions_run(
+    second: Program, same: tuple[tuple[int, int], ...], times: int, framework: type, differs: bool
+) -> None:
+    pair, adapter = Related("relations/interleaved", ONE, second, same=same, exact=True), framework()
+    seen = observed(ONE, adapter)
+    at = same[-1][1] - len(second)
+    relation = relate(pair, seen, last_bits(observed(second, adapter), times, at))
+    assert (relation.violation is not None) == differs
+    assert relation.decided
+
+
+def test_a_hook_may_be_called_with_the_rounding_of_another_function() -> None:
+    hooked = LEAVES + "b = exp a; {}d = sin b; h = hook a observe; backward d with [1, 1]"
+    first, second = (program(hooked.format(more)) for more in ("", "u = cos c; "))
+    same = ((0, 0), (1, 1), (2, 2), (3, 4), (4, 5), (5, 6))
+    pair, adapter = Related("relations/interleaved", first, second, same=same, exact=True), TorchUnits()
+    one, other = observed(first, adapter), observed(second, adapter)
+    for times, differs in ((2, False), (2**20, True)):
+        (call,) = other[-1].fired
+        assert call.value is not None
+        fired = (replace(call, value=call.value + times * np.spacing(call.value)),)
+        found = relate(pair, one, (*other[:-1], replace(other[-1], fired=fired))).violation
+        assert (found is not None) == differs

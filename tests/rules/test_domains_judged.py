@@ -1,0 +1,120 @@
+"""At a kink, a pole or a tie, and with what is no number, nobody says what an op gives: only what does not depend on it
+is judged there, of programs that were written by hand, replayed, or reduced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from autograd_conformance.frameworks.runner import run
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.observations import Returned
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.judge.violation import Judgement
+from tests.rules.tampering import TORCH, gradient, judged, tampered, verdict
+
+KINKS = [
+    "a = leaf [0, 1]; b = relu a", "a = leaf [0, 1]; b = relu6 a", "a = leaf [6, 1]; b = relu6 a",
+    "a = leaf [1, 3]; b = hardtanh a", "a = leaf [3, 1]; b = hardsigmoid a", "a = leaf [-3, 1]; b = hardswish a",
+    "a = leaf [0, 1]; b = abs a", "a = leaf [0.5, 1]; b = softshrink a lambd=0.5", "a = leaf [0, 2]; b = softsign a",
+    "a = leaf [1, 2]; b = threshold a threshold=1.0 value=0.5", "a = leaf [0, 2]; b = elu a alpha=0.5",
+    "a = leaf [1, 2]; c = leaf [1, 3]; b = maximum a c", "a = leaf [1, 2]; c = leaf [2, 2]; b = fmin a c",
+    "a = leaf [1, 1]; b = sort a dim=0 descending=False", "a = leaf [2, 2]; b = cummax a dim=0",
+    "a = leaf [2, 2]; b = amax a dim=0 keepdim=True", "a = leaf [1, 0]; b = vector_norm a ord=3 dim=0 keepdim=True",
+    "a = leaf [1, 0]; b = sqrt a", "a = leaf [0, 1]; b = pow_scalar a exponent=0.5", "a = leaf [1, 2]; b = floor a",
+    "a = leaf [1, 2]; c = leaf [2.5, 1]; b = huber_loss a c reduction='none' delta=1.5",
+]  # fmt: skip
+NO_NUMBERS = [
+    "abs a", "relu a", "exp a", "sqrt a", "sign a", "sigmoid a", "maximum a c", "minimum a c", "fmax a c",
+    "clip a min=-1 max=1", "where a c mask=(True, False)", "sort a dim=0 descending=False", "amax a dim=0 keepdim=True",
+    "max a",
+    "cumulative_sum a dim=0", "cummax a dim=0", "cumulative_prod a dim=0", "softmax a dim=0", "multiply a c",
+    "divide c a",
+    "leaky_relu a slope=0.01", "hardtanh a", "gelu a", "std a dim=(0,) keepdim=True correction=0",
+    "l1_loss a c reduction='none'", "topk a k=1 dim=0 largest=True",
+    "logsumexp a dim=0 keepdim=True", "prod a", "lerp a c c", "floor a",
+]  # fmt: skip
+
+
+def plain(text: str) -> Judgement:
+    """What is said of PyTorch's own observation of a program."""
+    program = parse(text, VOCABULARY)
+    return judged(program, run(program, TORCH), TORCH.capabilities)
+
+
+@pytest.mark.parametrize("text", KINKS)
+def test_what_a_framework_gives_at_a_kink_is_unspecified(text: str) -> None:
+    text = f"{text}; s = sum b dim=None keepdim=False; backward s"
+    judgement = plain(text)
+    assert (judgement.violation, judgement.unspecified) == (None, True)
+    assert verdict(text, gradient(lambda value: value + 1)) is None
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize("op", NO_NUMBERS)
+def test_what_an_op_makes_of_what_is_no_number_is_unspecified(op: str, number: str) -> None:
+    text = f"a = leaf [{number}, 2]; c = leaf [1, 3]; b = {op}; s = sum b dim=None keepdim=False; backward s"
+    judgement = plain(text)
+    assert (judgement.violation, judgement.unspecified) == (None, True)
+
+
+def test_a_cotangent_that_is_no_number_says_nothing_of_what_an_op_makes_of_it() -> None:
+    judgement = plain("a = leaf [-1, 1]; b = relu a; backward b with [nan, 1]")
+    assert (judgement.violation, judgement.unspecified) == (None, True)
+    leaf = "a = leaf [1, 2]; backward a with [inf, 1]"
+    assert not plain(leaf).unspecified
+
+
+def test_what_does_not_depend_on_the_kink_is_judged() -> None:
+    beside = "a = leaf [0, 1]; b = relu a; backward b with [1, 1]; c = leaf [1, 2]; d = exp c; backward d with [1, 1]"
+    assert plain(beside).violation is None
+    violation = verdict(beside, gradient(lambda value: value + 1), of="c")
+    assert violation is not None and violation.rule == "gradients/op"
+
+
+@pytest.mark.parametrize("text", [KINKS[1], KINKS[6], "a = leaf [nan, 1]; b = relu a"])
+def test_a_graph_is_freed_at_a_kink_too(text: str) -> None:
+    """The second call has to raise, whatever gradients the first one gave."""
+    text = f"{text}; backward b with [1, 1]; backward b with [1, 1]"
+    assert {"lifetime/same-root-raises"} <= {*plain(text).exercised}
+    violation = verdict(text, lambda seen, _: replace(seen, outcome=Returned(())))
+    assert violation is not None and violation.rule == "lifetime/same-root-raises"
+
+
+def test_gradients_that_a_kink_left_are_added_to() -> None:
+    text = "a = leaf [0, 1]; b = relu a; backward b with [1, 1]; c = exp a; backward c with [1, 1]"
+    assert plain(text).violation is None
+    violation = verdict(text, gradient(lambda value: value * 2))
+    assert violation is not None and violation.at == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = leaf [9, 20]; b = exp a", "a = leaf [52.1]; b = tan a", "a = leaf [0.95]; b = asin a",
+        "a = leaf [0.05]; b = log a", "a = leaf [7, 8]; b = pow_integer a exponent=3",
+        "a = leaf [0.05]; b = reciprocal a",
+    ],
+)  # fmt: skip
+def test_where_an_op_is_smooth_beyond_what_is_drawn_it_is_judged(text: str) -> None:
+    text = f"{text}; s = sum b dim=None keepdim=False; backward s"
+    judgement = plain(text)
+    assert (judgement.violation, judgement.unspecified) == (None, False)
+    violation = verdict(text, gradient(lambda value: value * 1.5))
+    assert violation is not None and violation.rule == "gradients/graph"
+
+
+def test_a_reference_that_a_program_was_drawn_by_is_not_looked_at_again() -> None:
+    """A drawn program is inside by construction: to look costs time in every run."""
+    program, observation = tampered("a = leaf [1, 2]; b = relu a; backward b with [1, 1]", lambda seen, _: seen)
+    drawn = Reference()
+    for at, step in enumerate(program):
+        drawn.add(step, program.mode(at))
+    assert not drawn.leaves_domains
+    assert not Reference(program).leaves_domains
+    assert Reference(parse("a = leaf [0, 2]; b = relu a", VOCABULARY)).leaves_domains
+    assert np.isfinite(observation[1].outcome.values[0].value).all()  # type: ignore[union-attr]
