@@ -7,6 +7,7 @@ is right, too, three times.
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import math
 import os
@@ -26,7 +27,7 @@ from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.notes import END, TOGETHER, Note, Notes, ran, read
 from autograd_conformance.harness.audit.programs import outcomes
 from autograd_conformance.harness.audit.together import GROUP, right_together
-from autograd_conformance.harness.child import LOADING
+from autograd_conformance.harness.child import CLOSED, LOADING
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.wording import harmless
@@ -97,7 +98,10 @@ def main(
         notes.take(Note(END, "fine"))
     except BrokenAdapter as error:
         Path(path).with_name(FAILED).write_text(str(error), encoding="utf-8")
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.EBADF:
+            Path(path).with_name(FAILED).write_text(f"{name}: {CLOSED}", encoding="utf-8")
+            return
         last = traceback.format_exc().splitlines()[-30:]
         text = harmless("\n".join(["the audit of the ops failed:", *last]))
         Path(path).with_name(FAILED).write_text(text, encoding="utf-8")

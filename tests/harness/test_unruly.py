@@ -79,8 +79,7 @@ def test_whatever_is_raised_outside_of_a_program_is_the_adapters_error(name):
     adapter = load(f"{UNRULY}:{name}")
     smoke(adapter)
     with pytest.raises(BrokenAdapter, match=re.escape(RAISED[name])):
-        for _ in range(10):
-            observed(parse(TWICE), adapter)
+        _ = [observed(parse(TWICE), adapter) for _ in range(10)]
 
 
 def test_what_counts_saved_tensors_and_what_draws_numbers_may_raise():
