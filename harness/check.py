@@ -95,6 +95,8 @@ class Check:
     """How often nothing could be judged behind it."""
     advice: dict[str, Broken] = field(default_factory=dict)
     """For each SHOULD that is broken and only noted, the shortest program that breaks it."""
+    noticed: Callable[[Broken], object] | None = None
+    """Called with the first program that broke a rule, before it is shrunk."""
     shortest: Broken | None = None
     """Of the programs that broke a rule, the shortest: what drew them may die of another error while it shrinks one."""
     findings: dict[About, Finding] = field(default_factory=dict)
@@ -218,6 +220,8 @@ class Check:
         self, program: Program, observation: Observation, violation: Violation, related: Related | None = None
     ) -> None:
         broken = _broken(violation.rule, violation.op)(program, observation, violation, self.target, related)
+        if self.shortest is None and self.noticed is not None:
+            self.noticed(broken)
         if self.shortest is None or len(program) < len(self.shortest.program):
             self.shortest = broken
         raise broken

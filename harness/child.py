@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from autograd_conformance.frameworks.remote.command import OWN
 
 LOADING = 120.0
 """Seconds that a process may take before its first program: to load the framework and the reference."""
 
+
+CLOSED = "the framework closed files of the process that it runs in, which the suite had open"
+"""What is said where a file descriptor is none any more."""
 
 HASHES = "PYTHONHASHSEED"
 """The variable that seeds the hashes of strings in a process of Python's, and with them the order of sets."""
@@ -23,11 +29,44 @@ PYTHON = (sys.executable, "-P")
 """The words that start this Python; it does not look for modules in the current folder, where anything may lie."""
 
 
+class _Running:
+    """The processes that are waited for, until this process is to stop."""
+
+    processes: ClassVar[set[subprocess.Popen[bytes]]] = set()
+    stopped = False
+    until: float = math.inf
+
+
+def stop_all() -> None:
+    """End all processes that are waited for; none is started from now on: the run is to stop."""
+    _Running.stopped = True
+    for process in tuple(_Running.processes):
+        process.kill()
+
+
+@contextmanager
+def ending_at(moment: float) -> Iterator[None]:
+    """Have whatever is waited for end by a moment, on the monotonic clock."""
+    before, _Running.until = _Running.until, moment
+    try:
+        yield
+    finally:
+        _Running.until = before
+
+
+def _at_most(seconds: float | None) -> float | None:
+    """How long a process may be waited for."""
+    left = _Running.until - time.monotonic()
+    if math.isinf(left):
+        return seconds
+    return max(0.0, left if seconds is None else min(seconds, left))
+
+
 class Finished(NamedTuple):
     """How a process ended."""
 
     code: int | None
-    """Its exit code, that of a signal below zero; None where it took longer than it may."""
+    """Its exit code, that of a signal below zero; None where it took longer than it may, or the run is to stop."""
     printed: str
     """What it wrote to its standard output."""
     complained: str
@@ -46,6 +85,8 @@ def finished(
 
     In files: processes that a framework leaves would hold a pipe open, and this one with it.
     """
+    if _Running.stopped or time.monotonic() >= _Running.until:
+        return Finished(None, "", "")
     out, err = folder / "stdout", folder / "stderr"
     with out.open("wb") as printed, err.open("wb") as complained:
         process = subprocess.Popen(
@@ -56,13 +97,17 @@ def finished(
             stdout=printed,
             stderr=complained,
         )
+        _Running.processes.add(process)
         try:
-            code = process.wait(seconds)
+            if _Running.stopped:  # by a signal that came while it was started
+                process.kill()
+            code = process.wait(_at_most(seconds))
         except subprocess.TimeoutExpired:
             code = None
         finally:
             process.kill()
             process.wait()
+            _Running.processes.discard(process)
     return Finished(code, *(file.read_text(encoding="utf-8", errors="replace") for file in (out, err)))
 
 

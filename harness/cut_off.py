@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from autograd_conformance.harness import found
 from autograd_conformance.harness.journal import Entry
 from autograd_conformance.harness.session import Session, now
 from autograd_conformance.reports.failure import Failure
-from autograd_conformance.reports.records import Footer, Result
+from autograd_conformance.reports.records import Footer, Record, Report, Result
 from autograd_conformance.reports.render import markdown
 from autograd_conformance.reports.stream import Writer, load, read
 
@@ -27,22 +29,38 @@ def result_of(entry: Entry, failure: Failure) -> Result:
 
 def end_cut_off(session: Session, entry: Entry, failure: Failure, exit_code: int) -> Path:
     """Give the records of a run that died without a worker their end, and make its page; the page's path."""
-    path, page = session.folder / "records.jsonl", session.folder / "report.md"
+    _, page = _ended(session.folder, (failure, result_of(entry, failure)), None, exit_code)
+    return page
+
+
+def end_stopped(folder: Path, reason: str, exit_code: int) -> tuple[Report, Path]:
+    """Give the records of a run that was stopped, and did not write its end itself, their end, and make its page; the
+    whole report, and the page's path.
+    """
+    return _ended(folder, tuple(found.taken(folder)), reason, exit_code)
+
+
+def _ended(folder: Path, more: Sequence[Record], reason: str | None, exit_code: int) -> tuple[Report, Path]:
+    path, page = folder / "records.jsonl", folder / "report.md"
     whole = path.read_bytes()
     path.write_bytes(whole[: whole.rfind(b"\n") + 1])  # less a line that was being written
     before = load(path, allow_truncated=True)
-    with Writer(path, "a") as writer:
-        writer.write(failure)
-        writer.write(result_of(entry, failure))
-        writer.write(
-            Footer(
-                verdict="interrupted",
-                finished=now(),
-                seconds=0.0,
-                tests=len(before.results) + 1,
-                programs=before.programs + 1,
-                exit_code=exit_code,
+    if before.footer is None:
+        results = [each for each in more if isinstance(each, Result)]
+        with Writer(path, "a") as writer:
+            for record in more:
+                writer.write(record)
+            writer.write(
+                Footer(
+                    verdict="interrupted",
+                    finished=now(),
+                    seconds=0.0,
+                    tests=len(before.results) + len(results),
+                    programs=before.programs + sum(each.programs for each in results),
+                    exit_code=exit_code,
+                    reason=reason,
+                )
             )
-        )
-    markdown.write(read(path), page)
-    return page
+    report = read(path)
+    markdown.write(report, page)
+    return report, page

@@ -42,8 +42,8 @@ class ReportFolder:
             raise unusable(self.path, error) from None
 
     def remove_journals(self) -> None:
-        """Remove the journals of processes that are gone."""
-        for left in self.path.glob("journal-*"):
+        """Remove the journals of processes that are gone, and what they had not sent."""
+        for left in (*self.path.glob("journal-*"), *self.path.glob("found-*")):
             left.unlink(missing_ok=True)
 
     def release(self) -> None:

@@ -1,23 +1,28 @@
 """The process that the user starts runs no framework: it watches another that does, and knows how that one ended.
 
 A framework can end its process without a word and with the exit code of a good run. So whatever loads a framework is
-a child, which says at its proper end what the run came to; a child that ends otherwise was ended. The child has a
-process group of its own, and what stops this process stops it, once. Where there is no `fork` as on Linux, nobody
-watches.
+a child, which says at its proper end what the result of the run is; a child that ends otherwise was ended. The child
+has a process group of its own, and signals that stop this process are sent on to it. A child that does not react to
+them in time is ended, and so is one that hangs. Where there is no `fork` as on Linux, nobody watches.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 import sys
 import threading
+import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
+
+from autograd_conformance.harness.patience import stretched
 
 
 def is_possible() -> bool:
@@ -25,8 +30,24 @@ def is_possible() -> bool:
     return sys.platform == "linux" and threading.current_thread() is threading.main_thread()
 
 
-LOADED, ENDED = b"L", b"E"
-"""What the child says: the framework is loaded, and, with the exit code behind it, that this is the end."""
+LOADED, BEGUN, HEARD, ENDED = b"L", b"B", b"H", b"E"
+"""What the child says: the framework is loaded, the report is begun, a signal to stop was received, and, with the exit
+code after it, that this is the end.
+"""
+
+POLL = 0.05
+"""Seconds between two looks at the child."""
+
+LOOK = 1.0
+"""Seconds between two looks at whether it hangs."""
+
+UNHEARD, UNENDED = 1.2, 6.0
+"""Seconds after which a child that was to stop is ended: one that did not say that it received the signal, and one that
+did.
+"""
+
+LATE = 3.0
+"""Seconds after the end of a child in which signals that were sent to stop it are ignored here, too."""
 
 _PDEATHSIG = 1
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -48,14 +69,27 @@ class Ended:
     """The exit code that the child left, or the signal that ended it with a minus sign."""
     loaded: bool
     """Whether the child had loaded the framework."""
+    begun: bool
+    """Whether it had begun a report."""
     stopped: bool
     """Whether the user stopped this process, and it the child."""
 
 
-def say_loaded() -> None:
-    """Tell the parent, if there is one, that the framework is loaded."""
-    if _Child.writing >= 0:
-        os.write(_Child.writing, LOADED)
+def say(word: bytes) -> None:
+    """Tell the parent something, if there is one; the framework may have closed the way to it."""
+    if is_watched():
+        with suppress(OSError):
+            os.write(_Child.writing, word)
+
+
+def is_watched() -> bool:
+    """Whether this process is a child that is watched."""
+    return _Child.writing >= 0
+
+
+def _not_stuck(said: bytes) -> bool:
+    """A child that nobody says may hang."""
+    return False
 
 
 def die_with_parent(parent: int) -> None:
@@ -66,8 +100,10 @@ def die_with_parent(parent: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def watched(main: Callable[[], int]) -> Ended:
-    """Call a function in a child, and wait for its end; the child itself never comes back from here."""
+def watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _not_stuck) -> Ended:
+    """Call a function in a child, and wait for its end; the child itself never comes back from here. What the child
+    said so far is given to `is_stuck` now and then, which says whether it is to be ended.
+    """
     reading, writing = os.pipe()
     os.set_blocking(reading, False)  # a process that the framework leaves may hold the other end for ever
     sys.stdout.flush()
@@ -80,18 +116,49 @@ def watched(main: Callable[[], int]) -> Ended:
         _be_child(main, parent)
     os.close(writing)
     with _forwarding(child) as forwarded:
-        _, status = os.waitpid(child, 0)
-    try:
-        said = os.read(reading, 1 << 16)
-    except BlockingIOError:
-        said = b""
+        status, said = _awaited(child, reading, forwarded, is_stuck)
+        if forwarded:  # processes that it started and did not wait for
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(child, signal.SIGKILL)
     os.close(reading)
     head, ended, code = said.partition(ENDED)
-    return Ended(int(code) if ended else None, os.waitstatus_to_exitcode(status), LOADED in head, bool(forwarded))
+    how = os.waitstatus_to_exitcode(status)
+    return Ended(int(code) if ended else None, how, LOADED in head, BEGUN in head, bool(forwarded))
+
+
+def _awaited(child: int, reading: int, forwarded: list[float], is_stuck: Callable[[bytes], bool]) -> tuple[int, bytes]:
+    """The status that a child left, and what it said; it is ended where it hangs, or does not stop when it is to."""
+    said, looked = b"", time.monotonic()
+    while True:
+        select.select([], [], [], POLL)
+        said += _read(reading)
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status, said + _read(reading)
+        now = time.monotonic()
+        if _is_deaf(forwarded, said, now):
+            os.kill(child, signal.SIGKILL)
+        elif now - looked > LOOK:
+            looked = now
+            if not forwarded and is_stuck(said):
+                os.kill(child, signal.SIGKILL)
+
+
+def _is_deaf(forwarded: list[float], said: bytes, now: float) -> bool:
+    """Whether a child that was to stop has not done so for too long."""
+    return bool(forwarded) and now - forwarded[0] > stretched(UNENDED if HEARD in said else UNHEARD)
+
+
+def _read(reading: int) -> bytes:
+    """What the child said since; nothing where it closed its end."""
+    try:
+        return os.read(reading, 1 << 16)
+    except BlockingIOError:
+        return b""
 
 
 def _be_child(main: Callable[[], int], parent: int) -> None:
-    """Call the function, say what it came to, and leave at once, whatever threads the framework leaves."""
+    """Call the function, say what its result is, and leave at once, whatever threads the framework leaves."""
     code = 3  # pytest's own for an internal error
     try:
         os.setpgid(0, 0)
@@ -103,17 +170,17 @@ def _be_child(main: Callable[[], int], parent: int) -> None:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):  # the framework closed it
                 stream.flush()
-        os.write(_Child.writing, ENDED + str(code).encode())
+        say(ENDED + str(code).encode())
         os._exit(code)
 
 
 @contextmanager
-def _forwarding(child: int) -> Iterator[list[int]]:
-    """Hand on what stops this process to the child, which knows how to stop; gives the signals that were handed on."""
-    forwarded: list[int] = []
+def _forwarding(child: int) -> Iterator[list[float]]:
+    """Send what stops this process on to the child, which knows how to stop; gives the times at which that happened."""
+    forwarded: list[float] = []
 
     def forward(number: int, frame: object) -> None:
-        forwarded.append(number)
+        forwarded.append(time.monotonic())
         with suppress(ProcessLookupError):
             os.kill(child, number)
 
@@ -130,5 +197,18 @@ def _forwarding(child: int) -> Iterator[list[int]]:
             signal.signal(number, wanted[number])
         yield forwarded
     finally:
+        later = _late(before) if forwarded else None
         for number in changed:
+            signal.signal(number, later or before[number])
+
+
+def _late(before: Mapping[Any, Any]) -> Callable[[int, object], None]:
+    """A handler that ignores signals which come once more after what they were to stop has stopped, for a while."""
+    until = time.monotonic() + LATE
+
+    def handle(number: int, frame: object) -> None:
+        if time.monotonic() > until:
             signal.signal(number, before[number])
+            os.kill(os.getpid(), number)
+
+    return handle

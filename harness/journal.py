@@ -2,7 +2,8 @@
 
 One small file per worker, whose first two lines are rewritten in place: what a longer program left behind them stays,
 as cutting it off costs more than writing. A hang is ended by a watchdog of the interpreter's own, which needs no Python
-to run: it writes its mark beside the journal and ends the process; whoever finds the mark calls it a timeout.
+to run: it writes its mark beside the journal and ends the process; whoever finds the mark calls it a timeout. Where a
+framework switches that watchdog off, the process that started this one sees that the journal grows old.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ TIMEOUT = 60.0
 
 RENEW = 5.0
 """The watchdog is set anew at most this often, in seconds: setting it costs more than a program."""
+
+GRACE = 3.0
+"""Seconds more that a program has before its process is ended from outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,39 @@ class Journal:
         self.watchdog.close()
         self.path.unlink(missing_ok=True)
         self.mark.unlink(missing_ok=True)
+
+
+class Observer:
+    """Looks at a worker's journal from another process: a framework may switch off the watchdog of its own process."""
+
+    def __init__(self, folder: Path, worker: str, timeout: float) -> None:
+        self.path, self.mark = _paths(folder, worker)
+        self.timeout = timeout
+        self.seen: tuple[int, int] | None = None
+        self.since = time.monotonic()
+        self.limit = 0.0
+
+    def is_stuck(self) -> bool:
+        """Whether one program has been running for longer than the watchdog of its process allows; it is marked then.
+
+        The watchdog's limit hangs on the load when it was set, so the largest one since then counts.
+        """
+        now, seen = time.monotonic(), self._look()
+        if seen != self.seen or seen is None:
+            self.seen, self.since, self.limit = seen, now, 0.0
+        self.limit = max(self.limit, stretched(self.timeout) + RENEW + GRACE)
+        stuck = seen is not None and now - self.since > self.limit
+        if stuck:
+            self.mark.write_text("ended from outside\n")
+        return stuck
+
+    def _look(self) -> tuple[int, int] | None:
+        """When the journal was written last, and its size; None where no program is running."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return (found.st_mtime_ns, found.st_size) if found.st_size else None
 
 
 def take(folder: Path, worker: str) -> Entry | None:

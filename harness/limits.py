@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Self
 
 SPENT_IN_AUDIT = "the budget of programs ended during the audit of the ops"
 """Why a run ended whose programs were too few for its audit, in its report's words."""
+
+KEPT, LEAST, MOST = 0.08, 2.0, 60.0
+"""The part of a run's seconds that is kept for its end, and how many these are at least and at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +20,22 @@ class Limits:
     programs: int | None = None
     """How many programs."""
     deadline: float | None = None
-    """When it has to end, on the monotonic clock, which the processes of one machine share."""
+    """When its tests have to end, on the monotonic clock, which the processes of one machine share."""
+    end: float | None = None
+    """When the whole run has to end, its report included, on the same clock."""
+
+    @classmethod
+    def of(cls, programs: int | None, seconds: float | None, began: float) -> Self:
+        """The limits of a run that began at some time; some of its seconds are kept for its end."""
+        if seconds is None:
+            return cls(programs)
+        kept = min(max(KEPT * seconds, LEAST), MOST, seconds / 2)
+        return cls(programs, began + seconds - kept, began + seconds)
+
+    @property
+    def last(self) -> float | None:
+        """When whatever still runs for the tests is interrupted, so that the report can be written."""
+        return None if self.end is None or self.deadline is None else (self.end + self.deadline) / 2
 
     def seconds_left(self) -> float | None:
         """How many seconds are left; None where there is no limit."""

@@ -9,20 +9,25 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import pytest
 
 from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.harness import journal
+from autograd_conformance.harness import found, guard, journal
+from autograd_conformance.harness.audit.outcome import Fault
 from autograd_conformance.harness.check import is_advice
 from autograd_conformance.harness.cut_off import result_of
-from autograd_conformance.harness.failures.alone import confirmed
+from autograd_conformance.harness.failures.again import confirmed
 from autograd_conformance.harness.failures.record import audited, died, ending
 from autograd_conformance.harness.folder import ReportFolder, UnusableFolder, unusable
 from autograd_conformance.harness.kept import KeptRecords
-from autograd_conformance.harness.pages.claims import claim_records, observing
+from autograd_conformance.harness.known import Known as Entry
+from autograd_conformance.harness.pages.claims import claim_records, observing_if
+from autograd_conformance.harness.parts import Parts
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.session import ADAPTER_ERROR, REPORT_ERROR, Session, now, rule_records
 from autograd_conformance.harness.stopped import StoppedRun
@@ -30,6 +35,7 @@ from autograd_conformance.harness.tally import Tally
 from autograd_conformance.harness.terminal import leave_out, print_end
 from autograd_conformance.harness.termination import Termination
 from autograd_conformance.harness.updating import Update, update
+from autograd_conformance.programs.wording import harmless
 from autograd_conformance.reports.differences import entries
 from autograd_conformance.reports.encoding import decode
 from autograd_conformance.reports.failure import Failure
@@ -52,6 +58,9 @@ UNWRITABLE = "conformance unwritable"
 SENT = frozenset((PROPERTY, TALLY, ADAPTER, UNWRITABLE, PLAN))
 """All user properties under which a test sends something to the controlling process."""
 
+RIGHT = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+"""Pytest's exit codes for sessions in which nothing is wrong."""
+
 ENDS = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 """Pytest's exit codes for sessions that nobody stopped."""
 
@@ -59,7 +68,7 @@ ENDS = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TES
 class Recorder:
     """Writes `records.jsonl` as the run goes on, and the pages made from it at the end."""
 
-    def __init__(self, session: Session, header: Header, workers: int) -> None:
+    def __init__(self, session: Session, header: Header, workers: int, keyboard: bool = True) -> None:
         self.session, self.header, self.workers = session, header, workers
         self.path = session.folder / "records.jsonl"
         self.page = session.folder / "report.md"
@@ -70,15 +79,20 @@ class Recorder:
             self.writer = KeptRecords(self.path)
         except OSError as error:
             raise unusable(session.folder, error) from None
-        self.termination = Termination(controls=True)
+        self.termination = Termination(controls=True, keyboard=keyboard)
+        guard.say(guard.BEGUN)
         self.started = time.monotonic()
         self.running: pytest.Session | None = None
         self.stopped = int(pytest.ExitCode.INTERNAL_ERROR)
         self.reason: str | None = None
-        self.finished = False
+        self.finished = self.printed = False
+        self.pluginmanager: Any = None
+        self.parts = Parts()
         self.tests = self.programs = self.deselected = 0
         self.whole = False
         """Whether the tests that were collected are all there are, as soon as one of them has said so."""
+        self.recorded: set[str] = set()
+        """The tests of which there is a result."""
         self.ended: set[str] = set()
         """The tests that have ended, of whatever kind they are."""
         self.cut_short = False
@@ -159,6 +173,7 @@ class Recorder:
         worker = report.node.gateway.id
         entry = journal.take(self.session.folder, worker)
         if entry is None:
+            self._write_found(worker)
             return
         how = ending(entry, self.session.timeout, _status(report.node))
         failure = self._confirmed(died(entry, self.session, how))
@@ -170,56 +185,79 @@ class Recorder:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keep the exit code of a run that is stopped: by the keyboard, or by the suite itself."""
-        self.termination.heard.set()
+        self.termination.hear()
         self.stopped = getattr(excinfo.value, "returncode", None) or int(pytest.ExitCode.INTERRUPTED)
+        if self.termination.over:
+            self.cut_short = True
         if self.reason is None:
             signal = self.termination.received
-            by_hand = f"ended by {signal}" if signal else "stopped from the keyboard"
-            self.reason = getattr(excinfo.value, "msg", None) or str(excinfo.value) or by_hand
+            by_hand = "stopped from the keyboard" if signal in (None, "SIGINT") else f"ended by {signal}"
+            said = getattr(excinfo.value, "msg", None) or str(excinfo.value)
+            self.reason = self.termination.over or said or by_hand
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool | None:
+        """Say in one line why the run cannot go on; an adapter that cannot be used is no error of the suite."""
+        self.termination.hear()
+        error = excinfo.value
+        if isinstance(error, BrokenAdapter):
+            self.reason, self.stopped = f"adapter error: {error}", ADAPTER_ERROR
+            print(self.reason)
+            return True
+        self.reason = self.reason or harmless(f"internal error: {excinfo.exconly()}", 300)
+        return None
 
     @pytest.hookimpl(tryfirst=True)  # before pytest-xdist waits for its workers: whoever ends the run may not wait
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """The run ends; what the audit alone has found fails it, too, and, where it is strict, a known difference that
         is seen no longer.
         """
-        self.termination.heard.set()
-        if self._write_audited() and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-            exitstatus = pytest.ExitCode.TESTS_FAILED
-        session.exitstatus = self._finish(exitstatus)
+        self.termination.hear()
+        session.exitstatus = self._finish(self.stopped if self.stopped == ADAPTER_ERROR else exitstatus)
 
     def pytest_unconfigure(self) -> None:
         """The process ends; a run that was stopped before its session began had no other end."""
-        self._finish(self.stopped)
+        if not self.finished:
+            self._finish(self.stopped)
+            self._print_end()
         self.termination.restore()
-        self.folder.remove_journals()
+        self.parts.attempt("the folder", self.folder.remove_journals, None)
         self.folder.release()
 
     def _write_audited(self) -> bool:
         """Write what the audit found wrong and no test has shown, and say whether there was anything: a test of the op
         may have been left out, or cannot be drawn without it.
         """
-        alone = False
-        found = {each.about.op for each in self.tally.findings}
-        known = {entry.op for entry in self.session.known}
-        for op, fault in self.session.audited.faults.items():
-            if op in self.failed_ops | found or (
-                op in known and (fault.at is None or self.session.knows(fault.program))
-            ):
-                continue
-            alone = alone or self.session.strict or not is_advice(fault.rule)
-            failure = self._confirmed(audited(op, fault, self.session))
-            self.writer.write(failure)
-            result = Result(
-                test=failure.test,
-                rule=failure.rule,
-                op=op,
-                verdict=failure.verdict,
-                programs=1,
-                exercised={failure.rule: 1},
-                seconds=0.0,
-            )
-            self._write(result)
-        return alone
+        shown = self.failed_ops | {each.about.op for each in self.tally.findings}
+        faults = [(op, fault) for op, fault in self.session.audited.faults.items() if op not in shown]
+        name = "faults that the audit found"
+        failing = [self.parts.attempt(name, partial(self._write_fault, op, fault), True) for op, fault in faults]
+        return any(failing)
+
+    def _write_fault(self, op: str, fault: Fault) -> bool:
+        """Write a fault that the audit found, unless it is known, and say whether it fails the run."""
+        if op in {entry.op for entry in self.session.known} and (
+            fault.at is None or self._is_stopped() or self.session.knows(fault.program)
+        ):
+            return False
+        failure = audited(op, fault, self.session)
+        if not self._is_stopped():
+            failure = confirmed(failure, self.session)
+        self.writer.write(failure)
+        result = Result(
+            test=failure.test,
+            rule=failure.rule,
+            op=op,
+            verdict=failure.verdict,
+            programs=1,
+            exercised={failure.rule: 1},
+            seconds=0.0,
+        )
+        self._write(result)
+        return self.session.strict or not is_advice(fault.rule)
+
+    def _is_stopped(self) -> bool:
+        """Whether the run was stopped, and nothing is to be run any more."""
+        return self.termination.received is not None or self.session.is_late()
 
     def _confirmed(self, failure: Failure) -> Failure:
         """The failure, with what came of it alone; the end of the run where it is another framework that runs there."""
@@ -243,38 +281,119 @@ class Recorder:
         return any(each.fails for each in self.updated.unwritten)
 
     def _finish(self, exitstatus: int) -> int:
-        """Write the known differences and the footer, then the page, once; returns the exit code of the run."""
+        """Write the known differences and the footer, then the page, once; returns the exit code of the run. Each part
+        may fail by itself.
+        """
         if self.finished:
             return exitstatus
         self.finished = True
-        if self._update() and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        attempt = self.parts.attempt
+        attempt("failures that were not sent", self._write_found, None)
+        if self.termination.over and self._has_failed():
             exitstatus = int(pytest.ExitCode.TESTS_FAILED)
+        if attempt("faults that the audit found", self._write_audited, False) and exitstatus in RIGHT:
+            exitstatus = pytest.ExitCode.TESTS_FAILED
+        if attempt("the file of known differences", self._update, False) and exitstatus in RIGHT:
+            exitstatus = pytest.ExitCode.TESTS_FAILED
+        with self._journaled():
+            attempt("known differences", self._write_known, None)
+            attempt("claims of articles", self._write_claims, None)
+        attempt("coverage", self._write_coverage, None)
+        stale = self.session.strict and attempt("stale known differences", self._has_stale, False)
+        if stale and exitstatus == pytest.ExitCode.OK:
+            exitstatus = int(pytest.ExitCode.TESTS_FAILED)
+        footer = attempt("the end", lambda: self._footer(exitstatus), None) or self._least_footer(exitstatus)
+        footer = self._with_failed_parts(footer)
+        self.writer.write(footer)
+        self.writer.close()
+        attempt("the page", lambda: self.writer.write_page(self.page), None)
+        code = REPORT_ERROR if self.writer.problem else footer.exit_code
+        return self.parts.code if code in RIGHT and self.parts.code else code
+
+    def _write_found(self, worker: str = "*") -> None:
+        """Write what workers found that were ended before they sent it."""
+        for record in found.taken(self.session.folder, worker):
+            if record.test not in self.recorded:  # type: ignore[union-attr]
+                self._write(record)
+
+    def _has_failed(self) -> bool:
+        """Whether a failure was written that fails the run."""
+        failures = [each for each in self.writer.records if isinstance(each, Failure)]
+        return any(self.session.strict or not is_advice(each.rule) for each in failures)
+
+    @contextmanager
+    def _journaled(self) -> Iterator[None]:
+        """Write down the programs that are run at the end, as a test's are: one may hang, or end the process."""
+        if self._is_stopped():
+            yield
+            return
+        folder, worker = self.session.folder, self.session.worker
+        own = self.parts.attempt("the journal", lambda: journal.Journal(folder, worker, self.session.watchdog), None)
+        if own is None:
+            yield
+            return
+        own.begin("the end of the run", "errors/legal-returns", None)
+        self.session.journal = own
+        try:
+            yield
+        finally:
+            self.session.journal = None
+            self.parts.attempt("the journal", own.close, None)
+
+    def _write_known(self) -> None:
+        """Write the known differences, each with how often it was seen."""
         for number, entry in enumerate(self.session.known):
             seen = self.tally.differences[number]
             if entry.inherited and not seen:
                 continue
-            if not seen and (entry.rule, entry.op) in self.exercised:  # else the run says nothing of it
-                seen = int(self.session.witnessed(entry))
+            asked = (entry.rule, entry.op) in self.exercised  # else the run says nothing of it
+            if not seen and asked and not self._is_stopped():
+                seen = int(self.parts.attempt("witnesses of known differences", partial(self._shows, entry), False))
             about = {name: getattr(entry, name) for name in ("rule", "op", "reason", "link", "since")}
             self.writer.write(Known(**about, seen=seen, ended=self.tally.ended[number]))
         for new in self.updated.written:
             self.writer.write(Known(rule=new.about.rule, op=new.about.op, reason=new.observed, seen=new.seen))
+
+    def _shows(self, entry: Entry) -> bool:
+        return self.session.witnessed(entry)
+
+    def _write_claims(self) -> None:
+        """Write what the framework showed of the articles' claims."""
         if self.tally.articles:
             target = self.session.target
-            for claim in claim_records(self.tally.articles, target.dialect, observing(target)):
+            observe = observing_if(target, lambda: not self._is_stopped())
+            for claim in claim_records(self.tally.articles, target.dialect, observe):
                 self.writer.write(claim)
+
+    def _write_coverage(self) -> None:
+        """Write which situations came up, and what the framework chose where the rules leave a choice."""
         for each in self.tally.coverage():
             self.writer.write(each)
         for behaviour in self.tally.behaviours():
             self.writer.write(behaviour)
-        stale = self.session.strict and any(each.stale for each in entries(self.writer.report()))
-        if stale and exitstatus == pytest.ExitCode.OK:
-            exitstatus = int(pytest.ExitCode.TESTS_FAILED)
-        footer = self._footer(exitstatus)
-        self.writer.write(footer)
-        self.writer.close()
-        self.writer.write_page(self.page)
-        return REPORT_ERROR if self.writer.problem else footer.exit_code
+
+    def _has_stale(self) -> bool:
+        return any(each.stale for each in entries(self.writer.report()))
+
+    def _least_footer(self, exitstatus: int) -> Footer:
+        """A footer that says no more than that the run ended."""
+        return Footer(
+            verdict="interrupted",
+            finished=now(),
+            seconds=round(time.monotonic() - self.started, 2),
+            tests=self.tests,
+            programs=self.programs,
+            exit_code=int(exitstatus),
+            reason=self.reason,
+        )
+
+    def _with_failed_parts(self, footer: Footer) -> Footer:
+        """The footer of a run some of whose parts failed: it is not whole, and no good run."""
+        if not self.parts.failed:
+            return footer
+        reason = "; ".join(filter(None, [footer.reason, *dict.fromkeys(self.parts.failed)]))
+        code = self.parts.code if footer.exit_code in RIGHT else footer.exit_code
+        return replace(footer, verdict="interrupted", reason=reason, exit_code=code)
 
     def _footer(self, exitstatus: int) -> Footer:
         """How the run ended: pytest's exit code says less where a limit of failures or the budget ended it."""
@@ -309,11 +428,23 @@ class Recorder:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Each cause of failures once, in the place of pytest's list, and the run on one screen."""
-        print_end(terminalreporter, self.writer.report(), None if self.writer.problem else self.page)
+        self.printed = True
+        before = len(self.parts.failed)
+        page = None if self.writer.problem else self.page
+        self.parts.attempt("the summary", lambda: print_end(terminalreporter, self.writer.report(), page), None)
         for line in self.updated.lines():
             terminalreporter.write_line(printable(line))
-        if self.writer.problem:
-            terminalreporter.write_line(f"The report is not whole: {self.writer.problem}", red=True, bold=True)
+        for problem in filter(None, [self.writer.problem, *dict.fromkeys(self.parts.failed)]):
+            terminalreporter.write_line(f"The report is not whole: {problem}", red=True, bold=True)
+        session = self.running
+        if len(self.parts.failed) > before and session is not None and session.exitstatus in RIGHT:
+            session.exitstatus = self.parts.code
+
+    def _print_end(self) -> None:
+        """Print the summary of a run that was stopped before its session began."""
+        terminal = self.pluginmanager and self.pluginmanager.get_plugin("terminalreporter")
+        if terminal is not None and not self.printed:
+            self.pytest_terminal_summary(terminal)
 
     # -- records -------------------------------------------------------------------------------------------------------
 
@@ -322,6 +453,7 @@ class Recorder:
             self.failed_ops.add(record.op)
         if isinstance(record, Result):
             self.cut_short |= record.verdict == "cut short"
+            self.recorded.add(record.test)
             self.tests += 1
             self.programs += record.programs
             self.exercised.update((rule, op) for rule in record.exercised for op in (None, record.op))

@@ -55,13 +55,15 @@ class Replayed:
     """How it still breaks the rule."""
 
 
-def watched(path: Path, main: Callable[[Path], int], timeout: float) -> int:
+def watched(path: Path, main: Callable[[Path], int], timeout: float, watchdog: float) -> int:
     """Replay a file in a process of its own, which calls `main` with a folder for its journal; the exit code.
 
-    A program that ends the process, or does not come back in `timeout` seconds, is failing still.
+    A program that ends the process, or does not come back in `timeout` seconds, is failing still; `watchdog` is after
+    how many the process is ended.
     """
     with TemporaryDirectory() as folder:
-        ended = guard.watched(lambda: main(Path(folder)))
+        observer = journal.Observer(Path(folder), WORKER, watchdog)
+        ended = guard.watched(lambda: main(Path(folder)), lambda said: observer.is_stuck())
         if ended.code is not None:
             return ended.code
         how = told(ended.status)

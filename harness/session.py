@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib.metadata
+import math
 import platform
+import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -27,11 +30,12 @@ from autograd_conformance.harness.audit.notes import Note
 from autograd_conformance.harness.audit.outcome import NOTHING_FOUND, Audited, at_fault
 from autograd_conformance.harness.audit.programs import is_long
 from autograd_conformance.harness.check import Check, judged
-from autograd_conformance.harness.child import HASHES, LOADING
+from autograd_conformance.harness.child import CLOSED, HASHES, LOADING
 from autograd_conformance.harness.journal import TIMEOUT, Journal
 from autograd_conformance.harness.known import Known, MalformedExpectations, is_known, known, read
 from autograd_conformance.harness.known.entry import InvalidVersion, Run
-from autograd_conformance.harness.lacking import in_part
+from autograd_conformance.harness.lacking import in_part, lacking
+from autograd_conformance.harness.limits import UNLIMITED, Limits
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.harness.sources import SUITE_VERSION
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -83,6 +87,8 @@ class Session:
     """What an audit found: whoever starts the run holds one, before this process is prepared."""
     seed: int | None = None
     """The seed that programs are drawn with."""
+    began: float = field(default_factory=time.monotonic)
+    """When this process began, on the monotonic clock."""
     start: Path = field(default_factory=Path.cwd)
     """The folder that the run was started in, where its commands are to be given again."""
     unlike: str | None = None
@@ -101,6 +107,10 @@ class Session:
     """The options that name the framework on a command line, where `name` is not what the user wrote."""
     confirms: int = 0
     """How many failures more this process runs again alone."""
+    limits: Limits = UNLIMITED
+    """What the whole run may take."""
+    confirming: float = 0.0
+    """How many seconds of a limited run this process has spent on running failures again."""
     past: deque[Program] = field(default_factory=lambda: deque(maxlen=PAST))
     """The programs that ran last, the latest last."""
     noted: set[str] = field(default_factory=set)
@@ -111,18 +121,37 @@ class Session:
         """The framework, loaded and smoke-tested; raises what `frameworks.registry` raises."""
         return opened(self.name, self.device, self._note, self.timeout, stretched)
 
+    def is_over(self) -> bool:
+        """Whether the time for tests is over."""
+        return self.limits.seconds_left() == 0
+
+    def is_late(self) -> bool:
+        """Whether the run is to end, and its report only to be written still."""
+        return self.limits.last is not None and time.monotonic() >= self.limits.last
+
+    def until(self, part: float, least: float, spent: float = 0.0) -> float:
+        """When something has to end that may take a part of the run's time, or at least so many seconds, of which some
+        are spent; infinite where the run has no limit.
+        """
+        if self.limits.end is None or self.limits.deadline is None:
+            return math.inf
+        left = max(least, part * (self.limits.end - self.began)) - spent
+        return min(self.limits.deadline, time.monotonic() + left)
+
     def _note(self, program: Program) -> None:
         self.past.append(program)
         if self.journal:
             try:
                 self.journal.write(program)
             except OSError as error:
+                if error.errno == errno.EBADF:
+                    raise BrokenAdapter(f"{self.name}: {CLOSED}") from None
                 self.unwritable = f"{self.journal.path}: {error.strerror or error}"
 
     @property
     def watchdog(self) -> float:
         """Seconds after which this process is ended: where the framework is in another one, that is ended before."""
-        return self.timeout if parse(self.name) is None else self.timeout * 1.5 + LOADING
+        return watchdog(self.timeout, parse(self.name) is not None)
 
     @property
     def saved_tensor_counter(self) -> Target:
@@ -268,6 +297,8 @@ class Session:
             return any(is_known(each, entry.witness, violation) for each in self.known)
 
         target = self.target_of(entry.rule).surviving()
+        if lacking(entry.witness, target):
+            return False
         judged(entry.witness, target.observe(entry.witness), target, excuses)
         return any(is_known(entry, entry.witness, violation) for violation in found)
 
@@ -324,6 +355,13 @@ class Session:
             environment=tuple(target.environment),
             notes=tuple(target.notes),
         )
+
+
+def watchdog(timeout: float, served: bool) -> float:
+    """Seconds after which a process is ended that runs a program: where the framework is `served` by another one, that
+    is ended before.
+    """
+    return timeout * 1.5 + LOADING if served else timeout
 
 
 def rule_records(session: Session) -> list[records.RuleRecord]:

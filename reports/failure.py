@@ -75,12 +75,13 @@ class Deviation:
 class Alone:
     """What came of a failure in processes of its own, where nothing else had run.
 
-    Its program was run `runs` times in one, and failed as it had before in `failed` of them. Where that is none,
-    `after` is how many of the programs that had run before have to run first, in the shortest sequence that was found;
-    None where it failed after none. `printed` is what the script printed in another process, and `trouble` how that
-    ended, where it did not end well. `code` says whether the program's printed code fails as it does, run line by line
-    in place of the adapter's calls and judged by the same rules; None where that was not tried or cannot be seen.
-    `hashes` is the seed of Python's hashes that it takes, where it did not fail with another one.
+    Its program was run `runs` times in one, none where the run's time was over, and failed as it had before in `failed`
+    of them. Where that is none, `after` is how many of the programs that had run before have to run first, in the
+    shortest sequence that was found; None where it failed after none. `printed` is what the script printed in another
+    process, and `trouble` how that ended, where it did not end well. `code` says whether the program's printed code
+    fails as it does, run line by line in place of the adapter's calls and judged by the same rules; None where that was
+    not tried or cannot be seen. `hashes` is the seed of Python's hashes that it takes, where it did not fail with
+    another one.
     """
 
     runs: int

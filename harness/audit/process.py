@@ -7,6 +7,7 @@ is right, too, three times.
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import json
 import math
@@ -28,7 +29,7 @@ from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.notes import END, TOGETHER, Note, Notes, ran, read
 from autograd_conformance.harness.audit.programs import outcomes
 from autograd_conformance.harness.audit.together import GROUP, right_together
-from autograd_conformance.harness.child import LOADING
+from autograd_conformance.harness.child import CLOSED, LOADING
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.wording import message, type_of
@@ -107,7 +108,9 @@ def main(
     except BrokenAdapter as error:
         Path(path).with_name(FAILED).write_text(str(error), encoding="utf-8")
     except Exception as error:
-        Path(path).with_name(FAILED).write_text(f"the audit of the ops failed: {told(error)}", encoding="utf-8")
+        closed = isinstance(error, OSError) and error.errno == errno.EBADF
+        text = f"{name}: {CLOSED}" if closed else f"the audit of the ops failed: {told(error)}"
+        Path(path).with_name(FAILED).write_text(text, encoding="utf-8")
 
 
 def told(error: Exception) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from autograd_conformance.frameworks.statements import Statement
 from autograd_conformance.harness.audit.notes import END, Note, faults, of_ops, ran, read
-from autograd_conformance.harness.audit.outcome import Audited
+from autograd_conformance.harness.audit.outcome import NOTHING_FOUND, Audited
 from autograd_conformance.harness.audit.process import FAILED, SAID, SPENT
 from autograd_conformance.harness.child import LOADING, PYTHON, environment
 from autograd_conformance.harness.limits import SPENT_IN_AUDIT, UNLIMITED, Limits
@@ -43,6 +43,8 @@ class AuditCutShort(Exception):
 
     notes: Mapping[str, Note] = NOTHING_KEPT
     """What was noted of the ops that were through by then, and right."""
+    found: Audited = NOTHING_FOUND
+    """What was found wrong until then; nothing of the ops that were being tried."""
 
 
 class AuditFailed(Exception):
@@ -83,7 +85,9 @@ def audit(
                     raise AuditCutShort("the budget of seconds ended during the audit of the ops")
                 time.sleep(POLL)
         except AuditCutShort as error:  # what an op that is not right was noted as may not be the last word on it
-            error.notes = dict(kept) | {op: note for op, note in _noted(shares).items() if note.outcome == "fine"}
+            noted = {op: note for op, note in _noted(shares).items() if note.outcome != "begun"}
+            error.notes = dict(kept) | {op: note for op, note in noted.items() if note.outcome == "fine"}
+            error.found = Audited.of({op: note.outcome for op, note in noted.items()}, faults(noted))
             raise
         found = dict(kept) | _noted(shares)
         programs = sum(ran(share.notes) for share in shares)

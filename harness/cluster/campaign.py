@@ -252,7 +252,8 @@ class Campaign:
     def _confirm(self, engine: Engine, found: Kind, failure: Failure) -> None:
         """Have a failure run again alone, unless it was."""
         task = Confirm(self.origin(found, failure), failure)
-        if failure.alone is not None or not failure.program or task.name in self._again or task.name in self._asked:
+        confirmed = failure.alone is not None and failure.alone.runs
+        if confirmed or not failure.program or task.name in self._again or task.name in self._asked:
             return
         self._asked[task.name] = task.series
         program = {"rule": failure.rule, **failure.program}

@@ -120,4 +120,6 @@ def _alone(campaign: Campaign, found: Kind, failure: Failure) -> str:
     again = campaign.standing(found, failure)
     if again is not None:
         return ALONE[again.verdict]
-    return "" if failure.alone is None else "fails" if failure.alone.failed else "did not fail"
+    return (
+        "" if failure.alone is None or not failure.alone.runs else "fails" if failure.alone.failed else "did not fail"
+    )

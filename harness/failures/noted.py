@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_conformance.harness.check import Check
-from autograd_conformance.harness.failures.record import failure
+from autograd_conformance.harness.failures.record import LEAST, REDUCING, failure
 from autograd_conformance.harness.failures.reduce import reduced
 from autograd_conformance.harness.known.update import About, Finding
 from autograd_conformance.harness.session import Session
@@ -23,7 +23,7 @@ def failures(check: Check, test: str, session: Session) -> Iterator[Failure]:
 def shorten(check: Check, session: Session) -> None:
     """Give each difference that becomes known the smallest program that shows it."""
     for about, broken in check.found.items():
-        small = reduced(broken, session.known)
+        small = reduced(broken, session.known, until=session.until(REDUCING, LEAST))
         if About.of(small.program, small.violation) == about:
             shorter = Finding.of(small.program, small.violation, check.findings[about].left_out, seen=0)
             check.findings[about] = check.findings[about].joined(shorter)

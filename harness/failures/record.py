@@ -40,12 +40,17 @@ from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
 
+REDUCING, LEAST = 0.05, 2.0
+"""The part of a limited run's time that one failure may take to be reduced, and the least, in seconds."""
+
 
 def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None) -> Failure:
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
+    if session.is_over():
+        return unexplained(broken, test, session, verdict)
     broken.target = broken.target.surviving()
     if broken.related is not None:
-        small = reduced(broken, session.known)
+        small = reduced(broken, session.known, until=session.until(REDUCING, LEAST))
         return _relation(small, small.related or broken.related, test, session, verdict, file)
     case = settled(_shortest(broken, session))
     violation = case.violation
@@ -77,10 +82,33 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
     )
 
 
+def unexplained(broken: Broken, test: str, session: Session, verdict: Wrong = "fail") -> Failure:
+    """The record of a broken rule in the program that it was found in, neither shrunk nor explained."""
+    violation, related, dialect = broken.violation, broken.related, broken.target.dialect
+    form = codec.to_json(broken.program) if related is None else relations_codec.to_json(related)
+    path = _replay_file(form, session, violation.rule, test)
+    return Failure(
+        verdict=verdict,
+        **_rule(violation.rule),
+        test=test,
+        op=violation.op,
+        program=form,
+        at=violation.at,
+        observed=observed_text(violation),
+        allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
+        code="\n".join(code(broken.program, dialect)),
+        other="" if related is None else "\n".join(code(related.second, dialect)),
+        error=_error(violation),
+        replay=str(path),
+        command=replay_command(session, path),
+        deviation=deviation_of(violation),
+    )
+
+
 def _shortest(broken: Broken, session: Session) -> Case:
     """The failure in the smallest program that was found, or in the loop that it was found in, if that is shorter."""
     whole = reduced(broken, session.known, tries=0)
-    small = reduced(whole, session.known)
+    small = reduced(whole, session.known, until=session.until(REDUCING, LEAST))
     case = Case.of(whole)
     return case if 0 < len(case.loop.splitlines()) < len(small.program) else Case.of(small)
 

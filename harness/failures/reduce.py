@@ -7,6 +7,8 @@ left breaks the same rule about the same op.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
@@ -47,17 +49,18 @@ TRIES = 200
 """How many smaller programs are run for one failure."""
 
 
-def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES) -> Broken:
+def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES, until: float = math.inf) -> Broken:
     """The same failure in the smallest program that was found; where two programs are related, with other numbers at
-    most. Without tries only what stands behind the failing line is left out.
+    most. Without tries only what stands behind the failing line is left out. `until` is when the search has to end, on
+    the monotonic clock.
     """
     if broken.related is not None:
         return _told_apart_together(broken, broken.related, known) if tries else broken
     broken = _again(broken, broken.program.upto(broken.violation.at + 1), known) or broken
     before, left = None, tries
-    while before != broken.program and left > 0:
+    while before != broken.program and left > 0 and time.monotonic() < until:
         before, at = broken.program, len(broken.program)
-        while at > 0 and left > 0:
+        while at > 0 and left > 0 and time.monotonic() < until:
             at = min(at, len(broken.program)) - 1
             for smaller in _smaller(broken.program, at, at == broken.violation.at):
                 left -= 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
+import cmath
 import re
 from collections.abc import Callable, Mapping
 from typing import cast
 
 from autograd_conformance.frameworks.base import Target
+from autograd_conformance.harness.lacking import lacking
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.language import (
     Apply,
@@ -27,8 +28,10 @@ from autograd_conformance.rules import articles as documents
 from autograd_conformance.rules.articles import decide
 from autograd_conformance.rules.articles.claim import Article, Case, Claim, Holds, Prediction, Raises, Returns, Saved
 
-Observe = Callable[[Case], Observation]
-"""Runs a case's program on the target, or on the one that counts saved tensors, where the case is about those."""
+Observe = Callable[[Case], Observation | None]
+"""Runs a case's program on the target, or on the one that counts saved tensors, where the case is about those; None
+where the target lacks something that the program needs, or nothing is to be run any more.
+"""
 
 
 def claim_records(
@@ -50,7 +53,7 @@ def claim_records(
     ]
 
 
-def observing(target: Target) -> Observe:
+def observing(target: Target) -> Callable[[Case], Observation]:
     """Runs cases on a target: those about saved tensors on the one that counts them, if there is one."""
     counter = target.saved_tensor_counter or target
 
@@ -59,6 +62,12 @@ def observing(target: Target) -> Observe:
         return (counter if about_memory else target).observe(parse(case.program))
 
     return observe
+
+
+def observing_if(target: Target, may: Callable[[], bool]) -> Observe:
+    """The same while it may be done, and where the target has what a program needs."""
+    observe = observing(target)
+    return lambda case: None if lacking(parse(case.program), target) or not may() else observe(case)
 
 
 def ledger() -> dict[str, tuple[Claim, Article]]:
@@ -91,9 +100,9 @@ def _program(case: Case, dialect: Dialect | None, observe: Observe | None, whole
     program = parse(case.program)
     own = own_names(case.program, program)
     lines, came_true = _code(case.program, program, own, dialect), whole
-    if observe is not None and not (dialect and _lacking(program, dialect)):
+    seen = None if observe is None or (dialect and _lacking(program, dialect)) else observe(case)
+    if seen is not None:
         refs = {own[name]: ref for ref, name in names(program).items()}
-        seen = observe(case)
         came_true = decide.came_true(case, seen)
         lines = [f"{line}  # {said}" if said else line for line, said in zip(lines, _said(case, refs, seen))]
     places = {each.line for each in case.predicts}
@@ -184,5 +193,5 @@ def renamed(line: str, own: Mapping[str, str]) -> str:
 
 
 def _values(values: tuple[float, ...] | list[float]) -> str:
-    texts = [f"{value:.6g}" if math.isfinite(value) else str(value) for value in values]
+    texts = [f"{value:.6g}" if cmath.isfinite(value) else str(value) for value in values]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -18,7 +18,15 @@ from autograd_conformance.harness.child import HASHES, PYTHON
 from autograd_conformance.harness.folder import UnusableFolder
 from autograd_conformance.harness.limits import Limits
 from autograd_conformance.harness.options import PROFILE, add_options, check_options, load_profiles
-from autograd_conformance.harness.plugin.state import AUDITED, LIMITS, SESSION, audited, open_session, runs_suites
+from autograd_conformance.harness.plugin.state import (
+    AUDITED,
+    BEGAN,
+    LIMITS,
+    SESSION,
+    audited,
+    open_session,
+    runs_suites,
+)
 from autograd_conformance.harness.plugin.workers import Workers
 from autograd_conformance.harness.progress import Progress
 from autograd_conformance.harness.recorder import Recorder
@@ -37,6 +45,9 @@ WARNINGS = (
 not shown.
 """
 
+
+OVER = "the run's time (--seconds) was over"
+"""Why a run ended that was still at work when its report had to be written."""
 
 RESTARTS = 1_000
 """How many workers may die before the run gives up, where --max-worker-restart does not say it."""
@@ -69,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[AUDITED] = found = Audited.from_json(worker["audited"])
         session.hold_to(Statement.from_json(worker["said"]))
         session.take_over(found)
-        config.stash[LIMITS] = Limits(**worker["limits"])
+        config.stash[LIMITS] = session.limits = Limits(**worker["limits"])
         config.add_cleanup(Termination(controls=False).restore)
 
 
@@ -104,14 +115,19 @@ def _as_controller(config: pytest.Config) -> None:
     header = session.header(seed, profile, workers)
     if workers:  # what hangs on the order of a set repeats with the run's seed
         os.environ.setdefault(HASHES, str(seed % 2**32))
-    seconds = config.option.seconds
-    config.stash[LIMITS] = Limits(config.option.programs, None if seconds is None else time.monotonic() + seconds)
+    option = config.option
+    began = config.stash.get(BEGAN, time.monotonic())
+    config.stash[LIMITS] = session.limits = Limits.of(option.programs, option.seconds, began)
     try:
-        config.pluginmanager.register(Recorder(session, header, workers), "recorder")
+        recorder = Recorder(session, header, workers, keyboard=not (option.usepdb or option.trace))
     except UnusableFolder as error:
         raise pytest.UsageError(str(error)) from None
+    recorder.pluginmanager = config.pluginmanager
+    config.pluginmanager.register(recorder, "recorder")
+    if session.limits.last is not None:
+        recorder.termination.end_after(max(1.0, session.limits.last - time.monotonic()), OVER)
     config.pluginmanager.register(Progress(config.stash[LIMITS]), "progress")
-    config.pluginmanager.register(Workers(), "workers")
+    config.pluginmanager.register(Workers(session), "workers")
 
 
 @pytest.hookimpl(optionalhook=True)

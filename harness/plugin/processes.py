@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from rich.console import Console
 
 from autograd_conformance.frameworks.ended import told
 from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.harness import guard, replay
-from autograd_conformance.harness.cut_off import end_cut_off
+from autograd_conformance.harness.child import LOADING
+from autograd_conformance.harness.cut_off import end_cut_off, end_stopped
 from autograd_conformance.harness.failures import record as failures
-from autograd_conformance.harness.journal import take
-from autograd_conformance.harness.plugin.state import SESSION, open_session, runs_suites, seed_of
-from autograd_conformance.harness.session import ADAPTER_ERROR
+from autograd_conformance.harness.journal import Observer, take
+from autograd_conformance.harness.patience import stretched
+from autograd_conformance.harness.plugin.state import BEGAN, SESSION, open_session, runs_suites, seed_of
+from autograd_conformance.harness.session import ADAPTER_ERROR, watchdog
+from autograd_conformance.programs.wording import harmless
 from autograd_conformance.reports.render import text
+from autograd_conformance.reports.render.terminal import print_summary
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -34,11 +41,31 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return None
     if option.replay:
         return _replay(config, [Path(name) for name in option.replay])
+    config.stash[BEGAN] = time.monotonic()
     _count_workers(config)
     if option.usepdb or option.trace or not guard.is_possible():
         return None
-    ended = guard.watched(lambda: _main(config))
+    ended = guard.watched(lambda: _main(config), _hang(config))
     return ended.code if ended.code is not None else _told(config, ended)
+
+
+def _hang(config: pytest.Config) -> Callable[[bytes], bool]:
+    """Says whether the process of a run hangs: while it loads the framework, or in a program that it runs itself."""
+    option = config.option
+    loading = time.monotonic() + stretched(max(option.patience, LOADING)) * 1.5
+    observer = Observer(Path(option.report).expanduser(), "main", _watchdog(config))
+
+    def is_stuck(said: bytes) -> bool:
+        return time.monotonic() > loading if guard.LOADED not in said else observer.is_stuck()
+
+    return is_stuck
+
+
+def _watchdog(config: pytest.Config) -> float:
+    """Seconds after which a process that runs programs is ended."""
+    option = config.option
+    served = option.framework_python or option.fresh_process or parse(option.framework) is not None
+    return watchdog(option.patience, bool(served))
 
 
 def _replay(config: pytest.Config, files: list[Path]) -> int:
@@ -56,7 +83,7 @@ def _replay(config: pytest.Config, files: list[Path]) -> int:
         def child(folder: Path) -> int:
             return _finished(config, partial(main, folder, [path]))
 
-        return replay.watched(path, child, config.option.patience)
+        return replay.watched(path, child, config.option.patience, _watchdog(config))
 
     return max(map(one, files))
 
@@ -88,8 +115,28 @@ def _finished(config: pytest.Config, main: Callable[[], int]) -> int:
     except BrokenAdapter as error:
         print(f"adapter error: {error}", file=sys.stderr)
         return ADAPTER_ERROR
+    except KeyboardInterrupt:
+        print("stopped before the run began", file=sys.stderr)
+        return int(pytest.ExitCode.INTERRUPTED)
     finally:
         config._ensure_unconfigure()
+
+
+def _stopped(config: pytest.Config, ended: guard.Ended) -> int:
+    """Write the end of a run that did not stop in time when it was to, and print its summary."""
+    code = int(pytest.ExitCode.INTERRUPTED)
+    try:
+        folder = Path(config.option.report).expanduser()
+        reason = "stopped, and ended as it did not react"
+        report, page = end_stopped(folder, reason, code) if ended.begun else (None, folder)
+    except Exception as error:
+        print(f"stopped; the report has no end: {harmless(str(error))}", file=sys.stderr)
+        return code
+    if report is None:
+        print("stopped before the run began", file=sys.stderr)
+    else:
+        print_summary(report, Console(), page)
+    return code
 
 
 def _told(config: pytest.Config, ended: guard.Ended) -> int:
@@ -97,8 +144,7 @@ def _told(config: pytest.Config, ended: guard.Ended) -> int:
     how = told(ended.status)
     entry = take(Path(config.option.report).expanduser(), "main")
     if ended.stopped:
-        print(f"stopped: {how}", file=sys.stderr)
-        return int(pytest.ExitCode.INTERRUPTED)
+        return _stopped(config, ended)
     if not ended.loaded:
         print(f"adapter error: {how} while the framework was loaded", file=sys.stderr)
         return ADAPTER_ERROR

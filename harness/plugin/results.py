@@ -12,10 +12,12 @@ from hypothesis import errors
 
 from autograd_conformance.frameworks.ended import TimedOut
 from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.harness import found
 from autograd_conformance.harness.budget import BoundedCheck
 from autograd_conformance.harness.check import broken_in, ended_in
-from autograd_conformance.harness.failures import alone, noted
+from autograd_conformance.harness.failures import again, noted
 from autograd_conformance.harness.failures import record as failures
+from autograd_conformance.harness.failures.bare import unsent
 from autograd_conformance.harness.journal import Entry
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.plugin.state import CHECK, PLANNED, SESSION, about
@@ -36,6 +38,8 @@ REPORTED = 10_000
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
     raised = call.excinfo and call.excinfo.value  # pytest puts a skip of its own in the place of a test's
     report = yield
+    if call.when == "teardown" and SESSION in item.config.stash:  # what was found is sent
+        found.forget(item.config.stash[SESSION].folder, item.config.stash[SESSION].worker)
     if item.get_closest_marker("rule") is None or SESSION not in item.config.stash:
         return report
     if call.when == "call" or (call.when == "setup" and report.outcome != "passed"):
@@ -111,7 +115,8 @@ def _records(
             verdict, reason = "flaky" if isinstance(call.excinfo.value, errors.Flaky) else "fail", None
             past = tuple(session.past)  # what shrinks and explains a failure runs programs, too
             failure = failures.failure(broken, item.nodeid, session, verdict)  # type: ignore[arg-type]
-            failure = alone.confirmed(failure, session, past)
+            found.keep(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
+            failure = again.confirmed(failure, session, past)
             report.longrepr = text.render(failure)
             yield failure
         if ended is not None:
@@ -120,7 +125,8 @@ def _records(
             if isinstance(call.excinfo.value, errors.Flaky):
                 failure = replace(failure, verdict="flaky")
             verdict, reason = failure.verdict, failure.observed
-            failure = alone.confirmed(failure, session, tuple(session.past))
+            found.keep(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
+            failure = again.confirmed(failure, session, tuple(session.past))
             report.longrepr = text.render(failure)
             yield failure
     elif check is not None:

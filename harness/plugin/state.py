@@ -36,6 +36,7 @@ from autograd_conformance.programs.language import DTYPES
 SESSION = pytest.StashKey[Session]()
 AUDITED = pytest.StashKey[Audited]()
 CHECK = pytest.StashKey[Check]()
+BEGAN = pytest.StashKey[float]()
 LIMITS = pytest.StashKey[Limits]()
 BUDGET = pytest.StashKey[Budget]()
 PLANNED = pytest.StashKey[Plan]()
@@ -79,8 +80,8 @@ def open_session(config: pytest.Config, worker: str) -> Session:
     session.confirms = option.confirm
     faulthandler.dump_traceback_later(stretched(max(option.patience, LOADING)), exit=True)
     try:
-        target, _ = session.target, session.known
-        guard.say_loaded()
+        target, _, _ = session.target, session.known, session.saved_tensor_counter
+        guard.say(guard.LOADED)
     except UnknownFramework as error:
         raise pytest.UsageError(str(error)) from None
     except (BrokenAdapter, MalformedExpectations) as error:
@@ -131,6 +132,7 @@ def _held(config: pytest.Config, name: str, target: Target, but: frozenset[str] 
     except AuditFailed as error:
         raise StoppedRun(f"adapter error: {error}", ADAPTER_ERROR) from None
     except AuditCutShort as error:
+        session.audited = error.found
         if limits.programs is None:
             store.keep(error.notes)  # the next run goes on from there
         pytest.exit(str(error), returncode=int(pytest.ExitCode.INTERRUPTED))

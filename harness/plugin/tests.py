@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis.errors import Unsatisfiable
 
+from autograd_conformance.harness import found
 from autograd_conformance.harness.budget import BoundedCheck, Budget, Demand, Spent
-from autograd_conformance.harness.check import Check
+from autograd_conformance.harness.check import Broken, Check
+from autograd_conformance.harness.failures.bare import bare, unsent
 from autograd_conformance.harness.journal import Journal
 from autograd_conformance.harness.limits import UNLIMITED
 from autograd_conformance.harness.places import SUITES
@@ -179,9 +182,9 @@ def prepared(pytestconfig: pytest.Config) -> Session:
 @pytest.fixture(scope="session")
 def journal(prepared: Session) -> Iterator[Journal]:
     """The session's journal, which goes when the process ends in good order."""
-    prepared.journal = Journal(prepared.folder, prepared.worker, prepared.watchdog)
-    yield prepared.journal
-    prepared.journal.close()
+    prepared.journal = own = Journal(prepared.folder, prepared.worker, prepared.watchdog)
+    yield own
+    own.close()
     prepared.journal = None
 
 
@@ -239,6 +242,7 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
         whose = f"the device {prepared.device}" if op in prepared.audited.missing else prepared.target.name
         raise NotApplicable(f"{whose} has no {op}")
     request.node.stash[CHECK] = check = _check(request, prepared, rule)
+    check.noticed = partial(_keep, request.node.nodeid, rule, op, check, prepared)
     journal.begin(request.node.nodeid, rule, op)
     with pool.using(check.pool):
         yield check
@@ -247,6 +251,12 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
     if BUDGET in request.config.stash:
         seconds = check.first_seconds if isinstance(check, BoundedCheck) else 0.0
         request.config.stash[BUDGET].used(request.node.stash[NUMBER], check.programs, seconds)
+
+
+def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, broken: Broken) -> None:
+    """Write down what a test found, before it is shrunk."""
+    failure = bare(broken, test, session)
+    found.keep(session.folder, session.worker, failure, unsent(test, rule, op, check, failure.verdict))
 
 
 def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check:

@@ -143,6 +143,8 @@ def script_title(script: Script) -> str:
 
 def standing(alone: Alone) -> str:
     """Whether a failure shows by itself, in words."""
+    if not alone.runs:
+        return "it was not run again: the run's time was over"
     but = "; its printed code does not fail so: look at the adapter first" if alone.code is False else ""
     if alone.hashes is not None:
         but = f", with PYTHONHASHSEED={alone.hashes}, and not with another: it hangs on the order of a set{but}"
