@@ -21,15 +21,17 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.observations import Observation
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports.renamed import modernised
 from autograd_conformance.reports.render import text
 from autograd_conformance.reports.verdicts import Exit
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.judge.violation import Violation, op_of
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.rules.tape.trace import first_rough
 
 Verdict = Literal["fixed", "still failing", "cannot run"]
 
@@ -181,7 +183,21 @@ def _alone(
         violation = violation or next(iter(listed), None)
         if violation is not None:
             return Replayed("still failing", violation.rule, Broken(program, observation, violation, each))
-    return Replayed("fixed")
+    return _unjudged(program, observation, target) or Replayed("fixed")
+
+
+def _unjudged(program: Program, observation: Observation, target: Target) -> Replayed | None:
+    """Why nothing can be said of a program in which no rule is broken, where that is so: at a kink, a pole or a tie
+    frameworks differ by convention.
+    """
+    at = first_rough(program, observation, target.traits)
+    if at is None:
+        return None
+    op = op_of(program[at])
+    said = (
+        f"line {at + 1}: {op} is not smooth at its operands, so what follows from it is not judged; change the numbers"
+    )
+    return Replayed("cannot run", said)
 
 
 def _related(related: Related, target: Target, done: Callable[[], object]) -> Replayed:

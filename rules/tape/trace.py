@@ -72,13 +72,16 @@ def trace(
             tape.advance(at, step, expectation, seen, moment.modes)
 
 
-def stays_smooth(program: Program, observation: Observation, traits: Traits) -> bool:
-    """Whether every op of a program that was observed, at every line that was run, is smooth at its operands: beyond,
-    a right framework may give what another one does not.
+def first_rough(program: Program, observation: Observation, traits: Traits) -> int | None:
+    """The first line of a program, among those that were run, whose op is not smooth at its operands: beyond, a right
+    framework may give what another one does not. None where all are.
     """
-    if not program.stateful and not traits.ends:
-        return not Reference(program, traits).leaves_domains
     reference = Reference(None, traits)
     reference.observing = True
     moments = trace(program, observation, reference, None, follows=True)
-    return all(moment.skipped or is_smooth(moment.step, reference.values) for moment in moments)
+    return next((each.at for each in moments if not each.skipped and not is_smooth(each.step, reference.values)), None)
+
+
+def stays_smooth(program: Program, observation: Observation, traits: Traits) -> bool:
+    """Whether every op of a program, at every line that was run, is smooth at its operands."""
+    return first_rough(program, observation, traits) is None

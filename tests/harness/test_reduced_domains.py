@@ -126,3 +126,19 @@ def test_a_failure_that_was_written_down_at_a_kink_is_reduced_to_what_is_not() -
     broken = failure(parse(text, VOCABULARY), InProcess(Halves("abs")))
     assert broken is not None
     assert not any(isinstance(step, Apply) and step.op == "relu6" for step in reduced(broken).program)
+
+
+class Keeps(Torch):
+    """Gradients that are cleared to zeros are multiplied with zero: what is infinite becomes no number."""
+
+    def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
+        for leaf in leaves:
+            if leaf.grad is not None:
+                leaf.grad = leaf.grad * 0
+
+
+def test_an_infinite_cotangent_of_a_leaf_is_reduced_as_any_other() -> None:
+    text = "a = leaf [1, 2]; u = leaf [3]; b = exp u; backward a with [inf, 1]; zero a to zeros; backward b with [1]"
+    broken = failure(parse(text, VOCABULARY), InProcess(Keeps()))
+    assert broken is not None
+    assert len(reduced(broken).program) == 3

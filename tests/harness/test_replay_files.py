@@ -8,8 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.replay import replay
+from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.text import parse
 from examples.tiny_adapter import Tiny
@@ -31,6 +33,23 @@ def test_a_hostile_file_cannot_run(content, reason, tmp_path: Path):
     path.write_text(content)
     replayed = replay(path, InProcess(Tiny()))
     assert (replayed.verdict, replayed.reason) == ("cannot run", f"{path}: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = leaf [0, 1]; b = abs a; backward b with [1, 1]", "line 2: abs is"),
+        ("a = leaf [1, 2]; b = hardtanh a; backward b with [1, 1]", "line 2: hardtanh is"),
+        ("a = leaf [1, 2]; c = leaf [1, 3]; backward a with [1, 1]; b = maximum a c", "line 4: maximum is"),
+        ("a = leaf [nan, 2]; b = relu a; backward b with [1, 1]", "line 2: relu is"),
+    ],
+)
+def test_what_is_not_judged_is_not_called_fixed(text: str, said: str, tmp_path: Path):
+    path = tmp_path / "kink.json"
+    path.write_text(json.dumps(codec.to_json(parse(text, VOCABULARY))))
+    replayed = replay(path, InProcess(Torch()))
+    assert replayed.verdict == "cannot run"
+    assert f"{said} not smooth at its operands, so what follows from it is not judged" in (replayed.reason or "")
 
 
 def test_a_hostile_file_is_one_line_and_a_code(tmp_path: Path):
