@@ -17,7 +17,7 @@ import pytest
 from autograd_conformance.harness import journal
 from autograd_conformance.harness.check import is_advice
 from autograd_conformance.harness.cut_off import result_of
-from autograd_conformance.harness.failures.alone import confirmed
+from autograd_conformance.harness.failures.alone import confirmed, killed, undecided
 from autograd_conformance.harness.failures.record import audited, died, ending
 from autograd_conformance.harness.folder import ReportFolder, UnusableFolder, unusable
 from autograd_conformance.harness.kept import KeptRecords
@@ -154,13 +154,23 @@ class Recorder:
         entry = journal.take(self.session.folder, worker)
         if entry is None:
             return
-        how = ending(entry, self.session.timeout, _status(report.node))
-        failure = confirmed(died(entry, self.session, how), self.session)
+        status = _status(report.node)
+        how = ending(entry, self.session.timeout, status)
+        failure, is_undecided = killed(died(entry, self.session, how), status, self.session)
         result = result_of(entry, failure)
+        if is_undecided:
+            self._leave_undecided(replace(result, verdict="cannot be told", reason=undecided(failure)), report)
+            return
         self._write(failure)
         self._write(result)
         report.longrepr = text.render(failure)
         leave_out(report, [failure, result])
+
+    def _leave_undecided(self, result: Result, report: Any) -> None:
+        """Write the result of a test whose worker was killed, nobody knows by whom: that is no failure."""
+        self._write(result)
+        report.outcome = "skipped"
+        report.longrepr = (str(report.location[0]), 0, f"cannot be told: {result.reason}")
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keep the exit code of a run that is stopped: by the keyboard, or by the suite itself."""

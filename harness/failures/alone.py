@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from autograd_conformance.frameworks.ended import KILLS
 from autograd_conformance.frameworks.printed import seen_in_code
 from autograd_conformance.harness.child import HASHES, finished
 from autograd_conformance.harness.failures.fresh_process import Answer, Asked, ask
@@ -41,14 +42,14 @@ LONGEST = 2_000
 """How many characters of what a script printed are kept."""
 
 
-def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) -> Failure:
+def confirmed(failure: Failure, session: Session, past: Sequence[Program] = (), whatever: bool = False) -> Failure:
     """The failure, with what came of it alone; `past` are the programs that ran before it in the process that found it,
-    the latest last. As many failures of a process are run again as its options say; of one whose process could not be
-    held nothing is said.
+    the latest last. As many failures of a process are run again as its options say, and one more `whatever` they say;
+    of one whose process could not be held nothing is said.
     """
-    if not session.confirms:
+    if not session.confirms and not whatever:
         return failure
-    session.confirms -= 1
+    session.confirms -= bool(session.confirms)
     if session.journal:  # whose watchdog would take the time of the other processes for a hang of the last program
         session.journal.end()
     printable = session.target.dialect is not None
@@ -75,6 +76,30 @@ def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) 
     if failed and visible:
         alone = replace(alone, code=_code(failure, session, answer))
     return replace(failure, alone=alone)
+
+
+def killed(
+    failure: Failure, status: int | None, session: Session, past: Sequence[Program] = ()
+) -> tuple[Failure, bool]:
+    """The failure of a program whose process ended with a status, run again, and whether it cannot be told by whom: the
+    process was killed, and running the program again kills none.
+    """
+    may_be_outside = failure.verdict != "timeout" and status in KILLS
+    again = confirmed(failure, session, past, whatever=may_be_outside)
+    return again, may_be_outside and not reproduced(again)
+
+
+def reproduced(failure: Failure) -> bool:
+    """Whether a failure showed when it was run again."""
+    return failure.alone is not None and bool(failure.alone.failed or failure.alone.after is not None)
+
+
+def undecided(failure: Failure) -> str:
+    """Why it cannot be told who ended a process."""
+    tried = (
+        f"alone, it did not end its process in {failure.alone.runs} runs" if failure.alone else "it was not run again"
+    )
+    return f"{failure.observed}; {tried}: something else may have killed it. The program: {failure.replay}"
 
 
 def _asked(

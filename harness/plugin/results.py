@@ -77,9 +77,15 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
             if isinstance(call.excinfo.value, errors.Flaky):
                 failure = replace(failure, verdict="flaky")
             verdict, reason = failure.verdict, failure.observed
-            failure = alone.confirmed(failure, session, tuple(session.past))
-            report.longrepr = text.render(failure)
-            yield failure
+            status = None if isinstance(ended, TimedOut) else ended.status
+            failure, is_undecided = alone.killed(failure, status, session, tuple(session.past))
+            if is_undecided:
+                verdict, reason = "cannot be told", alone.undecided(failure)
+                report.outcome = "skipped"
+                report.longrepr = (str(item.path), 0, f"cannot be told: {reason}")
+            else:
+                report.longrepr = text.render(failure)
+                yield failure
     elif check is not None:
         shown = [(known.rule, known.reason) for known in check.differences]
         shown += [(found.about.rule, found.observed) for found in check.findings.values()]
