@@ -14,12 +14,14 @@ from autograd_conformance.programs.language import Program
 class Crashed(Exception):
     """The process ended while it ran a program."""
 
-    def __init__(self, program: Program, how: str) -> None:
+    def __init__(self, program: Program, how: str, status: int | None = None) -> None:
         super().__init__(how)
         self.program = program
         """The program that was running."""
         self.how = how
         """How the process ended, in words."""
+        self.status = status
+        """Its exit code, or with a minus sign the signal that ended it; None where nobody knows."""
 
 
 class TimedOut(BaseException):
@@ -34,6 +36,12 @@ class TimedOut(BaseException):
 
 
 ENDED = (Crashed, TimedOut)
+
+
+KILLS = frozenset(
+    -getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT") if hasattr(signal, name)
+)
+"""How processes end that something outside of them killed; a framework may do so as well."""
 
 
 def told(status: int) -> str:

@@ -16,7 +16,7 @@ from types import FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any
 
 from autograd_conformance.frameworks.base import Adapter
-from autograd_conformance.frameworks.territory import Territory
+from autograd_conformance.frameworks.territory import Territory, is_neutral, module_of
 
 CONTAINERS = (tuple, list, dict, set, str)
 MANY = 20
@@ -57,7 +57,7 @@ class Expressions:
 
     def _about_call(self, function: ast.expr, arguments: list[ast.expr]) -> About:
         called = self.value(function)
-        if called in CONTAINERS or called in (int, float, bool, range, len):
+        if called is not _MISSING and is_neutral(module_of(called)):
             return joined(map(self.about, arguments))
         if self.about(function) is About.FRAMEWORK or any(self.about(each) is About.FRAMEWORK for each in arguments):
             return About.FRAMEWORK

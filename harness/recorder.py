@@ -21,7 +21,7 @@ from autograd_conformance.harness import found, guard, journal
 from autograd_conformance.harness.audit.outcome import Fault
 from autograd_conformance.harness.check import is_advice
 from autograd_conformance.harness.cut_off import result_of
-from autograd_conformance.harness.failures.again import confirmed
+from autograd_conformance.harness.failures.again import confirmed, killed, undecided
 from autograd_conformance.harness.failures.record import audited, died, ending
 from autograd_conformance.harness.folder import ReportFolder, UnusableFolder, unusable
 from autograd_conformance.harness.kept import KeptRecords
@@ -175,13 +175,23 @@ class Recorder:
         if entry is None:
             self._write_found(worker)
             return
-        how = ending(entry, self.session.timeout, _status(report.node))
-        failure = self._confirmed(died(entry, self.session, how))
+        status = _status(report.node)
+        how = ending(entry, self.session.timeout, status)
+        failure, is_undecided = self._killed(died(entry, self.session, how), status)
         result = result_of(entry, failure)
+        if is_undecided:
+            self._leave_undecided(replace(result, verdict="cannot be told", reason=undecided(failure)), report)
+            return
         self._write(failure)
         self._write(result)
         report.longrepr = text.render(failure)
         leave_out(report, [failure, result])
+
+    def _leave_undecided(self, result: Result, report: Any) -> None:
+        """Write the result of a test whose worker was killed, nobody knows by whom: that is no failure."""
+        self._write(result)
+        report.outcome = "skipped"
+        report.longrepr = (str(report.location[0]), 0, f"cannot be told: {result.reason}")
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keep the exit code of a run that is stopped: by the keyboard, or by the suite itself."""
@@ -259,10 +269,12 @@ class Recorder:
         """Whether the run was stopped, and nothing is to be run any more."""
         return self.termination.received is not None or self.session.is_late()
 
-    def _confirmed(self, failure: Failure) -> Failure:
-        """The failure, with what came of it alone; the end of the run where it is another framework that runs there."""
+    def _killed(self, failure: Failure, status: int | None) -> tuple[Failure, bool]:
+        """The failure of a worker that died, run again, and whether it cannot be told who ended it; the end of the run
+        where it is another framework that runs there.
+        """
         try:
-            return confirmed(failure, self.session)
+            return killed(failure, status, self.session)
         except BrokenAdapter as error:
             self.stopped, self.reason = ADAPTER_ERROR, f"adapter error: {error}"
             raise StoppedRun(self.reason, ADAPTER_ERROR) from None

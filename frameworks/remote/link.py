@@ -98,7 +98,7 @@ class Link:
             yield from process.answers(lines, lambda: self.stretched(self.timeout))
         except Gone as error:
             self.process = None
-            raise Crashed(waiting[0][1], _ending(error)) from None
+            raise Crashed(waiting[0][1], _ending(error), error.status) from None
         except Late as error:
             self.process = None
             half = ", and left half an answer" if error.half else ""

@@ -43,14 +43,14 @@ LONGEST = 2_000
 """How many characters of what a script printed are kept."""
 
 
-def confirmed(failure: Failure, session: Session, past: Sequence[Program] = ()) -> Failure:
+def confirmed(failure: Failure, session: Session, past: Sequence[Program] = (), whatever: bool = False) -> Failure:
     """The failure, with what came of it alone; `past` are the programs that ran before it in the process that found it,
-    the latest last. As many failures of a process are run again as its options say; of one whose process could not be
-    held nothing is said.
+    the latest last. As many failures of a process are run again as its options say, and one more `whatever` they say;
+    of one whose process could not be held nothing is said.
     """
-    if not session.confirms:
+    if not session.confirms and not whatever:
         return failure
-    session.confirms -= 1
+    session.confirms -= bool(session.confirms)
     if session.journal:  # whose watchdog would take the time of the other processes for a hang of the last program
         session.journal.end()
     printable = session.target.dialect is not None

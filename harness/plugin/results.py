@@ -125,10 +125,17 @@ def _records(
             if isinstance(call.excinfo.value, errors.Flaky):
                 failure = replace(failure, verdict="flaky")
             verdict, reason = failure.verdict, failure.observed
-            found.keep(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
-            failure = again.confirmed(failure, session, tuple(session.past))
-            report.longrepr = text.render(failure)
-            yield failure
+            status = None if isinstance(ended, TimedOut) else ended.status
+            if not again.is_kill(failure, status):
+                found.keep(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
+            failure, is_undecided = again.killed(failure, status, session, tuple(session.past))
+            if is_undecided:
+                verdict, reason = "cannot be told", again.undecided(failure)
+                report.outcome = "skipped"
+                report.longrepr = (str(item.path), 0, f"cannot be told: {reason}")
+            else:
+                report.longrepr = text.render(failure)
+                yield failure
     elif check is not None:
         shown = [(known.rule, known.reason) for known in check.differences]
         shown += [(found.about.rule, found.observed) for found in check.findings.values()]

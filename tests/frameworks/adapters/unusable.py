@@ -34,7 +34,9 @@ class Leafless(Tiny):
 
 
 class Rounding(Tiny):
-    """It computes in float32 and says float64."""
+    """It computes in float32 and says float64, and insists on that."""
+
+    insists = ("float64",)
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
         return super().leaf(data.astype(np.float32), requires_grad)
