@@ -8,8 +8,6 @@ statements in PyTorch, too, are called ``set_..._``. Ops that change the target'
 
 from __future__ import annotations
 
-import numpy as np
-
 from autograd_conformance.ops.inplace.assignments import ASSIGNMENTS, VALUES
 from autograd_conformance.ops.inplace.methods import INPLACE, narrower
 from autograd_conformance.ops.modules import MODULES
@@ -18,6 +16,7 @@ from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.row import Certainty, Op, table
 from autograd_conformance.ops.shapes import every, nonempty, offer, ranked, shaped
 from autograd_conformance.ops.tables import OPS, VIEWS
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.validation import Vocabulary
 
 MAYBE, NEVER = Certainty.MAYBE, Certainty.NEVER

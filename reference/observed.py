@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.domains import ANY
 from autograd_conformance.programs.language import WRITING, Apply, Grad, InPlace, Instruction, Modes, Ref
 from autograd_conformance.programs.observations import Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.storage import Derived
 

@@ -30,8 +30,10 @@ from autograd_conformance.harness.audit.notes import END, TOGETHER, Note, Notes,
 from autograd_conformance.harness.audit.programs import outcomes
 from autograd_conformance.harness.audit.together import GROUP, right_together
 from autograd_conformance.harness.child import LOADING
+from autograd_conformance.harness.known_answers import unsound
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.own_numpy import said_rebound
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.strategies.building import alphabet
 
@@ -40,6 +42,9 @@ FAILED = "failed"
 
 SAID = "said"
 """The file, beside the notes, of what the framework said of itself in the process that started the run."""
+
+LONGEST = 500
+"""How many characters of an error's message are shown."""
 
 PLACES = 4
 """How many places of a traceback are named."""
@@ -103,6 +108,8 @@ def main(
             except ENDED:  # a process elsewhere: the op is lost, and the audit goes on
                 pass
             counting.keep()
+        if why := unsound():
+            raise BrokenAdapter(f"{target.name}: {why}")
         notes.take(Note(END, "fine"))
     except BrokenAdapter as error:
         Path(path).with_name(FAILED).write_text(str(error), encoding="utf-8")
@@ -114,7 +121,7 @@ def told(error: Exception) -> str:
     """An error of the audit itself on one line, with the last places that it went through."""
     frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
     places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
-    return " ".join(f"{type(error).__name__}: {message(error)} ({places})".split())
+    return " ".join(f"{type(error).__name__}: {message(error)[:LONGEST]} ({places}){said_rebound()}".split())
 
 
 def hold_to(path: Path, target: Target) -> None:

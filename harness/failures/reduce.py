@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-import numpy as np
-
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.harness.check import Broken, is_advice, judged, related_as
 from autograd_conformance.harness.known import Known, is_known
@@ -30,6 +28,7 @@ from autograd_conformance.programs.language import (
     Ref,
 )
 from autograd_conformance.programs.operands import results
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.observed import in_domain
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.violation import Violation

@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from autograd_conformance.harness.known.calls import CALLS, behind, goes_again, has_root_taken_anew, may_hold
 from autograd_conformance.harness.known.entry import Known
 from autograd_conformance.harness.known.subject import dimensions, dtypes, elements, is_excused
@@ -30,6 +28,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import grouped, operands
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.due import DueError, DueReturn
 from autograd_conformance.rules.judge.observed import OtherGradient, RaisedError, ResultDtype, ResultShape

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.harness.known.keys import OF_VALUES
 from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.text import lines
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.rules.explanation.words import observed_text

@@ -16,6 +16,7 @@ from autograd_conformance.harness.check import broken_in, ended_in
 from autograd_conformance.harness.failures import alone, noted
 from autograd_conformance.harness.failures import record as failures
 from autograd_conformance.harness.journal import Entry
+from autograd_conformance.harness.known_answers import unsound
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.plugin.state import CHECK, PLANNED, SESSION, about
 from autograd_conformance.harness.recorder import ADAPTER, PROPERTY, TALLY, UNWRITABLE
@@ -55,7 +56,11 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
     session, check = item.config.stash[SESSION], item.stash.get(CHECK, None)
     rule, op = about(item)
     verdict, reason = "pass", None
-    if isinstance(check, BoundedCheck) and check.cut and report.outcome == "skipped":
+    doubt = unsound() if check is not None else None
+    if doubt:  # neither what passed nor what failed here says anything
+        verdict, reason = "error", doubt
+        report.outcome, report.longrepr = "failed", doubt
+    elif isinstance(check, BoundedCheck) and check.cut and report.outcome == "skipped":
         verdict, reason = "cut short", f"the budget of the run ended after {counted(check.programs, 'program')}"
     elif report.outcome == "skipped":
         reason = report.longrepr[2].removeprefix("Skipped: ")  # type: ignore[index]
@@ -88,7 +93,7 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
             verdict, reason = "known difference", "; ".join(own)
         elif check.absent and not check.exercised[rule]:
             verdict, reason = "not applicable", f"no kernel for it: {check.absent.most_common(1)[0][0]}"
-    if check is not None:
+    if check is not None and not doubt:
         yield from noted.failures(check, item.nodeid, session)
         verdict = "fail" if verdict == "pass" and rule in check.advice else verdict
     yield records.Result(
@@ -97,7 +102,7 @@ def _records(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
         op=op,
         verdict=verdict,  # type: ignore[arg-type]
         programs=check.programs if check else 0,
-        exercised=dict(check.exercised) if check else {},
+        exercised=dict(check.exercised) if check and not doubt else {},
         left_open=check.left_open if check else 0,
         instructions=check.instructions if check else 0,
         judged=check.judged if check else 0,

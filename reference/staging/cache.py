@@ -19,8 +19,7 @@ from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
-
+from autograd_conformance.programs.own_numpy import np, rebound
 from autograd_conformance.reference.staging.numpy_source import Loaded, Source
 
 BATCH = 64
@@ -119,7 +118,7 @@ class Store:
 
     def flush(self) -> None:
         """Write what is new; what cannot be written is kept in memory."""
-        if not self.fresh or os.getpid() != self.process:
+        if not self.fresh or os.getpid() != self.process or rebound():  # what was traced by then may be wrong
             return
         rows = [(_digest(), key, source) for key, source in self.fresh.items()]
         try:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import combinations
 
-import numpy as np
-
 from autograd_conformance.programs.language import Backward, Grad, Program, Ref, ZeroGrad
 from autograd_conformance.programs.observations import (
     Observation,
@@ -13,6 +11,7 @@ from autograd_conformance.programs.observations import (
     StepObservation,
     Tensor,
 )
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.bounds import gradient_bound, working_dtype
 from autograd_conformance.reference.perturbation import EPSILON
 from autograd_conformance.reference.reference import Reference

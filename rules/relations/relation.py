@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from autograd_conformance.programs.language import AssignGrad, BackwardCall, Grad, Program, ReadGrad, Ref, Step
 from autograd_conformance.programs.observations import (
     Gradient,
@@ -22,6 +20,7 @@ from autograd_conformance.programs.observations import (
     Tensor,
     units,
 )
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.text import names
 from autograd_conformance.reference.bounds import close, working_dtype
 from autograd_conformance.reference.perturbation import EPSILON
