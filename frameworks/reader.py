@@ -47,7 +47,6 @@ class Reader:
             return None
         if not self.is_trusted:
             answers.check_copy(adapter, gradient, "a gradient")
-            identities.check_stable(adapter, leaf, gradient)
             _TRUSTED.add(id(adapter))
             self.is_trusted = True
         identity, again = adapter.identity(gradient), adapter.identity(gradient)
