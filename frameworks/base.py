@@ -11,13 +11,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-
 from autograd_conformance.ops.limits import Limits
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs, Groups, Program
 from autograd_conformance.programs.observations import Kind, Observation
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import Region
 
 Value = Any

@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-import numpy as np
-
 from autograd_conformance.frameworks import answers
 from autograd_conformance.frameworks.base import Adapter, HasVjp, Value
 from autograd_conformance.frameworks.runner import Run, literal
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.closures import body, made
 from autograd_conformance.programs.language import Apply, Delete, Detach, Grad, Instruction, Program, Ref
+from autograd_conformance.programs.own_numpy import np
 
 
 class Functional:

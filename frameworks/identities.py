@@ -12,7 +12,7 @@ from itertools import combinations, islice
 from typing import Any
 
 from autograd_conformance.frameworks import answers
-from autograd_conformance.frameworks.base import Adapter, Target, Value
+from autograd_conformance.frameworks.base import Adapter, Target
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.smoke import simplest
 from autograd_conformance.ops.shapes import size
@@ -26,13 +26,6 @@ NEEDED = frozenset({Capability.IMPERATIVE, Capability.COTANGENTS})
 
 _MET: dict[int, tuple[weakref.ref[Any], int]] = {}
 """In how many programs gradients had one identity, by the `id` of what ran them, as long as that lives."""
-
-
-def check_stable(adapter: Adapter, leaf: Value, gradient: Value) -> None:
-    """Refuse an `identity` that gives another number when the gradient of a leaf is asked for again."""
-    one, again = (adapter.identity(held) for held in (gradient, adapter.gradient(leaf)))
-    if one != again:
-        refuse_unstable(adapter, one, again)
 
 
 def refuse_unstable(adapter: Adapter, one: object, again: object) -> None:

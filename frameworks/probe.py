@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
 
-import numpy as np
-
 from autograd_conformance.frameworks.base import Adapter, FullAdapter, Value
 from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.reader import cannot
@@ -23,6 +21,7 @@ from autograd_conformance.ops.limits import Limits, outside
 from autograd_conformance.ops.shapes import FORMS, size
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Shape
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.wording import message, type_of
 
 ERRORS = "errors"

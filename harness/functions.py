@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 
-import numpy as np
-
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.programs.language import Leaf, Program, Ref
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import form
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.relations.relation import Related

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.limits import outside
@@ -13,6 +11,7 @@ from autograd_conformance.ops.shapes import form
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Backward, Grad, InPlace, Leaf, Optimizer, Program, Step
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.strategies.building.action_builder import writes_of
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numpy as np
-
 from autograd_conformance.ops.attributes import Kinds, attributes_problem, kinds_of, settings_problem
 from autograd_conformance.ops.inplace.assignments import ASSIGNMENTS, VALUES
 from autograd_conformance.ops.inplace.methods import INPLACE, narrower
@@ -22,6 +20,7 @@ from autograd_conformance.ops.row import Certainty, Op, table
 from autograd_conformance.ops.shapes import every, nonempty, offer, ranked, shaped
 from autograd_conformance.ops.tables import OPS, VIEWS
 from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.validation import Vocabulary
 
 MAYBE, NEVER = Certainty.MAYBE, Certainty.NEVER

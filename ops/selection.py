@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.programs.language import Attr, Shape
+from autograd_conformance.programs.own_numpy import np
 
 Array = Any
 

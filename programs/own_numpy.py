@@ -30,6 +30,16 @@ def _own() -> ModuleType:
     return own
 
 
+MOST = 5
+"""How many functions that were rebound are named."""
+
+
+def said_rebound() -> str:
+    """The end of a sentence on what goes wrong: that NumPy's functions were rebound, where they were."""
+    names = rebound()
+    return f"; the framework has rebound {', '.join(names[:MOST])}" if names else ""
+
+
 def rebound() -> Sequence[str]:
     """The functions of NumPy that are others now than when the suite was loaded, each as "np.abs"."""
     pairs = [("np", numpy, np), *((f"np.{part}", getattr(numpy, part), getattr(np, part)) for part in PARTS)]

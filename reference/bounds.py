@@ -17,10 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs.language import Apply, BackwardCall, Leaf, Program, Ref
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.perturbation import EPSILON, STEP, PerturbedRun, dtypes_of
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import GradientEdge, pull

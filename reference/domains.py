@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.programs.language import Apply, BackwardCall, InPlace, Instruction, Ref
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.derivatives import Array
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-
 from autograd_conformance.programs.capabilities import PYTORCH
 from autograd_conformance.programs.language import (
     AssignGrad,
@@ -18,6 +16,7 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
 )
 from autograd_conformance.programs.observations import Gradient, Returned, StepObservation
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.pullback import Pullback
 from autograd_conformance.reference.recorded_backward import RecordedBackward

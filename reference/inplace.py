@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from autograd_conformance.programs.language import Clip, InPlace, Ref, Step
 from autograd_conformance.programs.operands import grouped
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.held_gradients import HeldGradients
 from autograd_conformance.reference.optimizers import LeafState, clipped, stepped
 from autograd_conformance.reference.reverse import MOVE, GradientEdge, Moves, evaluate

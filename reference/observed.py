@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from autograd_conformance.programs.language import WRITING, Grad, InPlace, Instruction, Modes, Ref
 from autograd_conformance.programs.observations import Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.domains import in_domain
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.storage import Derived

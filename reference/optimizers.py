@@ -14,10 +14,9 @@ from importlib.metadata import version
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs.language import Attr, Attrs, Clip, Ref, Shape
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.reference.staging.intervals import Interval, enclosures, stage_enclosures

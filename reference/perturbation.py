@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import LONG, MODULES, WRITES
 from autograd_conformance.ops.dtypes import precision, result_dtype
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Detach, Leaf, Ref
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate, exact_vjp
 from autograd_conformance.reference.staging.derivatives import Array

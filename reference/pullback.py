@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Literal, Ref
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reverse import GradientEdge, Hooked, pull
 from autograd_conformance.reference.staging.derivatives import Array, array
 from autograd_conformance.reference.state import State

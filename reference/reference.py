@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import assert_never
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.row import Certainty
@@ -43,6 +41,7 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.programs.observations import Returned, StepObservation
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.domains import is_finite_call, is_smooth
 from autograd_conformance.reference.inplace import Writes
 from autograd_conformance.reference.staging.derivatives import Array, array, reaching

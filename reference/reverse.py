@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.programs.language import Ref, Shape
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.derivatives import Array, forward_of, vjp_of
 from autograd_conformance.reference.staging.vjp import RecordedOp
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import MAY_BE_VIEWS
 from autograd_conformance.programs.language import Apply, Attrs, Grad, Instruction, Ref
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.reference.staging.vjp import RecordedOp

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from autograd_conformance.programs.language import Apply, Attrs, Backward, Delete, Detach, Grad, Instruction, Ref
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.derivatives import Array, forward_of
 
 READING = (Apply, Detach, Grad, Delete)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from autograd_conformance.programs.language import Apply, Backward, BackwardCall, Detach, Leaf, Program, Ref
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry
 from autograd_conformance.reference.staging.derivatives import array, definition

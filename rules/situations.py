@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import SimpleNamespace
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.row import Certainty, arity, rest_of
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Shape
+from autograd_conformance.programs.own_numpy import np
 
 
 @dataclass(frozen=True)

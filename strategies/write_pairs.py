@@ -16,8 +16,6 @@ from functools import lru_cache
 from itertools import product
 from typing import assert_never
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import WRITES, row_of
 from autograd_conformance.ops.row import choices_of, rest_of, takes
 from autograd_conformance.ops.shapes import size
@@ -37,6 +35,7 @@ from autograd_conformance.programs.language import (
     Shape,
     Step,
 )
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.derivatives import array, forward_of
 from autograd_conformance.strategies.building.tensors import literal
 

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-import numpy as np
-
 from autograd_conformance.frameworks.ended import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.client import Remote
@@ -20,6 +18,7 @@ from autograd_conformance.ops.shapes import size
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Observation, Raised, Returned, Tensor
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.text import render
 
 NUMBERS = {

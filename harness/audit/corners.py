@@ -8,13 +8,12 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product
 
-import numpy as np
-
 from autograd_conformance.harness.audit.programs import Sampler, called, finished
 from autograd_conformance.ops.row import Op, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Delete, Program, Ref, Shape
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout, shows

@@ -30,8 +30,10 @@ from autograd_conformance.harness.audit.notes import END, TOGETHER, Note, Notes,
 from autograd_conformance.harness.audit.programs import outcomes
 from autograd_conformance.harness.audit.together import GROUP, right_together
 from autograd_conformance.harness.child import CLOSED, LOADING
+from autograd_conformance.harness.known_answers import unsound
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.own_numpy import said_rebound
 from autograd_conformance.programs.wording import message, type_of
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.strategies.building import alphabet
@@ -104,6 +106,8 @@ def main(
             except ENDED:  # a process elsewhere: the op is lost, and the audit goes on
                 pass
             counting.keep()
+        if why := unsound():
+            raise BrokenAdapter(f"{target.name}: {why}")
         notes.take(Note(END, "fine"))
     except BrokenAdapter as error:
         Path(path).with_name(FAILED).write_text(str(error), encoding="utf-8")
@@ -117,7 +121,7 @@ def told(error: Exception) -> str:
     """An error of the audit itself on one line, with the last places that it went through."""
     frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
     places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
-    return " ".join(f"{type_of(error)}: {message(error)} ({places})".split())
+    return " ".join(f"{type_of(error)}: {message(error)} ({places}){said_rebound()}".split())
 
 
 def hold_to(path: Path, target: Target) -> None:

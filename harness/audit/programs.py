@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.alphabet import alphabet_of
 from autograd_conformance.harness.audit.joining import suspects
@@ -30,6 +28,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.codec import to_json
 from autograd_conformance.programs.language import Apply, Attrs, InPlace, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_open, lacks_kernel
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable

@@ -16,13 +16,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness import sources
 from autograd_conformance.harness.audit.notes import Note
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.cache import folder
 
 KEPT = 32

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-import numpy as np
-
 from autograd_conformance.harness.check import violation_of
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.programs.language import (
@@ -28,6 +26,7 @@ from autograd_conformance.programs.language import (
     Program,
 )
 from autograd_conformance.programs.observations import Returned
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import TapeEntry
 from autograd_conformance.reference.staging.vjp import base_op

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import BackwardCall, Grad, Hook, Ref
 from autograd_conformance.programs.observations import Gradient, Raised, Returned, StepObservation, Tensor
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.bounds import close, gradient_bound, working_dtype
 from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.reports.flow import GradientFlow, SavedTensor, ValueGradient

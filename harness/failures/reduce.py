@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-import numpy as np
-
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.harness.check import Broken, is_advice, judged, related_as
 from autograd_conformance.harness.known import Known, is_known
@@ -32,6 +30,7 @@ from autograd_conformance.programs.language import (
     Ref,
 )
 from autograd_conformance.programs.operands import results
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.tape.trace import stays_smooth

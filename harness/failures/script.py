@@ -6,8 +6,6 @@ import builtins
 from dataclasses import replace
 from typing import assert_never
 
-import numpy as np
-
 from autograd_conformance.frameworks.runner import literal
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.harness.failures.listing import indented, statements, whole
@@ -23,6 +21,7 @@ from autograd_conformance.programs.observations import (
     Tensor,
 )
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import seen_units
 from autograd_conformance.programs.text import names
 from autograd_conformance.rules.explanation.due_words import due_text

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from autograd_conformance.frameworks.base import Target
 from autograd_conformance.harness.failures.case import Case
 from autograd_conformance.programs.language import (
@@ -25,6 +23,7 @@ from autograd_conformance.programs.language import (
     Ref,
 )
 from autograd_conformance.programs.observations import Observation, Returned, Tensor
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference import whole_program as whole
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import array

@@ -10,8 +10,6 @@ from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 
-import numpy as np
-
 from autograd_conformance.harness.known.calls import (
     CALLS,
     behind,
@@ -42,6 +40,7 @@ from autograd_conformance.programs.language import (
     Step,
 )
 from autograd_conformance.programs.operands import grouped, operands
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.observed import RaisedError, ReturnedUnexpectedly
 from autograd_conformance.rules.judge.violation import Violation

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-import numpy as np
-
 from autograd_conformance.harness.known.entry import Known
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs.language import Apply, Detach, Leaf, Program, Ref, Shape
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.observed import RaisedError, ResultShape

@@ -14,11 +14,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.harness.known.cases import OUTCOMES, Clause, clauses_of, holding, naming
 from autograd_conformance.harness.known.keys import OF_VALUES
 from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.text import lines
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.rules.explanation.words import observed_text

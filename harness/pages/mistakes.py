@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from autograd_conformance.harness.audit.programs import audit
@@ -24,6 +23,7 @@ from autograd_conformance.harness.seeding import BACKEND
 from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.language import Instruction
 from autograd_conformance.programs.observations import Kind, Observation, Raised
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports.render.markdown import environment
 from autograd_conformance.rules.judge.judge import judge

@@ -19,6 +19,7 @@ from autograd_conformance.harness.failures import again, noted
 from autograd_conformance.harness.failures import record as failures
 from autograd_conformance.harness.failures.bare import unsent
 from autograd_conformance.harness.journal import Entry
+from autograd_conformance.harness.known_answers import unsound
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.plugin.state import CHECK, PLANNED, SESSION, about
 from autograd_conformance.harness.recorder import ADAPTER, PROPERTY, TALLY, UNWRITABLE
@@ -103,7 +104,11 @@ def _records(
     rule, op = about(item)
     verdict: Outcome = "pass"
     reason: str | None = None
-    if isinstance(check, BoundedCheck) and check.cut and report.outcome == "skipped":
+    doubt = unsound() if check is not None else None
+    if doubt:  # neither what passed nor what failed here says anything
+        verdict, reason = "error", doubt
+        report.outcome, report.longrepr = "failed", doubt
+    elif isinstance(check, BoundedCheck) and check.cut and report.outcome == "skipped":
         verdict, reason = "cut short", f"the budget of the run ended after {counted(check.programs, 'program')}"
     elif isinstance(raised, (pytest.skip.Exception, unittest.SkipTest)):
         verdict, reason = _skipped(raised, call.when, check.programs if check is not None else 0)
@@ -146,7 +151,7 @@ def _records(
             verdict, reason = "not applicable", f"no kernel for it: {check.absent.most_common(1)[0][0]}"
     if check is not None and check.remarks.undecided and verdict in ("pass", "not applicable"):
         verdict, reason = "cannot be told", f"whose an error is: {check.remarks.undecided.most_common(1)[0][0]}"
-    if check is not None:
+    if check is not None and not doubt:
         yield from noted.failures(check, item.nodeid, session)
         verdict = "fail" if verdict == "pass" and rule in check.advice else verdict
     yield records.Result(
@@ -155,7 +160,7 @@ def _records(
         op=op,
         verdict=verdict,
         programs=check.programs if check else 0,
-        exercised=dict(check.exercised) if check else {},
+        exercised=dict(check.exercised) if check and not doubt else {},
         left_open=check.left_open if check else 0,
         instructions=check.instructions if check else 0,
         judged=check.judged if check else 0,

@@ -5,14 +5,13 @@ An index may pick a row, a mask any rows; the source broadcasts to the part, and
 
 from __future__ import annotations
 
-import numpy as np
-
 from autograd_conformance.ops.row import Certainty, Choices, Op
 from autograd_conformance.ops.selection import nested, placed, put, untouched
 from autograd_conformance.ops.shapes import broadcast, every, nonempty, ranked, same, shaped, size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.ops.tables.binary import masks
 from autograd_conformance.programs.language import Shape
+from autograd_conformance.programs.own_numpy import np
 
 MAYBE = Certainty.MAYBE
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.ops.modules.module import Call, Given, Named, Settings, Size, Sizes, made, module, unless
 from autograd_conformance.programs.language import Attrs, Shape
+from autograd_conformance.programs.own_numpy import np
 
 
 def _heads(j, x, heads):

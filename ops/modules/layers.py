@@ -7,8 +7,6 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.ops.domains import ANY, POSITIVE
 from autograd_conformance.ops.modules.module import (
     Call,
@@ -22,6 +20,7 @@ from autograd_conformance.ops.modules.module import (
     module,
     unless,
 )
+from autograd_conformance.programs.own_numpy import np
 
 EPS = 1e-5
 """What PyTorch's normalisations add to a variance."""

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.ops.modules.module import (
     Call,
     Given,
@@ -28,6 +26,7 @@ from autograd_conformance.ops.modules.module import (
     unless,
 )
 from autograd_conformance.programs.language import Shape
+from autograd_conformance.programs.own_numpy import np
 
 
 def _elman(j, given, state, w, b):

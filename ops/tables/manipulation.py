@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.ops.row import POOL, Certainty, Choices, Op, table
 from autograd_conformance.ops.selection import picked, stacked
 from autograd_conformance.ops.shapes import (
@@ -22,6 +20,7 @@ from autograd_conformance.ops.shapes import (
     small,
 )
 from autograd_conformance.programs.language import Attr, Shape
+from autograd_conformance.programs.own_numpy import np
 
 MAYBE, NEVER = Certainty.MAYBE, Certainty.NEVER
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from autograd_conformance.ops.domains import SQUARABLE
 from autograd_conformance.ops.row import LARGEST, POOL, Certainty, Choices, Op, table
 from autograd_conformance.ops.shapes import (
@@ -19,6 +17,7 @@ from autograd_conformance.ops.shapes import (
     small,
 )
 from autograd_conformance.programs.language import Shape
+from autograd_conformance.programs.own_numpy import np
 
 ALWAYS = Certainty.ALWAYS
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs.language import Attrs, Literal, Shape
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.reference.staging.namespace import J
 from autograd_conformance.reference.staging.numpy_source import Loaded, Reads, Source, Staged, stage

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.numpy_source import Source, named
 from autograd_conformance.reference.staging.primitives import PRIMITIVES
 

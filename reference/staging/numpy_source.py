@@ -17,8 +17,7 @@ from itertools import count
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.primitives import HELPERS, PRIMITIVES
 
 if TYPE_CHECKING:

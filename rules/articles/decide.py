@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-import numpy as np
-
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped, is_open
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.articles.claim import Case, Claim, Holds, Prediction, Raises, Returns, Saved
 
 CLOSE = 1e-6

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Literal, Ref
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import TapeEntry, exact_vjp, pull
 from autograd_conformance.reference.staging.derivatives import Array, array

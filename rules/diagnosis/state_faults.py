@@ -10,8 +10,6 @@ from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.programs.language import (
     Apply,
@@ -25,6 +23,7 @@ from autograd_conformance.programs.language import (
     RemoveHook,
 )
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE, GradientEdge, Hooked, TapeEntry, VjpRule, exact_vjp, pull
 from autograd_conformance.reference.staging.derivatives import Array

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import assert_never
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import WRITES, row_of
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import (
@@ -33,6 +31,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Returned, Skipped
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.explanation.context import Context, op_name
 from autograd_conformance.rules.prose import joined, lines, shown
 from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-import numpy as np
-
 from autograd_conformance.programs.observations import Outcome, Raised, Returned, Skipped
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.explanation.due_words import flag_text, saved_tensors_text
 from autograd_conformance.rules.judge.observed import (
     CallFailed,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from autograd_conformance.programs.language import BackwardCall, Ref
 from autograd_conformance.programs.observations import Gradient
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.bounds import Bound, close, gradient_bound
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.perturbation import EPSILON

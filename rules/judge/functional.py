@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from autograd_conformance.programs.language import Grad, Ref
 from autograd_conformance.programs.observations import Gradient, StepObservation, Tensor
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge import memory
 from autograd_conformance.rules.judge.contributions import (

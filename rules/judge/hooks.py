@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
-
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
 from autograd_conformance.programs.observations import HookCall, Kind, StepObservation
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.bounds import gradient_bound
 from autograd_conformance.rules.judge.contributions import is_right, is_same, value_of
 from autograd_conformance.rules.judge.due import Due, DueError, RegistrationOrder, RightGradient

@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-import numpy as np
-
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.observations import Gradient, Kind, Outcome, Raised, Tensor
+from autograd_conformance.programs.own_numpy import np
 
 MESSAGE = 200
 """How many characters of an exception's message are kept."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.programs.language import Clip, Ref, Step
 from autograd_conformance.programs.observations import Gradient, StepObservation
 from autograd_conformance.programs.operands import grouped
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.optimizers import LeafState, slack, stepped
 from autograd_conformance.reference.staging.derivatives import Array

@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Instruction, Program, Ref
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.reference.perturbation import EPSILON
 from autograd_conformance.reference.reference import Reference

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.dtypes import WIDTHS, result_dtype
 from autograd_conformance.ops.random import RANDOM_OPS
@@ -26,6 +24,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import StepObservation, Tensor
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.bounds import close, forward_bound
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.reverse import GradientEdge

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from autograd_conformance.programs.language import Apply, InPlace, Instruction, Ref
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.due import Due
 from autograd_conformance.rules.judge.observed import Observed

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from itertools import combinations
 
-import numpy as np
-
 from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Hook, Program, Ref, ZeroGrad
 from autograd_conformance.programs.observations import (
     Observation,
@@ -14,6 +12,7 @@ from autograd_conformance.programs.observations import (
     StepObservation,
     Tensor,
 )
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import form, seen_units
 from autograd_conformance.reference.bounds import forward_bound, gradient_bound, working_dtype
 from autograd_conformance.reference.perturbation import EPSILON

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from autograd_conformance.programs.language import (
     WRITING,
     AssignGrad,
@@ -33,6 +31,7 @@ from autograd_conformance.programs.observations import (
     Tensor,
     units,
 )
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.text import names
 from autograd_conformance.reference.bounds import close, working_dtype
 from autograd_conformance.reference.perturbation import EPSILON

@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-import numpy as np
-
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Modes, ReadGrad, Ref
 from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.reference.staging.vjp import base_op
 from autograd_conformance.reference.value_types import HeldGradient

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import assert_never
 
-import numpy as np
-
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import (
     Apply,
@@ -40,6 +38,7 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.programs.observations import Gradient, Outcome, Raised, Returned, Skipped, StepObservation
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.tape.backward_calls import RAISED_MIDWAY
 from autograd_conformance.rules.tape.graph import Expectation, Traversal
 from autograd_conformance.rules.tape.outcomes import expected

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import assert_never
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.ops.random import RANDOM_OPS
@@ -36,6 +34,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import made_for, operands
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.storage import Storages
 from autograd_conformance.rules.tape.backward_calls import expected_of_call
 from autograd_conformance.rules.tape.graph import Expectation

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import ROWS
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry
 from autograd_conformance.reference.staging.vjp import Vjp

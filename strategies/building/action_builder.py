@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-import numpy as np
-
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.row import Certainty, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
@@ -37,6 +35,7 @@ from autograd_conformance.programs.language import (
     Step,
     is_recorded,
 )
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.tape.graph import Traversal
 from autograd_conformance.rules.tape.versions import version_mismatch
 from autograd_conformance.strategies.building.choices import Draw

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import assert_never
 
-import numpy as np
 from hypothesis.errors import UnsatisfiedAssumption
 
 from autograd_conformance.ops.catalogue import row_of
@@ -49,6 +48,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Gradient, Kind, Raised, Returned, StepObservation
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.tape.graph import Expectation
 from autograd_conformance.rules.tape.model import Tape

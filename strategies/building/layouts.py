@@ -10,9 +10,8 @@ import typing
 from dataclasses import dataclass
 from typing import assert_never
 
-import numpy as np
-
 from autograd_conformance.programs.language import Attrs, Literal, Shape
+from autograd_conformance.programs.own_numpy import np
 
 Layout = typing.Literal["transposed", "permuted", "stepped", "offset", "columns", "reversed", "expanded"]
 

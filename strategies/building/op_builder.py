@@ -10,14 +10,13 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.row import LARGEST, POOL, Certainty, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, VIEWS, Op
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Attrs, Literal, Ref, Shape
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building.alphabet import SAVING
 from autograd_conformance.strategies.building.draft import Draft, Misfit, Undrawable
 from autograd_conformance.strategies.building.layouts import Layout, behind, equal_along, view

@@ -6,10 +6,9 @@ decides which do not: some have full mantissas, which a shorter format would cha
 
 from __future__ import annotations
 
-import numpy as np
-
 from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.programs.language import Literal, Shape
+from autograd_conformance.programs.own_numpy import np
 
 
 def _plain() -> np.ndarray:

@@ -10,13 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from autograd_conformance.ops.domains import Domain
 from autograd_conformance.ops.modules import parameters as parameters_of
 from autograd_conformance.ops.modules import results
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref, Shape
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Undrawable
 

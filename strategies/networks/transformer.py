@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from autograd_conformance.programs.language import Attrs, Literal, Ref
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.networks.network import (
     WEIGHT,

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, Instruction, Leaf, Literal, Program, Ref
 from autograd_conformance.programs.operands import operands, refer
 from autograd_conformance.programs.operands import results as results_of
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.relations.relation import Alike, Related
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.networks.network import WEIGHT, Network, op

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from hypothesis import reject
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.relations.relation import Alike, Related
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.op_builder import LIMIT

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import InPlace, Literal, Ref, Step
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import layouts
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Undrawable

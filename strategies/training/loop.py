@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import numpy as np
-
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Literal, Ref, Shape
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.op_builder import LIMIT
 from autograd_conformance.strategies.building.tensors import VALUES

@@ -57,7 +57,7 @@ REFUSED = {
     "Dtype": "for two gradients that are there at once, [",
     "Fraction": ", not an int or None",
     "Dimensions": "identity() gave 1 for two gradients that are there at once, [",
-    "Wraps": "for the same gradient; where it cannot be told, it gives None",
+    "Wraps": " for two gradients that are there at once, [",
     "OneLater": "identity() gave 1 for two gradients that are there at once, [",
     "ReadsView": "read() gave memory that changed later (it holds [",
     "ReadsLater": "read() gave memory that changed later (it holds [",
