@@ -385,8 +385,12 @@ def _held(
     held = sum(each.verdict == "pass" for each in must)
     kept = f"{held} of {counted(len(must), 'applicable MUST rule')}"
     if selected(report):
+        but = f" It breaks {counted(ignored, 'applicable SHOULD rule')}." if ignored else ""
         chosen = "Tests were left out: this is no verdict on the framework."
-        return "selection passed", f"{name} breaks none of what was chosen and keeps {kept}, {ran}{known}. {chosen}"
+        return (
+            "selection passed",
+            f"{name} breaks no MUST rule of what was chosen and keeps {kept}, {ran}{known}.{but} {chosen}",
+        )
     differing = sum(each.verdict == "known difference" for each in must)
     if differing:
         broken_by = f"It breaks {counted(differing, 'rule')} by {known} alone."

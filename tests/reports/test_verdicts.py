@@ -259,6 +259,13 @@ def test_a_selection_with_known_differences_says_so() -> None:
     assert summary.conclusion == "selection passed" and "other than by 1 known difference" in summary.sentence
 
 
+def test_a_selection_that_breaks_a_recommendation_says_so() -> None:
+    rules = (RULES[0], replace(RULES[1], level="SHOULD"), RULES[2])
+    summary = summarize(replace(SELECTION, rules=rules, failures=(replace(FAILURE, rule=AGAIN, level="SHOULD"),)))
+    assert summary.conclusion == "selection passed"
+    assert "It breaks 1 applicable SHOULD rule." in summary.sentence
+
+
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
