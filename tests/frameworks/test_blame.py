@@ -100,14 +100,17 @@ def test_an_error_of_a_compiled_call_is_the_frameworks():
 
 @pytest.mark.parametrize("name", ["KnowsNothing", "KnowsHalf"])
 def test_a_call_that_was_refused_by_an_error_that_nobody_knows_is_a_note(name: str):
-    check, refused = Check(InProcess(load(f"{BLAMED}:{name}"))), parse(
-        "a = leaf [1, 2]; b = exp a; backward b; backward b with [1, 1]; backward b with [1, 1]", VOCABULARY
+    check, refused = (
+        Check(InProcess(load(f"{BLAMED}:{name}"))),
+        parse("a = leaf [1, 2]; b = exp a; backward b; backward b with [1, 1]; backward b with [1, 1]", VOCABULARY),
     )
     check(refused)
     said = list(check.remarks.lines())
     assert len(said) == (2 if name == "KnowsNothing" else 1)
     assert "1 call had to be refused (non-scalar root)" in said[0]
-    assert 'add to classify(): if "a cotangent can only be left out for a root of one element" in str(error): ' in said[0]
+    assert (
+        'add to classify(): if "a cotangent can only be left out for a root of one element" in str(error): ' in said[0]
+    )
     assert said[0].endswith("return Kind.NON_SCALAR_ROOT")
     assert check.exercised["errors/non-scalar-root"] == 1
 

@@ -353,9 +353,7 @@ def test_an_interrupted_run_says_so(workers, tmp_path):
 def test_an_adapter_that_fails_later_stops_the_run(workers, tmp_path):
     seen = run(tmp_path, ONE, "-n", workers, framework=f"{UNUSABLE}:Unreadable")
     assert seen.code == 10
-    assert (
-        "adapter error: tiny: read() raised NotImplementedError: to be written (unusable.py, line " in seen.output
-    )
+    assert "adapter error: tiny: read() raised NotImplementedError: to be written (unusable.py, line " in seen.output
     assert "Traceback" not in seen.output
     assert seen.report.footer is not None
     assert (seen.report.footer.verdict, seen.report.footer.exit_code) == ("interrupted", 10)

@@ -1,5 +1,5 @@
-"""Adapters whose own code fails before it has called its framework, adapters that pass on what their framework said, and
-values that cannot be looked at: the worked example, one thing changed.
+"""Adapters whose own code fails before it has called its framework, adapters that pass on what their framework said,
+and values that cannot be looked at: the worked example, one thing changed.
 """
 
 from __future__ import annotations
