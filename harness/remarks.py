@@ -80,10 +80,10 @@ def _of_refusal(refusal: Refusal, count: int) -> str:
     known = (
         f"if {json.dumps(part, ensure_ascii=False)} in str(error)" if part else f"if isinstance(error, {refusal.type})"
     )
+    message = f"{refusal.type}: {shortened(refusal.message, LONGEST)}"
     return (
         f"{counted(count, 'call')} had to be refused ({refusal.expected.value}), and raised an error that "
-        "the adapter's classify() does not know, which counts as refused: "
-        f"{refusal.type}: {shortened(refusal.message, LONGEST)} "
+        f"the adapter's classify() does not know, which counts as refused: {message} "
         f"If that is what it means, add to classify(): {known}: return Kind.{refusal.expected.name}"
     )
 

@@ -1,4 +1,4 @@
-"""What a framework has is found by trying: what cannot be looked at, or does not read back, is missing, no failure."""
+"""What a framework has is found by trying: what cannot be looked at, or does not read back, is no failure."""
 
 from __future__ import annotations
 

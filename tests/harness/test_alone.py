@@ -146,6 +146,26 @@ def test_a_process_that_ends_again_reproduces(tmp_path: Path):
     assert (told.runs, told.failed, told.code) == (1, 1, False)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("framework", "status", "undecided"),
+    [
+        ("examples.tiny_adapter:Tiny", -9, True),
+        ("examples.tiny_adapter:Tiny", -15, True),
+        ("examples.tiny_adapter:Tiny", -11, False),
+        ("examples.tiny_adapter:Tiny", 1, False),
+        (f"{MOODY}:DiesOfSine", -9, False),
+    ],
+)
+def test_a_process_that_was_killed_and_is_not_again(framework: str, status: int, undecided: bool, tmp_path: Path):
+    asked = session(framework, tmp_path)
+    asked.confirms = 0  # it is run again all the same
+    entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
+    failure, found = alone.killed(record.died(entry, asked, ended.told(status)), status, asked)
+    assert found is undecided
+    assert (failure.alone is None) is (status not in ended.KILLS)
+
+
 @pytest.mark.parametrize("gone", ["tests.frameworks.adapters.nowhere:Nothing", f"{MOODY}:EndsWhileLoaded"])
 def test_of_a_process_that_could_not_be_held_nothing_is_said(gone: str, tmp_path: Path):
     asked = session("examples.tiny_adapter:Tiny", tmp_path)

@@ -77,6 +77,24 @@ def test_a_process_that_ends_is_a_verdict(name, tmp_path):
     assert not list(tmp_path.glob("journal-*"))
 
 
+@pytest.mark.parametrize(("name", "signal"), [("IsKilledOutside", "SIGKILL"), ("IsQuitOutside", "SIGQUIT")])
+def test_of_a_worker_that_was_killed_it_cannot_be_told_by_whom(name, signal, tmp_path):
+    seen = run(tmp_path, ONE, framework=f"{MISBEHAVING}:{name}")
+    assert verdicts(seen.report) == {ONE: "cannot be told"}
+    assert seen.report.failures == ()
+    (result,) = seen.report.results
+    reason = str(result.reason)
+    assert reason.startswith(f"the process died of {signal}")
+    assert "alone, it did not end its process in 5 runs: something else may have killed it" in reason
+    assert "NO VERDICT" in seen.output
+    assert seen.code != 1
+
+
+def test_what_no_one_else_does_to_a_worker_is_a_crash(tmp_path):
+    seen = run(tmp_path, ONE, framework=f"{MISBEHAVING}:SegfaultsInWorkers")
+    assert (seen.code, verdicts(seen.report)) == (1, {ONE: "crash"})
+
+
 @pytest.mark.parametrize("name", ["Leaves", "Segfaults", "Hangs"])
 def test_without_a_worker_the_run_ends_there_and_says_so(name, tmp_path):
     seen = run(tmp_path, ONE, "-n", "0", *ending(name), framework=f"{MISBEHAVING}:{name}")

@@ -115,6 +115,12 @@ def allocate() -> None:
     np.ones((1 << 62,))
 
 
+def in_worker(number: int) -> None:
+    """Stands for somebody who sends a worker a signal: where its program is run again, nobody does."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        os.kill(os.getpid(), number)
+
+
 def recurse() -> None:
     recurse()
 
@@ -143,6 +149,9 @@ Segfaults = during_second_backward(lambda: os.kill(os.getpid(), signal.SIGSEGV))
 ReadsNull = during_second_backward(lambda: ctypes.string_at(0))
 Aborts = during_second_backward(os.abort)
 IsKilled = during_second_backward(lambda: os.kill(os.getpid(), signal.SIGKILL))
+IsKilledOutside = during_second_backward(lambda: in_worker(signal.SIGKILL))
+IsQuitOutside = during_second_backward(lambda: in_worker(signal.SIGQUIT))
+SegfaultsInWorkers = during_second_backward(lambda: in_worker(signal.SIGSEGV))
 Terminates = during_second_backward(lambda: os.kill(os.getpid(), signal.SIGTERM))
 Hangs = during_second_backward(lambda: time.sleep(1e6))
 
