@@ -33,7 +33,7 @@ from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.session import ADAPTER_ERROR, REPORT_ERROR, Session, now, rule_records
 from autograd_conformance.harness.tally import Tally
 from autograd_conformance.harness.terminal import leave_out, print_end
-from autograd_conformance.harness.termination import Termination
+from autograd_conformance.harness.termination import Termination, with_lines
 from autograd_conformance.programs.wording import harmless
 from autograd_conformance.reports.differences import entries
 from autograd_conformance.reports.encoding import decode
@@ -177,9 +177,12 @@ class Recorder:
         report.longrepr = text.render(failure)
         leave_out(report, [failure, result])
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keep the exit code of a run that is stopped: by the keyboard, or by the suite itself."""
         self.termination.hear()
+        excinfo.value.__cause__ = excinfo.value.__context__ = None
+        excinfo.traceback = type(excinfo.traceback)(with_lines(excinfo.tb) or ())
         self.stopped = getattr(excinfo.value, "returncode", None) or int(pytest.ExitCode.INTERRUPTED)
         if self.termination.over:
             self.cut_short = True
