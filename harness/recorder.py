@@ -33,7 +33,7 @@ from autograd_conformance.harness.session import ADAPTER_ERROR, REPORT_ERROR, Se
 from autograd_conformance.harness.stopped import StoppedRun
 from autograd_conformance.harness.tally import Tally
 from autograd_conformance.harness.terminal import leave_out, print_end
-from autograd_conformance.harness.termination import Termination
+from autograd_conformance.harness.termination import Termination, with_lines
 from autograd_conformance.harness.updating import Update, update
 from autograd_conformance.programs.wording import harmless
 from autograd_conformance.reports.differences import entries
@@ -193,9 +193,12 @@ class Recorder:
         report.outcome = "skipped"
         report.longrepr = (str(report.location[0]), 0, f"cannot be told: {result.reason}")
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keep the exit code of a run that is stopped: by the keyboard, or by the suite itself."""
         self.termination.hear()
+        excinfo.value.__cause__ = excinfo.value.__context__ = None
+        excinfo.traceback = type(excinfo.traceback)(with_lines(excinfo.tb) or ())
         self.stopped = getattr(excinfo.value, "returncode", None) or int(pytest.ExitCode.INTERRUPTED)
         if self.termination.over:
             self.cut_short = True

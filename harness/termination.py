@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any
 
 from autograd_conformance.harness import child, guard
@@ -110,6 +110,18 @@ class Termination:
         for number, handler in self.previous.items():
             signal.signal(number, handler)
         self.previous.clear()
+
+
+def with_lines(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback in which every entry has a line: a signal may arrive where the compiled code has none, and pytest
+    fails there when it says where that was.
+    """
+    if traceback is None:
+        return None
+    line = traceback.tb_lineno
+    if line is None:
+        line = traceback.tb_frame.f_code.co_firstlineno
+    return TracebackType(with_lines(traceback.tb_next), traceback.tb_frame, traceback.tb_lasti, line)
 
 
 def _stay(number: int, frame: FrameType | None) -> None:

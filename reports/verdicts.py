@@ -57,7 +57,7 @@ class Word:
 
 WORDS = (
     Word("fail", "a program breaks it; the failure shows the smallest one found", wrong=True),
-    Word("crash", "a program ended its process; the signal or exit code is named. A framework in [another process](protocol.md) is started again", wrong=True),
+    Word("crash", "a program ended its process; the signal or exit code is named. One whose worker was killed is run again: where that kills nothing, it *cannot be told* who did. A framework in [another process](protocol.md) is started again", wrong=True),
     Word("timeout", "a program took longer than `--patience` (as many times longer as processes wait for each processor)", wrong=True),
     Word("flaky", "it failed, and then did not: the framework gives different answers to the same program", wrong=True),
     Word("adapter bug", "a test ended in an exception that was raised before the framework was entered: it says nothing about the framework", undecided=True),

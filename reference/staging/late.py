@@ -1,7 +1,8 @@
 """JAX, optax and SciPy, imported when they are first used: what was staged before runs without them.
 
 Importing them takes a second and a hundred megabytes, in each process of a run. JAX computes on the CPU and in float64,
-whoever imports it.
+whoever imports it, and by its own defaults, whatever the user's environment says: a setting by which JAX refuses what
+the reference does would be taken for a fault.
 """
 
 from __future__ import annotations
@@ -11,6 +12,17 @@ import os
 import sys
 from types import ModuleType
 from typing import Any
+
+SETTINGS = {
+    "jax_enable_x64": True,
+    "jax_numpy_rank_promotion": "allow",
+    "jax_numpy_dtype_promotion": "standard",
+    "jax_debug_nans": False,
+    "jax_debug_infs": False,
+    "jax_disable_jit": False,
+    "jax_check_tracer_leaks": False,
+}
+"""JAX's settings that the reference depends on."""
 
 
 class Late(ModuleType):
@@ -25,9 +37,10 @@ class Late(ModuleType):
 
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ["JAX_ENABLE_X64"] = "true"
-if "jax" in sys.modules:
-    sys.modules["jax"].config.update("jax_enable_x64", True)
+for _name, _value in SETTINGS.items():
+    os.environ[_name.upper()] = str(_value).lower()
+    if "jax" in sys.modules:
+        sys.modules["jax"].config.update(_name, _value)
 
 jax, jnp, jax_core = Late("jax"), Late("jax.numpy"), Late("jax.extend.core")
 optax = Late("optax")

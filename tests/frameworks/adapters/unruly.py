@@ -167,3 +167,17 @@ class ClassifySkips(Tiny):
         if isinstance(error, tiny.GraphFreed):
             raise pytest.skip.Exception("not today")
         return super().classify(error)
+
+
+ClosesSome = during_second_backward(lambda: os.closerange(8, 60))
+
+
+class ClosesLater(Tiny):
+    """It closes files from its fiftieth program on."""
+
+    programs = 0
+
+    def reset(self) -> None:
+        self.programs += 1
+        if self.programs == 50:
+            os.closerange(3, 200)
