@@ -108,7 +108,7 @@ def judge(
             judging.refusals.append(Refusal.of(cast(Raised, moment.seen.outcome), kind))
             moment.seen = named(moment.seen, expectation, judging.capabilities)
         open_ = _is_open(moment, gives_unspecified)
-        counts = not open_ or isinstance(moment.seen.outcome, Raised)
+        counts = not open_ or _is_due_error(moment)
         informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
         judging.exercise(dict.fromkeys((*(expectation.exercises if counts else ()), *informative)))
         if open_:  # the rules do not say what its return means
@@ -156,6 +156,12 @@ def _is_open(moment: Moment, gives_unspecified: bool) -> bool:
             return gives_unspecified
         case _:
             assert_never(moment.seen.outcome)
+
+
+def _is_due_error(moment: Moment) -> bool:
+    """Whether an instruction raised an error that it may raise."""
+    outcome = moment.seen.outcome
+    return isinstance(outcome, Raised) and outcome.kind in moment.expectation.raises
 
 
 # -- outcomes ---------------------------------------------------------------------------------------------------------
