@@ -38,6 +38,9 @@ code after it, that this is the end.
 POLL = 0.05
 """Seconds between two looks at the child."""
 
+SILENT = 2
+"""In how many looks a child may have closed its files that is about to end."""
+
 LOOK = 1.0
 """Seconds between two looks at whether it hangs."""
 
@@ -73,6 +76,8 @@ class Ended:
     """Whether it had begun a report."""
     stopped: bool
     """Whether the user stopped this process, and it the child."""
+    closed: bool
+    """Whether it closed its way to the parent, long before it ended."""
 
 
 def say(word: bytes) -> None:
@@ -116,25 +121,31 @@ def watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _not_st
         _be_child(main, parent)
     os.close(writing)
     with _forwarding(child) as forwarded:
-        status, said = _awaited(child, reading, forwarded, is_stuck)
+        status, said, closed = _awaited(child, reading, forwarded, is_stuck)
         if forwarded:  # processes that it started and did not wait for
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(child, signal.SIGKILL)
     os.close(reading)
     head, ended, code = said.partition(ENDED)
     how = os.waitstatus_to_exitcode(status)
-    return Ended(int(code) if ended else None, how, LOADED in head, BEGUN in head, bool(forwarded))
+    return Ended(int(code) if ended else None, how, LOADED in head, BEGUN in head, bool(forwarded), closed)
 
 
-def _awaited(child: int, reading: int, forwarded: list[float], is_stuck: Callable[[bytes], bool]) -> tuple[int, bytes]:
-    """The status that a child left, and what it said; it is ended where it hangs, or does not stop when it is to."""
-    said, looked = b"", time.monotonic()
+def _awaited(
+    child: int, reading: int, forwarded: list[float], is_stuck: Callable[[bytes], bool]
+) -> tuple[int, bytes, bool]:
+    """The status that a child left, what it said, and whether it closed the way; it is ended where it hangs, or does
+    not stop when it is to.
+    """
+    said, looked, silent = b"", time.monotonic(), 0
     while True:
         select.select([], [], [], POLL)
-        said += _read(reading)
+        more = _read(reading)
+        silent += more is None
+        said += more or b""
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            return status, said + _read(reading)
+            return status, said + (_read(reading) or b""), silent > SILENT
         now = time.monotonic()
         if _is_deaf(forwarded, said, now):
             os.kill(child, signal.SIGKILL)
@@ -149,10 +160,10 @@ def _is_deaf(forwarded: list[float], said: bytes, now: float) -> bool:
     return bool(forwarded) and now - forwarded[0] > stretched(UNENDED if HEARD in said else UNHEARD)
 
 
-def _read(reading: int) -> bytes:
-    """What the child said since; nothing where it closed its end."""
+def _read(reading: int) -> bytes | None:
+    """What the child said since; None where it closed its end, or has just ended."""
     try:
-        return os.read(reading, 1 << 16)
+        return os.read(reading, 1 << 16) or None
     except BlockingIOError:
         return b""
 

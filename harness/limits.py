@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 SPENT_IN_AUDIT = "the budget of programs ended during the audit of the ops"
@@ -11,6 +13,23 @@ SPENT_IN_AUDIT = "the budget of programs ended during the audit of the ops"
 
 KEPT, LEAST, MOST = 0.08, 2.0, 60.0
 """The part of a run's seconds that is kept for its end, and how many these are at least and at most."""
+
+
+YOUNG = 60.0
+"""Seconds after which a process that begins a run was not started for it."""
+
+
+def began() -> float:
+    """When this process was started, on the monotonic clock, where the system says it and that was for this run; now
+    where not.
+    """
+    now = time.monotonic()
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return now
+    return now - age if 0 <= age < YOUNG else now
 
 
 @dataclass(frozen=True, slots=True)

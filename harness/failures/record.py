@@ -98,6 +98,7 @@ def unexplained(broken: Broken, test: str, session: Session, verdict: Wrong = "f
         code="\n".join(code(broken.program, dialect)),
         other="" if related is None else "\n".join(code(related.second, dialect)),
         error=_error(violation),
+        script=listed(broken.program, broken.target, violation.at),
         replay=str(path),
         command=replay_command(session, path),
         deviation=deviation_of(violation),

@@ -16,10 +16,11 @@ from autograd_conformance.frameworks.ended import told
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.harness import guard, replay
-from autograd_conformance.harness.child import LOADING
+from autograd_conformance.harness.child import CLOSED, LOADING
 from autograd_conformance.harness.cut_off import end_cut_off, end_stopped
 from autograd_conformance.harness.failures import record as failures
 from autograd_conformance.harness.journal import Observer, take
+from autograd_conformance.harness.limits import began
 from autograd_conformance.harness.patience import stretched
 from autograd_conformance.harness.plugin.state import BEGAN, SESSION, open_session, runs_suites, seed_of
 from autograd_conformance.harness.session import ADAPTER_ERROR, watchdog
@@ -41,7 +42,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return None
     if option.replay:
         return _replay(config, [Path(name) for name in option.replay])
-    config.stash[BEGAN] = time.monotonic()
+    config.stash[BEGAN] = began()
     _count_workers(config)
     if option.usepdb or option.trace or not guard.is_possible():
         return None
@@ -145,6 +146,9 @@ def _told(config: pytest.Config, ended: guard.Ended) -> int:
     entry = take(Path(config.option.report).expanduser(), "main")
     if ended.stopped:
         return _stopped(config, ended)
+    if ended.closed:
+        print(f"adapter error: {config.option.framework}: {CLOSED}", file=sys.stderr)
+        return ADAPTER_ERROR
     if not ended.loaded:
         print(f"adapter error: {how} while the framework was loaded", file=sys.stderr)
         return ADAPTER_ERROR

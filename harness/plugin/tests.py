@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -254,9 +255,10 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
 
 
 def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, broken: Broken) -> None:
-    """Write down what a test found, before it is shrunk."""
-    failure = bare(broken, test, session)
-    found.keep(session.folder, session.worker, failure, unsent(test, rule, op, check, failure.verdict))
+    """Write down what a test found, before it is shrunk; where that goes wrong, the test itself is not disturbed."""
+    with suppress(Exception):
+        failure = bare(broken, test, session)
+        found.keep(session.folder, session.worker, failure, unsent(test, rule, op, check, failure.verdict))
 
 
 def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check:

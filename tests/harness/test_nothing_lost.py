@@ -12,12 +12,16 @@ import pytest
 
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.harness import child, found, guard
+from autograd_conformance.harness.check import Broken
+from autograd_conformance.harness.failures.bare import bare
 from autograd_conformance.harness.journal import Journal, Observer, take
 from autograd_conformance.harness.limits import Limits
 from autograd_conformance.harness.parts import Parts
 from autograd_conformance.harness.patience import stretched
+from autograd_conformance.harness.session import Session
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reports.records import Result
+from autograd_conformance.rules.relations.relation import Related
 from tests.harness.stops import FAULTY, stopped
 from tests.harness.test_cli import ONE, run, verdicts, written
 
@@ -64,6 +68,22 @@ def test_what_was_found_is_taken_once(tmp_path: Path):
     (tmp_path / "found-gw2").write_text('[{"rec')
     assert list(found.taken(tmp_path)) == [result]
     assert list(found.taken(tmp_path)) == []
+
+
+@pytest.mark.parametrize("name", ["errors", "relations"])
+def test_what_is_found_can_be_written_down_before_it_is_explained(name, tmp_path: Path):
+    session = Session("tests.frameworks.adapters.faulty:Faulty", tmp_path)
+    check = session.check("gradients/op")
+    failures = []
+    check.noticed = lambda broken: failures.append(bare(broken, "t", session))
+    program = parse("a = leaf [1, 2]; b = tanh a; c = sum b dim=(0,) keepdim=False; backward c")
+    other = parse("a = leaf [3, 4]; b = tanh a; c = sum b dim=(0,) keepdim=False; backward c")
+    related = Related("relations/order", program, other, same=((2, 2),))
+    with pytest.raises(Broken):
+        check(program if name == "errors" else related)
+    found.keep(tmp_path, "gw0", *failures)
+    assert [each.rule for each in found.taken(tmp_path)] == [each.rule for each in failures]  # type: ignore[union-attr]
+    assert failures
 
 
 # -- hangs -------------------------------------------------------------------------------------------------------------
