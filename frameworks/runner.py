@@ -23,6 +23,7 @@ from autograd_conformance.programs.language import (
     Attrs,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -69,6 +70,7 @@ _Action = (
     | Optimizer
     | Clip
     | Delete
+    | DefaultDtype
 )
 """The instructions that make no value."""
 
@@ -120,6 +122,8 @@ class Run:
             if os.getpid() != self.process:
                 os._exit(0)  # a child of the framework's that came back: the program is its parent's
             self.modes.leave()
+            if any(isinstance(step, DefaultDtype) for step in self.program):
+                self.adapter.default_dtype(None)
 
     def observations(self) -> Iterable[StepObservation]:
         """What each instruction does, in order."""
@@ -256,6 +260,8 @@ class Run:
             case Delete(dropped):
                 for ref in dropped:
                     del values[ref]
+            case DefaultDtype(dtype):
+                adapter.default_dtype(dtype)
             case _:
                 assert_never(step)
 
