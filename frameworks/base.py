@@ -416,6 +416,9 @@ class FullAdapter(Adapter, Protocol):
     def mode(self, name: str) -> AbstractContextManager[Any]:
         """The context manager of a grad mode."""
 
+    def default_dtype(self, dtype: str | None) -> None:
+        """Make a dtype the default of tensors that are given none; None: the one that was the default at first."""
+
     def memory(self, value: Value) -> int | None:
         """A number that tensors have in common exactly if they share memory; None where there are no elements."""
 

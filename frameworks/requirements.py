@@ -23,6 +23,7 @@ METHODS_OF: dict[tuple[Capability, ...], tuple[str, ...]] = {
     (Capability.HOOKS,): ("hook", "remove", "altered"),
     (Capability.ACCUMULATED_HOOKS,): ("accumulated_hook", "remove"),
     (Capability.MODES,): ("mode",),
+    (Capability.DEFAULT_DTYPE,): ("default_dtype",),
     (Capability.MEMORY,): ("memory",),
     (Capability.LAYOUT,): ("strides",),
     (Capability.ASSIGNS,): ("assign_grad",),

@@ -23,6 +23,7 @@ from autograd_conformance.programs.language import (
     Attrs,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -70,6 +71,7 @@ _Action = (
     | Optimizer
     | Clip
     | Delete
+    | DefaultDtype
 )
 """The instructions that make no value."""
 
@@ -116,6 +118,8 @@ class Run:
             if os.getpid() != self.process:
                 os._exit(0)  # a child of the framework's that came back: the program is its parent's
             called(self.adapter.name, "mode(), at its end,", self.modes.leave)
+            if any(isinstance(step, DefaultDtype) for step in self.program):
+                called(self.adapter.name, "default_dtype(None)", self.adapter.default_dtype, None)
         self._check_identities(observation)
         return observation
 
@@ -274,6 +278,8 @@ class Run:
             case Delete(dropped):
                 for ref in dropped:
                     del values[ref]
+            case DefaultDtype(dtype):
+                adapter.default_dtype(dtype)
             case _:
                 assert_never(step)
 

@@ -14,6 +14,7 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -73,7 +74,7 @@ def actions(step: Instruction) -> Iterator[str]:
             | SetRequiresGrad() | RetainGrad() | Hook() | Delete()
         ):  # fmt: skip
             yield _WORDS[type(step)]
-        case Leaf() | Apply() | RemoveHook() | Optimizer():
+        case Leaf() | Apply() | RemoveHook() | Optimizer() | DefaultDtype():
             return
         case _:
             assert_never(step)

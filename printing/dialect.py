@@ -18,6 +18,7 @@ from autograd_conformance.programs.language import (
     Attrs,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -149,6 +150,8 @@ class Dialect:
     """{handle}"""
     drop: str = "del {values}"
     """Lets go of {values}."""
+    default_dtype: str = ""
+    """Makes {dtype} the default."""
     under: str = "with {modes}: {line}"
     """A line under grad modes."""
     modes: Mapping[str, str] = field(default_factory=dict)
@@ -231,6 +234,8 @@ def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -
             text = dialect.clips[kind].format(leaves=_listed(leaves, name), bound=_number(bound))
         case Delete(values):
             text = dialect.drop.format(values=_listed(values, name))
+        case DefaultDtype(dtype):
+            text = dialect.default_dtype.format(dtype=dtype)
         case _:
             assert_never(step)
     return f"{', '.join(made)} = {text}" if made else text

@@ -37,6 +37,7 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -215,7 +216,7 @@ class _Writer:
                 return self._clearing(line, line.step)
             case (
                 Detach() | InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | Grad() | RetainGrad() | Hook()
-                | RemoveHook() | ReadGrad() | AssignGrad() | Clip() | Delete()
+                | RemoveHook() | ReadGrad() | AssignGrad() | Clip() | Delete() | DefaultDtype()
             ):  # fmt: skip
                 return [self._told(line)]
             case _:

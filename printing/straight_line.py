@@ -10,6 +10,7 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -73,7 +74,7 @@ def straight(program: Program) -> list[Line]:
                 add(step, at, (), modes, by)
             case (
                 Leaf() | Apply() | Detach() | InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | Grad()
-                | RetainGrad() | Hook() | RemoveHook() | ReadGrad() | AssignGrad() | Clip() | Delete()
+                | RetainGrad() | Hook() | RemoveHook() | ReadGrad() | AssignGrad() | Clip() | Delete() | DefaultDtype()
             ):  # fmt: skip
                 add(step, at, tuple(Ref(at, k) for k in range(results(step))), modes)
                 for early_step in early.get(at, ()):

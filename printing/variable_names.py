@@ -38,6 +38,7 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -289,7 +290,7 @@ class _Naming:
                 return word if word.isidentifier() and word not in RESERVED else "y"
             case InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | RetainGrad() | RemoveHook():
                 return "value"
-            case ZeroGrad() | AssignGrad() | Step() | Clip() | Delete():
+            case ZeroGrad() | AssignGrad() | Step() | Clip() | Delete() | DefaultDtype():
                 return "value"
             case _:
                 assert_never(line.step)

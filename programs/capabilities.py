@@ -13,6 +13,7 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -71,6 +72,7 @@ class Capability(Enum):
     ADDS_IN_PLACE = "adds to the gradient object that a leaf holds"
     WRITE_CHECKS = "refuses writes that would break a graph"
     MODES = "grad modes"
+    DEFAULT_DTYPE = "a default dtype of tensors that are given none"
     SWITCHES = "switching requires_grad on and off"
     FUNCTIONAL = "gradients as results, without accumulation"
     UNUSED = "options for inputs that are not used"
@@ -186,6 +188,8 @@ def _needs(step: Instruction, program: Program) -> set[Capability]:
             return {Capability.MAKES_OPTIMIZERS, *_optimizer_needs(step)}
         case Clip():
             return {Capability.CLIPS}
+        case DefaultDtype():
+            return {Capability.DEFAULT_DTYPE}
         case Apply() | RemoveHook() | Delete():
             return set()
         case _:

@@ -256,16 +256,27 @@ class Delete:
     values: tuple[Ref, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class DefaultDtype:
+    """Make a dtype the one that tensors get which are given none, until the end of the program or the next of these.
+
+    Every tensor that a program makes is given one: nothing may change but what the framework makes on its way.
+    """
+
+    dtype: str
+    """One of `DTYPES`."""
+
+
 Instruction = (
     Leaf | Apply | Detach | InPlace | DetachInPlace | SetRequiresGrad | Backward | Grad | RetainGrad | Hook | RemoveHook
-    | ZeroGrad | ReadGrad | AssignGrad | Optimizer | Step | Clip | Delete
+    | ZeroGrad | ReadGrad | AssignGrad | Optimizer | Step | Clip | Delete | DefaultDtype
 )  # fmt: skip
 BackwardCall = Backward | Grad
 """The instructions that traverse a graph."""
 
 Notation = OneOf[
     "leaf", "detach", "write", "detach_", "requires", "backward", "grad", "retain", "hook", "unhook", "zero", "held",
-    "assign", "optimizer", "step", "clip_grad", "drop",
+    "assign", "optimizer", "step", "clip_grad", "drop", "default_dtype",
 ]  # fmt: skip
 """The words that instructions begin with in the text notation."""
 
@@ -308,6 +319,7 @@ INSTRUCTIONS: dict[type[Instruction], Row] = {
     Step: Row("step", "step", writes=True, shows_values=True, shows_gradients=True),
     Clip: Row("clip", "clip_grad", shows_gradients=True),
     Delete: Row("drop", "drop"),
+    DefaultDtype: Row("default_dtype", "default_dtype", pure=True),
 }
 """A row for each instruction."""
 

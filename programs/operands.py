@@ -14,6 +14,7 @@ from autograd_conformance.programs.language import (
     Backward,
     BackwardCall,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -50,7 +51,7 @@ def results(step: Instruction) -> int:
             return len(step.inputs)
         case InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | RetainGrad() | RemoveHook() | ZeroGrad():
             return 0
-        case AssignGrad() | Optimizer() | Step() | Clip() | Delete():
+        case AssignGrad() | Optimizer() | Step() | Clip() | Delete() | DefaultDtype():
             return 0
         case _:
             assert_never(step)
@@ -115,7 +116,7 @@ def holders(program: Program) -> frozenset[Ref]:
                 found.update(inputs or ())
             case ZeroGrad(leaves) | Step(leaves) | Clip(leaves) | Optimizer(leaves):
                 found.update(leaves)
-            case Apply() | Detach() | InPlace() | Grad() | Hook() | RemoveHook() | Delete():
+            case Apply() | Detach() | InPlace() | Grad() | Hook() | RemoveHook() | Delete() | DefaultDtype():
                 pass
             case _:
                 assert_never(step)

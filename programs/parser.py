@@ -16,6 +16,7 @@ from autograd_conformance.programs.language import (
     Attrs,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -132,6 +133,8 @@ def _instruction(word: str, rest: str, made: int, known: Known) -> Instruction:
             return ZeroGrad(_listed(rest, known), not to_zeros)
         case "drop":
             return Delete(_listed(rest, known))
+        case "default_dtype":
+            return DefaultDtype(rest)
         case other:
             assert_never(other)
 

@@ -26,6 +26,7 @@
     step a, c sgd lr=0.1                   one step of it; parameter groups: groups=((1,()),(1,(('lr',0.2),)))
     clip_grad a, c norm 1.0                clips the gradients that leaves hold; also `value 1.0`
     drop p, q                              the program's last references to them
+    default_dtype float64                  of tensors that are given none, from here on
     no_grad: enable_grad: b = square a     under grad modes, the outermost first
 
 `parse(render(program)) == program` for every program. How it is read back stands in `programs.parser`.
@@ -44,6 +45,7 @@ from autograd_conformance.programs.language import (
     Attrs,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -127,6 +129,8 @@ def _text(step: Instruction, name: Mapping[Ref, str]) -> str:
             return f"{word} {_listed(leaves, name)}" + ("" if set_to_none else " to zeros")
         case Delete(values):
             return f"{word} {_listed(values, name)}"
+        case DefaultDtype(dtype):
+            return f"{word} {dtype}"
         case _:
             assert_never(step)
 

@@ -19,6 +19,7 @@ from autograd_conformance.programs.language import (
     Attrs,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -128,6 +129,8 @@ def _problem(step: Instruction, program: Program, vocabulary: Vocabulary | None)
             if not values:
                 return "it needs at least one value"
             return "it names a value twice" if len(set(values)) < len(values) else None
+        case DefaultDtype(dtype):
+            return _dtype_problem(dtype)
         case Detach() | DetachInPlace() | SetRequiresGrad() | RetainGrad() | RemoveHook() | ReadGrad() | AssignGrad():
             return None
         case _:
@@ -214,9 +217,13 @@ def _call_problem(call: Backward | Grad) -> str | None:
     return next((p for p in problems if p), None)
 
 
+def _dtype_problem(dtype: str) -> str | None:
+    return None if dtype in DTYPES else f"unknown dtype {dtype!r}; it is one of {', '.join(DTYPES)}"
+
+
 def _literal_problem(value: Literal) -> str | None:
-    if value.dtype not in DTYPES:
-        return f"unknown dtype {value.dtype!r}; it is one of {', '.join(DTYPES)}"
+    if problem := _dtype_problem(value.dtype):
+        return problem
     if any(d < 0 for d in value.shape):
         return f"shape {value.shape} has a negative dimension"
     if len(value.data) != math.prod(value.shape):

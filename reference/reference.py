@@ -20,6 +20,7 @@ from autograd_conformance.programs.language import (
     Backward,
     BackwardCall,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -132,6 +133,8 @@ class Reference(Writes):
                 self._clip(at, step)
             case Delete(deleted):
                 self.storages.forget(deleted)
+            case DefaultDtype():
+                pass  # every tensor of a program is given its dtype
             case _:
                 assert_never(step)
         return ()

@@ -23,6 +23,7 @@ STEPS = (
 def programs(draw: Draw, most: int = 18) -> Drawn:
     """Up to `most` drawn steps: about ten ops and four calls."""
     b = OpBuilder(draw)
+    b.begin()
     b.leaf()
     called: list[Ref] = []
     for _ in range(2 + b.below(most - 1)):

@@ -50,7 +50,7 @@ class TorchCheckpointReentrant(TorchUnits):
     """
 
     name = "torch-checkpoint-reentrant"
-    capabilities = TorchEager.capabilities - {
+    capabilities = TorchUnits.capabilities - {
         Capability.FUNCTIONAL, Capability.UNUSED, Capability.MATERIALIZES, Capability.ANY_INPUTS, Capability.INPUTS,
     }  # fmt: skip
     """Its documentation: it supports `torch.autograd.backward` alone, without `inputs`."""

@@ -53,6 +53,7 @@ def dialect(device: torch.device, module: str | None = None) -> Dialect:
         unused="allow_unused={value}",
         materialize="materialize_grads={value}",
         retain_grad="{target}.retain_grad()",
+        default_dtype="torch.set_default_dtype(torch.{dtype})",
         hook="{target}.register_hook({function})",
         accumulated_hook="{target}.register_post_accumulate_grad_hook("
         'lambda leaf: print("{target} now holds:", leaf.grad))',

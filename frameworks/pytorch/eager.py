@@ -96,6 +96,7 @@ class TorchEager:
         self.random = ON_CPU if self.device.type == "cpu" else ON_ANY
         self.dialect = dialect(self.device, named.module)
         self._holding: list[ref[torch.Tensor]] = []
+        self.usual = torch.get_default_dtype()
 
     def reset(self) -> None:
         """Optimizers belong to one program; PyTorch itself keeps no state between programs.
@@ -220,6 +221,10 @@ class TorchEager:
     def mode(self, name: str) -> AbstractContextManager[Any]:
         """`torch.no_grad()` or `torch.enable_grad()`."""
         return _MODES[name]()
+
+    def default_dtype(self, dtype: str | None) -> None:
+        """`torch.set_default_dtype`."""
+        torch.set_default_dtype(self.usual if dtype is None else getattr(torch, dtype))
 
     def assign_grad(self, leaf: torch.Tensor, value: torch.Tensor | None) -> None:
         """`leaf.grad = value`."""

@@ -34,6 +34,9 @@ class TorchUnits(TorchEager):
     """PyTorch whose computing instructions stand in functions; derived classes say how these are called."""
 
     insists = insists()
+    capabilities = TorchEager.capabilities - {Capability.DEFAULT_DTYPE}
+    """What a function does that was made under another default dtype than it is called under is said nowhere."""
+
     prelude = ""
     """What a script needs beside the usual lines."""
     head, call = "", "{function}({inputs})"
@@ -175,7 +178,7 @@ class TorchCompileAot(TorchCompile):
     name = "torch-compile-aot_eager"
     backend = "aot_eager"
     programs_each = 16
-    capabilities = TorchEager.capabilities - {Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES}
+    capabilities = TorchUnits.capabilities - {Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES}
     traits = Traits(one_node=True)
     trait_sources: ClassVar[Mapping[str, str]] = {
         "one_node": "https://docs.pytorch.org/functorch/stable/generated/functorch.compile.aot_function.html",

@@ -26,13 +26,14 @@ from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.codec import to_json
-from autograd_conformance.programs.language import Apply, Attrs, InPlace, Literal, Program, Ref, Shape
+from autograd_conformance.programs.editing import inserted
+from autograd_conformance.programs.language import Apply, Attrs, DefaultDtype, InPlace, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_open, lacks_kernel
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
-from autograd_conformance.strategies.building.op_builder import OpBuilder, Rarity
+from autograd_conformance.strategies.building.op_builder import OTHER_DEFAULT, OpBuilder, Rarity
 from autograd_conformance.strategies.building.tensors import literal
 from autograd_conformance.strategies.higher_order import applies, differentiate
 
@@ -211,6 +212,14 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
         for program in (sweep(op, dtype), *(sample(op, seed, dtype) for seed in range(SAMPLES))):
             if program is not None:
                 yield program
+
+
+def under_another_default(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
+    """A program of an op for each of the narrower dtypes, under the default dtype of the wider one."""
+    for dtype in dtypes if Capability.DEFAULT_DTYPE in alphabet.current().capabilities else ():
+        program = sample(op, 0, dtype) if dtype != OTHER_DEFAULT else None
+        if program is not None:
+            yield inserted(program, 0, DefaultDtype(OTHER_DEFAULT))
 
 
 def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -> Iterator[Program]:

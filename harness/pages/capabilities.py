@@ -49,6 +49,7 @@ GROUPS: dict[str, dict[C, str]] = {
     },
     "Modes and detaching": {
         C.MODES: "There are blocks in which nothing is recorded, and blocks within them in which it is again.",
+        C.DEFAULT_DTYPE: "The dtype of tensors that are given none can be set.",
         C.DETACH: "A tensor can be cut off from its history.",
     },
     "Memory": {

@@ -12,6 +12,7 @@ from autograd_conformance.programs.language import (
     Backward,
     BackwardCall,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -80,6 +81,8 @@ def _note(context: Context, at: int) -> str | None:
             return (
                 f"lets go of {context.named(values)}, and of the graph that nothing else leads to." if matters else None
             )
+        case DefaultDtype(dtype):
+            return f"makes {dtype} the dtype of tensors that are given none; every tensor here is given one."
         case Optimizer():
             return None
         case _:

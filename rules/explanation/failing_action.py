@@ -9,6 +9,7 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -81,7 +82,7 @@ def _refusal(context: Context) -> str:
             return f"a gradient has the shape of its leaf, and {name(value)} has not that of {name(leaf)}"
         case (
             Leaf() | Apply() | Detach() | RemoveHook() | ZeroGrad() | ReadGrad() | Optimizer() | Step() | Clip()
-            | Delete() | Backward() | Grad()
+            | Delete() | DefaultDtype() | Backward() | Grad()
         ):  # fmt: skip
             return "it must be refused"
         case _:
@@ -156,7 +157,7 @@ def _value(context: Context, subject: str) -> str:
             return f"{subject} is the gradient that {context.name(leaf)} holds: {seen}"
         case (
             Leaf() | Apply() | SetRequiresGrad() | Backward() | Grad() | RetainGrad() | Hook() | RemoveHook()
-            | ZeroGrad() | AssignGrad() | Optimizer() | Delete()
+            | ZeroGrad() | AssignGrad() | Optimizer() | Delete() | DefaultDtype()
         ):  # fmt: skip
             return f"by definition {subject} is {seen}"
         case _:

@@ -17,6 +17,7 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -308,7 +309,7 @@ def _check_results(judging: Judging, moment: Moment, results: values.Values) -> 
             violation = unchanged.check_gradients(judging, at, step, seen)
             violation = violation or values.check_detached(judging, at, step, seen)
             return violation or memory.check_kept(judging, at, step, seen)
-        case SetRequiresGrad() | RetainGrad() | Hook() | RemoveHook() | Optimizer():
+        case SetRequiresGrad() | RetainGrad() | Hook() | RemoveHook() | Optimizer() | DefaultDtype():
             return unchanged.check_gradients(judging, at, step, seen)
         case Delete(deleted):
             memory.forget(judging, deleted)

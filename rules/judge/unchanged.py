@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograd_conformance.programs.language import (
     AssignGrad,
     BackwardCall,
+    DefaultDtype,
     DetachInPlace,
     InPlace,
     Instruction,
@@ -45,6 +46,7 @@ KEEPS: dict[type, str] = {
     SetRequiresGrad: "modes/frozen-leaf",
     DetachInPlace: "detach/in-place",
     RetainGrad: "hooks/retained",
+    DefaultDtype: "accumulation/unreached",
 }
 """The rule by which an instruction leaves gradients alone; all others do by `hooks/called`."""
 

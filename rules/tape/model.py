@@ -18,6 +18,7 @@ from autograd_conformance.programs.language import (
     Backward,
     BackwardCall,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -83,7 +84,7 @@ class Tape(TapeState):
                     self.moved.setdefault((step, leaf), []).append(self.grads.get(leaf) is not None)
             case InPlace() | DetachInPlace() | RetainGrad() | Hook() | RemoveHook() | ZeroGrad() | AssignGrad():
                 pass
-            case Optimizer() | Clip() | Delete():
+            case Optimizer() | Clip() | Delete() | DefaultDtype():
                 pass
             case _:
                 assert_never(step)

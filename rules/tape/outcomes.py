@@ -13,6 +13,7 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -87,7 +88,7 @@ def expected(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
             return Expectation(raises=invalidated, exercises=(LEGAL,))
         case Hook():
             return _hooking(tape, step, invalidated)
-        case Leaf() | RemoveHook() | Delete():
+        case Leaf() | RemoveHook() | Delete() | DefaultDtype():
             return Expectation()
         case _:
             assert_never(step)

@@ -25,6 +25,7 @@ from autograd_conformance.programs.language import (
     Backward,
     BackwardCall,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -193,7 +194,7 @@ class Draft(Choices):
                 self.leaves = [r for r in self.leaves if r not in values]
             case Leaf() | Apply() | Detach() | InPlace() | Backward() | RetainGrad() | Hook() | RemoveHook():
                 pass
-            case ZeroGrad() | ReadGrad() | AssignGrad() | Optimizer() | Step() | Clip():
+            case ZeroGrad() | ReadGrad() | AssignGrad() | Optimizer() | Step() | Clip() | DefaultDtype():
                 pass
             case _:
                 assert_never(step)
@@ -267,7 +268,7 @@ class Draft(Choices):
                 return result_dtype(row_of(op), given, [self.shape(r) for r in args]) or narrowest(given)
             case InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | RetainGrad() | Hook() | RemoveHook():
                 raise _without_values(step)
-            case ZeroGrad() | AssignGrad() | Optimizer() | Step() | Clip() | Delete():
+            case ZeroGrad() | AssignGrad() | Optimizer() | Step() | Clip() | Delete() | DefaultDtype():
                 raise _without_values(step)
             case _:
                 assert_never(step)

@@ -14,7 +14,7 @@ from autograd_conformance.ops.domains import ANY, Domain
 from autograd_conformance.ops.row import LARGEST, POOL, Certainty, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, VIEWS, Op
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Apply, Attrs, Literal, Ref, Shape
+from autograd_conformance.programs.language import Apply, Attrs, DefaultDtype, Literal, Ref, Shape
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building.alphabet import SAVING
@@ -27,11 +27,14 @@ LIMIT = 100.0
 CALM = ("tanh", "sin", "cos", "sigmoid", "negative")
 """Ops that take every value and make none larger than it was or than one."""
 
-Rarity = typing.Literal["beside", "mixed"]
-"""A view of the first operand as the second one of an op; operands of several dtypes."""
+Rarity = typing.Literal["beside", "mixed", "default"]
+"""A view of the first operand as the second one of an op; operands of several dtypes; another default dtype."""
 
-RARE: dict[Rarity, int] = {"beside": 16, "mixed": 12}
-"""Of how many ops that allow a rarity one has it."""
+RARE: dict[Rarity, int] = {"beside": 16, "mixed": 12, "default": 12}
+"""Of how many ops, or programs, that allow a rarity one has it; Hypothesis takes numbers up to 10 for alternatives."""
+
+OTHER_DEFAULT = "float64"
+"""The default dtype of some of the programs in a narrower one."""
 
 _NONEMPTY = tuple(s for s in POOL if 0 not in s)
 
@@ -43,6 +46,12 @@ class OpBuilder(Draft):
     """The most elements that a result has."""
     layouts: Sequence[Layout | None] = (None,)
     """The layouts that fresh operands are drawn in, the simplest first; None is that of a leaf."""
+
+    def begin(self) -> None:
+        """Begin a program, now and then under another default dtype than that of most."""
+        rare = self.can(Capability.DEFAULT_DTYPE) and self.rarely("default")  # drawn in either dtype: so it shrinks
+        if rare and self.dtype != OTHER_DEFAULT:
+            self.add(DefaultDtype(OTHER_DEFAULT))
 
     # -- drawing ops --------------------------------------------------------------------------------------------------
 

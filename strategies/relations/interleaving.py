@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from hypothesis import strategies as st
 
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -33,7 +36,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import operands, refer, results
 from autograd_conformance.rules.relations.relation import Related
-from autograd_conformance.strategies.building.alphabet import current
+from autograd_conformance.strategies.building.alphabet import current, using
 from autograd_conformance.strategies.building.choices import RETAIN, Choices, Draw
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.drawn import Drawn
@@ -87,12 +90,16 @@ WIDE: tuple[Callable[[], st.SearchStrategy[Drawn]], ...] = (
 
 @st.composite
 def any_program(draw: Draw) -> Drawn:
-    """A program of any kind, as far as the framework claims what it needs."""
-    make = Choices(draw).pick((programs, programs, sequences, sequences, *WIDE))
-    try:
-        return draw(make())
-    except Undrawable:
-        return draw(programs())
+    """A program of any kind, as far as the framework claims what it needs; what is to be the same for two programs has
+    one default dtype.
+    """
+    usual = current()
+    with using(replace(usual, capabilities=usual.capabilities - {Capability.DEFAULT_DTYPE})):
+        make = Choices(draw).pick((programs, programs, sequences, sequences, *WIDE))
+        try:
+            return draw(make())
+        except Undrawable:
+            return draw(programs())
 
 
 @st.composite
@@ -179,7 +186,7 @@ def single(program: Program) -> bool:
                 uses.update(roots if len(roots) > 1 else ())
             case Leaf() | DetachInPlace() | SetRequiresGrad() | RetainGrad() | Hook() | RemoveHook():
                 pass
-            case ZeroGrad() | ReadGrad() | AssignGrad() | Optimizer() | Step() | Clip() | Delete():
+            case ZeroGrad() | ReadGrad() | AssignGrad() | Optimizer() | Step() | Clip() | Delete() | DefaultDtype():
                 pass
             case _:
                 assert_never(step)

@@ -25,6 +25,7 @@ MOST = 40
 def sequences(draw: Draw, most: int = 30) -> Drawn:
     """Up to `most` actions on one or two leaves, and a last call."""
     b = ActionBuilder(draw)
+    b.begin()
     sequence = Sequence(b)
     b.leaf(b.pick(b.shapes(SHAPES)))
     for _ in range(3 + b.below(most - 2)):

@@ -31,6 +31,7 @@ def situation(write: Callable[..., None]) -> Callable[..., Programs]:
     @st.composite
     def drawn(draw: Draw, *args: object) -> Drawn:
         b = OpBuilder(draw)
+        b.begin()
         write(b, *args)
         return b.drawn()
 
@@ -44,6 +45,7 @@ def history(write: Callable[..., None]) -> Callable[..., Programs]:
     @st.composite
     def drawn(draw: Draw, *args: object) -> Drawn:
         b = ActionBuilder(draw)
+        b.begin()
         write(b, *args)
         return b.drawn()
 

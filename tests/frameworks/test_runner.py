@@ -269,6 +269,7 @@ def test_pytorch_claims_all_but_counting():
         (Capability.DETACH, "detach_in_place"),
         (Capability.HOOKS, "altered"),
         (Capability.MODES, "mode"),
+        (Capability.DEFAULT_DTYPE, "default_dtype"),
     ],
 )
 def test_a_claim_without_its_method_is_the_adapters_fault(claim: Capability, method: str):

@@ -136,7 +136,6 @@ def test_what_comes_with_the_suite_needs_nothing_of_the_folder(name: str, built_
 @pytest.mark.parametrize(
     ("framework", "words", "how"),
     [
-        ("torch", ("-n", "2"), ("-m", "autograd_conformance.harness.command")),
         ("mine:Mine", ("-n", "2"), ()),
         ("mine:Mine", ("-n", "1", "--fresh-process=50"), ()),
         ("mine:Mine", ("-n", "0"), ("-m", "autograd_conformance.harness.command")),

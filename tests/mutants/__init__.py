@@ -13,6 +13,7 @@ from tests.mutants import (
     accumulation,
     atomicity,
     cached,
+    defaults,
     derivatives,
     detach,
     errors,
@@ -45,7 +46,7 @@ from tests.mutants.mutant import Mutant
 FAMILIES: tuple[ModuleType, ...] = (
     accumulation, gradient_objects, forms, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful,
     writes, views, sharing, modes, functional, hooks, moved_hooks, memory, relations, history, optimizers, recurrent,
-    random_ops, training, handed, traced, cached, joint,
+    random_ops, training, handed, traced, cached, joint, defaults,
 )  # fmt: skip
 
 

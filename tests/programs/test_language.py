@@ -16,6 +16,7 @@ from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs.codec import dumps, from_json, loads, to_json
 from autograd_conformance.programs.language import (
     CLIPS,
+    DTYPES,
     EFFECTS,
     INSTRUCTIONS,
     MODES,
@@ -25,6 +26,7 @@ from autograd_conformance.programs.language import (
     Attr,
     Backward,
     Clip,
+    DefaultDtype,
     Delete,
     Detach,
     DetachInPlace,
@@ -135,6 +137,7 @@ def instructions(draw: Any, kind: Any, live: list[Ref], handles: list[Ref], leav
         Clip: st.builds(Clip, st.lists(one, min_size=1, max_size=3, unique=True).map(tuple), st.sampled_from(CLIPS),
                         st.floats(min_value=0, exclude_min=True)),
         Delete: st.builds(Delete, st.lists(one, min_size=1, max_size=2, unique=True).map(tuple)),
+        DefaultDtype: st.builds(DefaultDtype, st.sampled_from(DTYPES)),
     }[kind])  # fmt: skip
 
 

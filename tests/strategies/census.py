@@ -14,6 +14,7 @@ from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
     Backward,
+    DefaultDtype,
     Detach,
     DetachInPlace,
     Grad,
@@ -120,6 +121,8 @@ def _asked(program: Program) -> Iterator[str]:
                 yield f"switch {'on' if on else 'off'}"
             case DetachInPlace():
                 yield "detached in place"
+            case DefaultDtype():
+                yield "another default dtype"
             case ReadGrad():
                 yield "gradient as a value"
             case AssignGrad():

@@ -121,6 +121,7 @@ FLOORS = {
     "dimension of 1": (30, 10),
     "float32": (25, 23),
     "float64": (25, 25),
+    "another default dtype": (2, 1.5),
     "assigned gradient": (0, 1.5),
     "call restricted to inputs": (0, 2),
     "create_graph": (0, 3),
