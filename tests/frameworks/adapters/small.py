@@ -181,13 +181,13 @@ class Functions(Functional, Small):
         function: Callable[..., tuple[tiny.Tensor, ...]],
         values: Sequence[tiny.Tensor],
         cotangents: Sequence[np.ndarray],
-    ) -> Sequence[np.ndarray]:
+    ) -> Sequence[tiny.Tensor]:
         """The gradients of fresh leaves, zeros where nothing reaches one."""
         fresh = [tiny.Tensor(value.data, requires_grad=True) for value in values]
         for root, cotangent in zip(function(*fresh), cotangents, strict=True):
             if root.requires_grad:
                 root.backward(tiny.Tensor(cotangent), retain_graph=True)
-        return [np.zeros_like(each.data) if each.grad is None else each.grad for each in fresh]
+        return [tiny.Tensor(np.zeros_like(each.data) if each.grad is None else each.grad) for each in fresh]
 
 
 class FunctionsOfOne(Functions):
