@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
@@ -10,6 +11,8 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 class Fault(Torch):
     """PyTorch with one fault, which its subclass's docstring tells."""
 
+    packages: ClassVar[Sequence[str]] = ("torch", "tests")
+    """The framework with its fault: part of it stands in the fault's own methods."""
     rule: ClassVar[str]
     """The rule that the fault breaks first of all, in its author's words."""
 

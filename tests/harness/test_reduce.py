@@ -170,6 +170,8 @@ def test_numbers_stay_small_where_an_op_is_flat_for_larger_ones() -> None:
 class RefusesLosses(Torch):
     """A loss of probabilities is refused, whatever they are."""
 
+    packages = ("torch", __name__)
+
     def apply(self, op: str, args: Sequence[torch.Tensor], attrs: Any) -> Any:
         if op == "binary_cross_entropy":
             raise RuntimeError("not today")
