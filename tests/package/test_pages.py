@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -27,6 +29,15 @@ def test_the_tape_of_the_page_runs() -> None:
 FINDINGS = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "findings.md").read_text(), re.M | re.S)
 
 
+@pytest.fixture
+def usual_dtype() -> Iterator[None]:
+    """What a script makes PyTorch's default dtype is put back."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_default_dtype(sys.modules["torch"].float32)
+
+
+@pytest.mark.usefixtures("usual_dtype")
 @pytest.mark.parametrize("script", FINDINGS, ids=range(1, len(FINDINGS) + 1))
 def test_a_script_of_a_finding_shows_it_alone(script: str) -> None:
     """It prints what its comments say, or ends in the error that one tells of; what kills the process, or may never
