@@ -198,7 +198,7 @@ def _said(clauses: Iterable[Clause], op: str | None, witness: str) -> dict[str, 
     found = dict(sorted(clauses, key=lambda clause: (clause[0], witness.rfind(f" {clause[1]} "), repr(clause[1]))))
     if op is not None or "held" in found:  # which is about the op, where an entry names one
         found.pop("op", None)
-    if found.get("after") in (op, found.get("op")):
+    if "after" in found and found["after"] in (op, found.get("op")):
         del found["after"]
     return found
 

@@ -15,6 +15,8 @@ import pytest
 from autograd_conformance.harness.known import Known, MalformedExpectations, is_known, known, read
 from autograd_conformance.harness.known.calls import has_root_taken_anew, may_hold
 from autograd_conformance.harness.known.entry import Run
+from autograd_conformance.harness.known.file import FOLDER
+from autograd_conformance.harness.known.soundness import witness_problem
 from autograd_conformance.harness.known.writes import writes_aliased
 from autograd_conformance.harness.session import Session
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -23,6 +25,7 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.judge.observed import (
     Flag,
+    GradientForm,
     NoGradient,
     OtherGradient,
     OtherValue,
@@ -32,6 +35,8 @@ from autograd_conformance.rules.judge.observed import (
     ResultDtype,
     ResultShape,
     ReturnedUnexpectedly,
+    SavedTensorCount,
+    SharedGradient,
     SumsDiffer,
     ValueMemory,
 )
@@ -425,6 +430,33 @@ def refused(path: Path, text: str | bytes) -> str:
         ('witness = "b = sin a"', "witness: a witness is malformed: statement 1"),
         ("any_value = true\nrelative = 1", "any_value: it leaves no room for relative, absolute and nan"),
         ("", "relative: 'gradients/op' is about values, and nothing says how far they may be off"),
+        (
+            "relative = 1.5",
+            "relative: 1.5 is above 1, which excuses almost any value; say any_value = true in",
+        ),
+        ("relative = 1e300", "relative: 1e+300 is above 1"),
+        ("relative = 0.1\nabsolute = 1e308", "absolute: 1e+308 is above 1"),
+        ("nan = true\nabsolute = 2", "absolute: 2.0 is above 1"),
+        ('gives = "florp"', "gives has to be the name of a dtype: bool, int8, "),
+        ('gives = "float"', "gives has to be the name of a dtype"),
+        ("gives = 3", "gives has to be the name of a dtype"),
+        (
+            'gives = "float64"\nrelative = 0.1',
+            "gives: it is about a dtype, and relative about values; write",
+        ),
+        ('raised = "unknown"\nrelative = 0.1', "raised: it is about an error, and relative about values"),
+        ('shape = true\ngives = "float64"', "gives: it is about a dtype, and shape about a shape"),
+        ("returned = true\nany_value = true", "returned: it is about a call that returned, and any_value about values"),
+        ("relative = 0.1\nelements = 0\ndimensions = 0", "elements: what has no dimensions has one element, not 0"),
+        ("relative = 0.1\nelements = 0\ndimensions = 7", "witness: it has no value with that many elements and"),
+        ("relative = 0.1\ndimensions = 3", "witness: it has no value with that many elements and dimensions"),
+        ("relative = 0.1\nwrong = 0", "wrong: where none of the elements is wrong, there is nothing to excuse"),
+        ("relative = 0.1\nelements = 1\nwrong = 2", "wrong: of 1 elements, no more than 1 can be wrong"),
+        ("relative = 0.1\nagain = true", "witness: at none of its instructions does what the entry says hold (again)"),
+        ('relative = 0.1\nstep = "sgd"', "witness: at none of its instructions does what the entry says hold (step)"),
+        ('relative = 0.1\nafter = "exp"', "witness: at none of its instructions does what the entry says hold (after)"),
+        ('relative = 0.1\nafter = "sin"\nempty = true', "witness: at none of its instructions does what the entry"),
+        ("relative = 0.1\nzero = 3", "witness: at none of its instructions does what the entry says hold (zero)"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_its_line(line: str, says: str, tmp_path: Path) -> None:
@@ -434,6 +466,76 @@ def test_what_makes_no_sense_is_refused_with_its_line(line: str, says: str, tmp_
     said = refused(tmp_path / "x.toml", f"{fine}{entry}\n{line}\n")
     assert said.startswith(f"{tmp_path / 'x.toml'}, line 9: {says}")
     assert "\n" not in said
+
+
+BARE = (
+    '[[known]]\nrule = "accumulation/adds"\nreason = "r"\nwitness = "a = leaf 1; b = sin a; backward b; backward a"\n'
+)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "elements = 1",
+        "dimensions = 1\nelements = 1",
+        "any_value = true",
+        "relative = 0.1\nabsolute = 0.1",
+        'dtype = "float64"\ndevice = "cpu"\nplatform = "Linux"\nversion = ">1"',
+        'raised = "unknown"',
+        'message = "e"',
+        'call = "backward"',
+        'after = "leaf"',
+        'after = "backward"',
+        "views = false\nheld = false",
+        "shape = true",
+        'gives = "float64"',
+        "left_out = false",
+        "since = 2026-11-22",
+    ],
+)
+def test_an_entry_that_names_no_case_is_refused(said: str, tmp_path: Path) -> None:
+    text = refused(tmp_path / "x.toml", f"{BARE}{said}\n")
+    assert text.startswith(f"{tmp_path / 'x.toml'}, line 1: op: nothing names the case, so the entry would excuse ")
+    assert "give an op, or a key that says where" in text
+
+
+@pytest.mark.parametrize(
+    "said", ['op = "sin"', "held = true", 'after = "sin"', 'message = "no such leaf"', "elements = 1\nheld = true"]
+)
+def test_an_entry_that_names_its_case_is_taken(said: str, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(f"{BARE}{said}\n")
+    assert len(read(tmp_path / "x.toml")) == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        ("a = leaf [1, 2]; b = leaf [1, 2, 3]; c = add a b", "the program is not well-formed: "),
+        ("a = leaf [[1, 2]]; b = add a a; c = matmul b b", "the program is not well-formed: "),
+        ("a = leaf [1]; b = add a a; c = reshape b shape=(2,)", "the program is not well-formed: "),
+    ],
+)
+def test_a_witness_of_shapes_that_do_not_fit_is_refused(program: str, says: str, tmp_path: Path) -> None:
+    text = f'[[known]]\nrule = "gradients/op"\nop = "add"\nreason = "r"\nrelative = 0.1\nwitness = "{program}"\n'
+    assert f"x.toml, line 1: witness: {says}" in refused(tmp_path / "x.toml", text)
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.toml")), ids=lambda file: file.stem)
+def test_the_witness_of_each_entry_that_comes_with_the_suite_can_show_it(file: Path) -> None:
+    for entry in read(file):
+        assert entry.inherited or witness_problem(entry) is None, (entry.rule, entry.op, witness_problem(entry))
+
+
+def test_an_entry_may_be_about_an_op_in_place(tmp_path: Path) -> None:
+    written = '[[known]]\nrule = "writes/requires-grad"\nop = "add_"\nreason = "r"\nleft_out = false\n'
+    witness = 'witness = "a = leaf [1] const; b = leaf [2]; write a add_ b"'
+    (tmp_path / "x.toml").write_text(written + witness)
+    (entry,) = read(tmp_path / "x.toml")
+    for op, holds in (("add_", True), ("mul_", False)):
+        program = parse(f"a = leaf [1] const; b = leaf [2]; write a {op} b")
+        assert is_known(entry, program, Violation(entry.rule, 2, Flag(False), (), Ref(0), op)) is holds
+    assert "it does not apply 'add_'" in refused(tmp_path / "y.toml", written + WITNESS)
 
 
 @pytest.mark.parametrize("key", ["rule", "reason", "witness"])
@@ -633,6 +735,97 @@ def test_files_add_up(tmp_path: Path) -> None:
 def test_a_leaf_may_hold_what_a_call_left_there(text: str, through: str | None, held: bool):
     program = parse(text, VOCABULARY)
     assert may_hold(program, len(program) - 1, Ref(0), through) is held
+
+
+@pytest.mark.parametrize(
+    ("text", "none"),
+    [
+        ("a = leaf 2; step a sgd lr=0.125", True),
+        ("a = leaf 2; backward a; zero a; step a sgd lr=0.125", True),
+        ("a = leaf 2; b = leaf 3; backward b; step a sgd lr=0.125", True),
+        ("a = leaf 2; backward a; step a sgd lr=0.125", False),
+        ("a = leaf 2; b = leaf 3 const; assign a b; step a sgd lr=0.125", False),
+    ],
+)
+def test_a_leaf_may_hold_no_gradient(text: str, none: bool) -> None:
+    program = parse(text, VOCABULARY)
+    entry = Known("optimizers/skips", None, "r", program, any_value=True, holds_none=True)
+    violation = Violation(entry.rule, len(program) - 1, OtherValue(), (), Ref(0))
+    assert is_known(entry, program, violation) is none
+    assert not is_known(entry, program, replace(violation, subject=None))
+
+
+@pytest.mark.parametrize(
+    ("text", "several"),
+    [
+        ("a = leaf 2; b = leaf 3; c = add a b; backward c", True),
+        ("a = leaf 2; b = leaf 3; c = add a b; backward c; backward a", True),
+        ("a = leaf 2; b = leaf 3; c = add a b; backward a", False),
+        ("a = leaf 2; b = leaf 3; backward a; backward b", False),
+    ],
+)
+def test_a_call_may_leave_gradients_in_several_leaves(text: str, several: bool) -> None:
+    entry = next(entry for entry in known("tinygrad") if entry.rule == "accumulation/own-object" and entry.several)
+    program = parse(text, VOCABULARY)
+    violation = Violation(entry.rule, len(program) - 1, SharedGradient("a", "b"), (), Ref(1))
+    assert is_known(entry, program, violation) is several
+
+
+@pytest.mark.parametrize(
+    ("text", "one"),
+    [
+        ("a = leaf [2]; b = concat a a dim=0; c = sin b", True),
+        ("a = leaf [2]; b = sin a; c = multiply b a; d = sin c", True),
+        ("a = leaf [2]; b = leaf [3]; c = multiply a b; d = sin c", False),
+        ("a = leaf [2]; b = sin a; c = multiply a a", False),  # the op does not stand before
+    ],
+)
+def test_an_op_may_take_two_operands_from_one_leaf(text: str, one: bool) -> None:
+    (entry,) = (entry for entry in known("mindspore") if entry.from_one)
+    program = parse(text, VOCABULARY)
+    violation = Violation(entry.rule, len(program) - 1, OtherGradient(Place.RESULT), ())
+    assert is_known(entry, program, violation) is one
+
+
+FREED = "a = leaf [1]; b = leaf [2]; c = sin b; d = sin a; backward d with [1]"
+
+
+@pytest.mark.parametrize(
+    ("text", "partly"),
+    [
+        (f"{FREED}; e = add d c; backward e with [1]; drop c, d, e", True),
+        (
+            f"{FREED}; e = sin d; backward e with [1]; drop c, d, e",
+            False,
+        ),
+        (f"{FREED}; backward c with [1]; drop c, d", False),
+        (f"{FREED}; backward d with [1]; drop c, d", False),
+    ],
+)
+def test_a_call_may_go_partly_through_what_another_went_through(text: str, partly: bool) -> None:
+    (entry,) = (entry for entry in known("torch") if entry.partly)
+    program = parse(text, VOCABULARY)
+    assert is_known(entry, program, Violation(entry.rule, len(program) - 1, SavedTensorCount(1), ())) is partly
+
+
+@pytest.mark.parametrize("name", ["dezero", "libtorch", "paddle"])
+def test_an_assigned_form_that_is_refused_otherwise_is_not_excused(name: str) -> None:
+    (entry,) = (entry for entry in known(name) if entry.rule == "accumulation/assigned-form")
+    program = parse("a = leaf [1, 2]; b = leaf [3] const; assign a b")
+    violation = Violation(entry.rule, 2, ReturnedUnexpectedly(), ())
+    assert is_known(entry, program, violation)
+    for observed in (RaisedError(Kind.UNKNOWN, "E", "no"), NoGradient(), OtherGradient(Place.LEAF)):
+        assert not is_known(entry, program, replace(violation, observed=observed))
+
+
+def test_a_dtype_that_is_given_may_be_a_gradients() -> None:
+    (entry,) = (entry for entry in known("dezero") if entry.rule == "gradients/form")
+    program = parse("a = leaf f32 2; b = tanh a; backward b", VOCABULARY)
+    due = (Allowed(GradientForm((), "float32"), entry.rule),)
+    for form, holds in (((), "float64"), True), (((1,), "float64"), False), (((), "float16"), False):
+        assert is_known(entry, program, Violation(entry.rule, 2, GradientForm(*form), due, Ref(0))) is holds
+    other = parse("a = leaf f32 2; b = sin a; backward b", VOCABULARY)
+    assert not is_known(entry, other, Violation(entry.rule, 2, GradientForm((), "float64"), due, Ref(0)))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 FEW = "tests.frameworks.adapters.few"
-WRONG_SINE = f"{WRONG}:WrongSine"
+WRONG_SINE, STEEP_SINE = f"{WRONG}:WrongSine", f"{WRONG}:SteepSine"
 IN_PLACE = "suites/test_accumulation.py::test_in_place"
 ADDS = "suites/test_accumulation.py::test_adds"
 SEED = "--hypothesis-seed=1"
@@ -66,30 +66,58 @@ def test_a_limit_excuses_no_more_than_it_says(tmp_path: Path) -> None:
 def test_the_entries_that_a_run_writes_make_it_pass(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     tests = (SINE, ONE, ADDS)
-    assert run(tmp_path, *tests, "-n0", SEED, framework=WRONG_SINE).code == 1
-    first = run(tmp_path, *tests, "-n0", SEED, f"--update-known={path}", framework=WRONG_SINE)
+    assert run(tmp_path, *tests, "-n0", SEED, framework=STEEP_SINE).code == 1
+    first = run(tmp_path, *tests, "-n0", SEED, f"--update-known={path}", framework=STEEP_SINE)
     assert first.code == 0, first.output
     entries = read(path)
     assert {(entry.rule, entry.op) for entry in entries} == {("gradients/op", "sin")}
     assert {entry.dtype for entry in entries} == {"float32", "float64"}
     assert all(entry.limited and not entry.any_value for entry in entries)
     assert all(entry.link == "not reported" and entry.since and len(entry.witness) == 3 for entry in entries)
-    again = run(tmp_path, *tests, "-n0", SEED, f"--known={path}", "--strict", framework=WRONG_SINE)
+    again = run(tmp_path, *tests, "-n0", SEED, f"--known={path}", "--strict", framework=STEEP_SINE)
     assert again.code == 0, again.output
     assert again.report.programs == first.report.programs
     assert all(known.seen for known in again.report.known)
 
 
+def test_what_is_off_by_more_than_its_value_is_said_openly(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    assert run(tmp_path, SINE, "-n0", SEED, f"--update-known={path}", framework=WRONG_SINE).code == 0
+    assert all(entry.op == "sin" and entry.any_value for entry in read(path))
+
+
+def test_workers_write_what_one_process_does(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    seen = run(tmp_path, SINE, ADDS, "-n2", SEED, f"--update-known={path}", framework=STEEP_SINE)
+    assert seen.code == 0, seen.output
+    assert {(entry.rule, entry.op) for entry in read(path)} == {("gradients/op", "sin")}
+
+
+@pytest.mark.parametrize("processes", ["-n0", "-n2"])
+def test_what_nothing_names_is_not_written_and_fails_that_run(processes: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    framework = f"{FEW}:FewOverwritten"
+    seen = run(tmp_path, ADDS, processes, SEED, f"--update-known={path}", framework=framework)
+    assert seen.code == 1, seen.output
+    assert read(path) == ()
+    said = "could not be written as known differences, because nothing names the case:"
+    assert said in seen.output and f"{said}\n#   accumulation/adds: a = leaf " in path.read_text()
+    assert {failure.rule for failure in seen.report.failures} == {"accumulation/adds"}
+    assert summarize(seen.report).conclusion == "not conformant"
+    assert seen.report.footer is not None and seen.report.footer.exit_code == 1
+    assert run(tmp_path, ADDS, "-n0", SEED, f"--known={path}", framework=framework).code == 1
+
+
 def test_written_limits_are_tight(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    run(tmp_path, SINE, "-n0", SEED, f"--update-known={path}", framework=WRONG_SINE)
+    run(tmp_path, SINE, "-n0", SEED, f"--update-known={path}", framework=STEEP_SINE)
     halved = tmp_path / "halved.toml"
     lines = []
     for line in path.read_text().splitlines():
         key, _, value = line.partition(" = ")
         lines.append(f"{key} = {float(value) / 2}" if key in ("relative", "absolute") else line)
     halved.write_text("\n".join(lines))
-    assert run(tmp_path, SINE, "-n0", SEED, f"--known={halved}", framework=WRONG_SINE).code == 1
+    assert run(tmp_path, SINE, "-n0", SEED, f"--known={halved}", framework=STEEP_SINE).code == 1
 
 
 def test_what_a_file_holds_stays(tmp_path: Path) -> None:

@@ -27,6 +27,18 @@ class WrongSine(Tiny):
         return (tiny.record(np.sin(a.data), (a,), lambda g: (g * np.sin(a.data),)),)
 
 
+class SteepSine(Tiny):
+    """The derivative of its sine is a tenth too large."""
+
+    name = "steep sine"
+
+    def apply(self, op: str, operands: Sequence[tiny.Tensor], attrs: Attrs) -> Sequence[tiny.Tensor]:
+        if op != "sin":
+            return super().apply(op, operands, attrs)
+        (a,) = operands
+        return (tiny.record(np.sin(a.data), (a,), lambda g: (g * np.cos(a.data) * np.float32(1.1).astype(g.dtype),)),)
+
+
 class LongToLoad(WrongSine):
     """The same, which is long in loading: four times what its programs may take."""
 
