@@ -64,6 +64,11 @@ def joined(b: OpBuilder, values: Sequence[Ref]) -> Ref:
     return made
 
 
+def joined_roots(b: OpBuilder, values: Sequence[Ref]) -> Sequence[Ref]:
+    """The roots of one call that depends on all the given values: one that joins them, or all where no op joins."""
+    return (joined(b, values),) if b.alphabet.joins else values
+
+
 def joining(b: OpBuilder, names: Sequence[str], most: int = 3) -> Callable[[Ref, Ref], Ref]:
     """What makes one value of two of one shape: one of the named ops, drawn from the first `most` that are there, or
     whatever op takes both.

@@ -8,7 +8,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Leaf, Literal
 from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout
 from autograd_conformance.strategies.building.op_builder import OpBuilder
-from autograd_conformance.strategies.situations.base import joined, situation
+from autograd_conformance.strategies.situations.base import joined, joined_roots, situation
 
 SEVERAL = ("split", "unstack", "chunk", "slogdet", "tensor_split")
 """Ops with several results."""
@@ -67,10 +67,10 @@ def fan_outs(b: OpBuilder) -> None:
         name = b.pick(cutting)
         parts = [b.op(name, on=value)[0] for _ in range(2 + b.below(3))]
         parts = [part for part in parts if b.requires(part)] or [value]
-        b.backward(joined(b, [b.nonlinear(part) for part in parts] if b.below(2) else parts))
+        b.backward(*joined_roots(b, [b.nonlinear(part) for part in parts] if b.below(2) else parts))
         return
     uses = [b.beyond(value) for _ in range(2 + b.below(9))]
-    b.backward(joined(b, uses) if b.below(4) < 3 else b.recent(uses))
+    b.backward(*(joined_roots(b, uses) if b.below(4) < 3 else (b.recent(uses),)))
 
 
 @situation
@@ -156,7 +156,7 @@ def equal_leaves(b: OpBuilder) -> None:
     second = b.leaf(value=step.value)
     left = b.nonlinear(first)
     right = b.beyond(second) if b.below(2) else second
-    b.backward(joined(b, [left, right]))
+    b.backward(*joined_roots(b, [left, right]))
 
 
 @situation
