@@ -44,6 +44,11 @@ def stop_all() -> None:
         process.kill()
 
 
+def go_on() -> None:
+    """Processes may be started again: what was stopped has ended."""
+    _Running.stopped = False
+
+
 @contextmanager
 def ending_at(moment: float) -> Iterator[None]:
     """Have whatever is waited for end by a moment, on the monotonic clock."""

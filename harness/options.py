@@ -103,7 +103,7 @@ def add_options(parser: pytest.Parser) -> None:
         "--seconds",
         type=_seconds,
         metavar="S",
-        help="about how long the whole run may take, its audit included (default: as long as the profile takes)",
+        help="how long the whole run may take, its audit and report included (default: as long as the profile takes)",
     )
     group.addoption(
         "--replay",

@@ -110,6 +110,7 @@ class Termination:
         for number, handler in self.previous.items():
             signal.signal(number, handler)
         self.previous.clear()
+        child.go_on()
 
 
 def with_lines(traceback: TracebackType | None) -> TracebackType | None:

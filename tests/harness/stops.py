@@ -55,10 +55,10 @@ class Stopped:
             return "a process is left"
         if self.took > self.allowed:
             return f"it took {self.took:.1f} s, and {self.allowed:.1f} s are allowed"
+        if not self.begun:  # modules may be being imported still
+            return None
         if "Traceback" in self.output or "INTERNALERROR" in self.output:
             return "a traceback"
-        if not self.begun:
-            return None
         if self.footer is None or not self.page:
             return "no end of the records, or no page"
         if self.code != self.footer.exit_code:

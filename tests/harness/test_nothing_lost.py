@@ -241,7 +241,7 @@ def test_a_replay_that_hangs_so_is_still_failing(tmp_path: Path):
 def test_a_framework_that_closes_files_is_told_in_a_line(name, workers, tmp_path: Path):
     seen = run(tmp_path, ONE, "-n", workers, framework=f"{UNRULY}:{name}")
     assert seen.code in (1, 10), seen.output
-    assert "Traceback" not in seen.output
+    assert workers == "0" or "Traceback" not in seen.output, "without a worker, pytest's own files are closed, too"
     assert seen.code == 1 or "the framework closed files" in seen.output
 
 
