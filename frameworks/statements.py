@@ -54,8 +54,8 @@ class Statement:
 
     @classmethod
     def of(cls, framework: SaysOfItself) -> Statement:
-        """The statement of a framework."""
-        return cls({name: tuple(sorted(texts)) for name, texts in _parts(framework)})
+        """The statement of a framework, in plain texts: a version may be of a class that compares in its own way."""
+        return cls({name: tuple(sorted(f"{text}" for text in texts)) for name, texts in _parts(framework)})
 
     def to_json(self) -> dict[str, Json]:
         """Its JSON form."""

@@ -86,3 +86,20 @@ def test_a_run_ends_where_a_failure_is_run_again_on_another_framework(tmp_path):
     assert seen.code == 10
     assert "adapter error: tiny: in a process of its own it says other things of itself" in seen.output
     assert "the version is '2.0', not '1.0'" in seen.output
+
+
+class Loose(str):
+    """A version that equals any other, as classes of versions compare in ways of their own."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = str.__hash__
+
+
+def test_a_version_of_a_class_of_its_own_is_a_plain_text():
+    adapter = Tiny()
+    adapter.version = Loose("1.0+local")
+    said = Statement.of(InProcess(adapter))
+    assert [type(text) for text in said.parts["version"]] == [str]
+    assert said != Statement.of(InProcess(Tiny()))
