@@ -129,7 +129,7 @@ PRINTED = (
     f"{A}; retain b; backward s, b inputs a with none, [1, 2] create=True; zero a, b to zeros;"
     " no_grad: zero a to zeros",
     f"{A}; backward s inputs b, a; assign b a; g = held b",
-    "a = leaf [1, 2] const; no_grad: enable_grad: requires a True; no_grad: write a add_ a alpha=2.0; b = exp a",
+    "a = leaf [1, 2] const; no_grad: enable_grad: requires a True; no_grad: write a add_scaled_ a alpha=2.0; b = exp a",
     "a = leaf [[1, 2]]; b = square a; write b set_index_ a index=0; detach_ b; write b mul_ b",
     f"{A}; backward s; step a adam lr=0.5; step a sgd lr=0.5; step a adam lr=0.5; step a adam lr=0.25",
 )

@@ -211,7 +211,7 @@ EVERY = """
     retain b; k = hook b scale -2.5; l = hook b observe; m = hook a observe accumulated; n = hook b replace inf
     o = hook b raise; r = hook b misshape; unhook k; zero a, b to zeros; zero a; t = held a; assign a t; assign a none
     optimizer a, c sgd lr=0.5 groups=((1,()),(1,(("lr",inf),))); clip_grad a, c norm 1.5; clip_grad a value 2.0
-    step a, c adam lr=0.1 betas=(0.5, 0.75); drop p, q; no_grad: u = exp a
+    step a, c adam lr=0.1 betas=(0.5, 0.75); drop p, q; default_dtype float64; no_grad: u = exp a
     no_grad: enable_grad: write a mul_ u; enable_grad: backward s
 """
 

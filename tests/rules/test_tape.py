@@ -268,7 +268,7 @@ def test_an_outcome_that_was_not_allowed_desynchronises_nothing():
 
 
 def test_an_addend_alone_may_save_nothing():
-    text = "c = leaf [[1]]; x = leaf [[2]]{}; y = leaf [[3]] const; r = addmm c x y beta=1.0 alpha=1.0"
+    text = "c = leaf [[1]]; x = leaf [[2]]{}; y = leaf [[3]] const; r = addmm c x y beta=1 alpha=1"
     twice = "; backward r; backward r"
     assert kinds(last(text.format("") + twice)) == FREED
     assert kinds(last(text.format(" const") + twice)) == EITHER

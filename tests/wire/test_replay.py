@@ -119,7 +119,12 @@ def test_a_file_is_written_back_as_it_was(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_is_fixed_on_torch(name: str) -> None:
-    assert replay(path(name), InProcess(Torch())).verdict == "fixed"
+    replayed = replay(path(name), InProcess(Torch()))
+    if name == "nan-and-infinity":  # of what an op makes of these nothing is judged, so that nothing can be fixed
+        assert replayed.verdict == "cannot run"
+        assert "relu is not smooth at its operands" in (replayed.reason or "")
+    else:
+        assert replayed.verdict == "fixed"
 
 
 @pytest.mark.parametrize(("name", "mutant", "rule"), FILES, ids=[name for name, _, _ in FILES])
