@@ -79,16 +79,23 @@ class Reader:
         return Gradient(elements, dtype, identity, *self._shown(requires, memory, strides))
 
     def _looks(self, value: Value, flag: Callable[[Value], Any]) -> tuple[Any, tuple[np.ndarray, str], Any, Any]:
-        """What a tensor shows."""
+        """What a tensor shows. Its elements are read once: a framework that computes then may raise the first time and
+        give something the second time.
+        """
         try:
-            return flag(value), self.elements(value), self.memory(value), self.strides(value)
+            elements = self.elements(value)
+        except (BrokenAdapter, Unread):
+            raise
+        except BaseException as error:
+            raise Unread("read()", error) from error
+        try:
+            return flag(value), elements, self.memory(value), self.strides(value)
         except BrokenAdapter:
             raise
         except BaseException:  # one look at a time: which of them raised?
-            self._needed("dtype", self.dtype, value)
             return (
                 self.look("requires_grad", flag, value),
-                self._needed("read", self.elements, value),
+                elements,
                 self.look("memory", self.memory, value),
                 self.look("strides", self.strides, value),
             )
@@ -116,7 +123,13 @@ class Reader:
 
     def elements(self, value: Value) -> tuple[np.ndarray, str]:
         """The elements of a tensor, and the name of their dtype."""
-        dtype, got = self.dtype(value), self.adapter.read(value)
+        try:
+            dtype = self.dtype(value)
+        except BrokenAdapter:
+            raise
+        except BaseException as error:
+            raise Unread("dtype()", error) from error
+        got = self.adapter.read(value)
         if dtype.__class__ is not str:
             dtype = answers.text(self.adapter, "dtype", dtype)
         if got.__class__ is not np.ndarray or got.dtype is not NAMES.get(dtype):

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from autograd_conformance.frameworks import interrupts
 from autograd_conformance.frameworks.blame import Whose, blame
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import BrokenAdapter, load
@@ -148,6 +149,7 @@ ACCIDENTS = ["Recurses", "Exits", "Closes", "Stops"]
 
 @pytest.mark.parametrize("name", ACCIDENTS)
 def test_an_accident_is_no_refusal(name: str):
+    interrupts.watch()  # else a KeyboardInterrupt is the user's
     adapter = load(f"tests.frameworks.adapters.misbehaving:{name}")
     adapter.insists = ()  # type: ignore[attr-defined]
     with pytest.raises(Broken) as broken:

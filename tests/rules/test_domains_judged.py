@@ -24,14 +24,15 @@ KINKS = [
     "a = leaf [1, 2]; b = threshold a threshold=1.0 value=0.5", "a = leaf [0, 2]; b = elu a alpha=0.5",
     "a = leaf [1, 2]; c = leaf [1, 3]; b = maximum a c", "a = leaf [1, 2]; c = leaf [2, 2]; b = fmin a c",
     "a = leaf [1, 1]; b = sort a dim=0 descending=False", "a = leaf [2, 2]; b = cummax a dim=0",
-    "a = leaf [2, 2]; b = amax a dim=(0,) keepdim=True", "a = leaf [1, 0]; b = vector_norm a ord=3 dim=(0,) keepdim=True",
+    "a = leaf [2, 2]; b = amax a dim=(0,) keepdim=True",
+    "a = leaf [1, 0]; b = vector_norm a ord=3 dim=(0,) keepdim=True",
     "a = leaf [1, 0]; b = sqrt a", "a = leaf [0, 1]; b = pow_scalar a exponent=0.5", "a = leaf [1, 2]; b = floor a",
     "a = leaf [1, 2]; c = leaf [2.5, 1]; b = huber_loss a c reduction='none' delta=1.5",
 ]  # fmt: skip
 NO_NUMBERS = [
     "abs a", "relu a", "exp a", "sqrt a", "sign a", "sigmoid a", "maximum a c", "minimum a c", "fmax a c",
-    "clip a min=-1 max=1", "where a c mask=(True, False)", "sort a dim=0 descending=False", "amax a dim=(0,) keepdim=True",
-    "max a",
+    "clip a min=-1 max=1", "where a c mask=(True, False)", "sort a dim=0 descending=False",
+    "amax a dim=(0,) keepdim=True", "max a",
     "cumulative_sum a dim=0", "cummax a dim=0", "cumulative_prod a dim=0", "softmax a dim=0", "multiply a c",
     "divide c a",
     "leaky_relu a slope=0.01", "hardtanh a", "gelu a", "std a dim=(0,) keepdim=True correction=0",
