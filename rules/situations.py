@@ -13,6 +13,7 @@ from functools import lru_cache
 from types import SimpleNamespace
 
 from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.row import Certainty, arity, rest_of
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Shape
@@ -69,11 +70,16 @@ TUPLES = frozenset({"slogdet"})
 """The ops of several results that give them as a tuple of numbers of their own; others give a sequence of views."""
 
 
+def _operands(op: str) -> int | None:
+    """How many operands an op has; None for a module, whose settings say it."""
+    return None if op in MODULES else arity(row_of(op))
+
+
 @lru_cache(maxsize=None)
 def _takes_two(op: str) -> bool:
     """Whether an op takes two values of one shape."""
     row = row_of(op)
-    return arity(row) == 2 and any((first,) in rest_of(row, first) for first in row.fresh if row.accepts(first))
+    return _operands(op) == 2 and any((first,) in rest_of(row, first) for first in row.fresh if row.accepts(first))
 
 
 ONE_ELEMENT: tuple[Shape, ...] = ((), (1,))
@@ -87,7 +93,7 @@ NAMESPACE = SimpleNamespace(np=np)
 def _made_of_one(op: str, shape: Shape) -> Shape | None:
     """The shape of what an op makes of two values of one element each; None where it takes none of that shape."""
     row = row_of(op)
-    if arity(row) != 2 or shape not in row.fresh or not row.accepts(shape) or (shape,) not in rest_of(row, shape):
+    if _operands(op) != 2 or shape not in row.fresh or not row.accepts(shape) or (shape,) not in rest_of(row, shape):
         return None
     try:
         made = row.reference(NAMESPACE, np.ones(shape), np.ones(shape), **dict(row.choices(shape, shape)[0]))
@@ -109,7 +115,7 @@ def _is_closed(op: str) -> bool:
 def _saves(op: str) -> bool:
     """Whether an op certainly saves values and has operands of one shape, so that one value may stand for all."""
     row = row_of(op)
-    return row.saves is Certainty.ALWAYS and (arity(row) == 1 or _takes_two(op))
+    return row.saves is Certainty.ALWAYS and (_operands(op) == 1 or _takes_two(op))
 
 
 def _some(holds: Callable[[str], bool]) -> Callable[[Offer], bool]:
