@@ -91,12 +91,16 @@ def run(subject: Subject, whole: bool) -> Ended:
         ]
         named = ("suites",) if whole else subject.tests
         command = [sys.executable, "-m", "pytest", f"--framework={subject.framework}", f"--report={folder}", *options]
-        began = time.monotonic()
-        try:
-            done = subprocess.run([*command, *named], cwd=ROOT, capture_output=True, text=True, timeout=LONGEST)
-        except subprocess.TimeoutExpired:
-            return Ended(subject.framework, None, "the run took too long", LONGEST)
-        return Ended(subject.framework, done.returncode, _headline(done.stdout), round(time.monotonic() - began, 1))
+        began, printed = time.monotonic(), Path(folder) / "printed"
+        with printed.open("wb") as out:  # a pipe would stay open as long as processes that a framework leaves
+            try:
+                code: int | None = subprocess.run(
+                    [*command, *named], cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, timeout=LONGEST
+                ).returncode
+            except subprocess.TimeoutExpired:
+                code = None
+        headline = _headline(printed.read_text(encoding="utf-8", errors="replace"))
+        return Ended(subject.framework, code, headline, round(time.monotonic() - began, 1))
 
 
 def _headline(printed: str) -> str:
