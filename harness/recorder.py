@@ -424,14 +424,9 @@ class Recorder:
         elif self.cut_short:
             verdict = "cut short"
             self.reason = "the run's budget (--programs or --seconds) ended"
-        footer = Footer(
+        footer = replace(
+            self._least_footer(exitstatus),
             verdict=verdict,
-            finished=now(),
-            seconds=round(time.monotonic() - self.started, 2),
-            tests=self.tests,
-            programs=self.programs,
-            exit_code=int(exitstatus),
-            reason=self.reason,
             not_run=not_run,
             deselected=self.deselected,
             missing_ops=tuple(sorted(self.session.audited.missing)),

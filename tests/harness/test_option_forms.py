@@ -53,7 +53,7 @@ def test_every_option_of_the_suite_is_joined_to_its_value():
         (["--report", "--co"], ["--report", "--co"]),
         (["--report", "suites", "suites"], ["--report=suites", "suites"]),
         (["--", "--report", "suites"], ["--", "--report", "suites"]),
-        (["--junitxml", "/tmp/x.xml"], ["--junitxml", "/tmp/x.xml"]),
+        (["--junitxml", "/elsewhere/x.xml"], ["--junitxml", "/elsewhere/x.xml"]),
         ([], []),
     ],
 )
