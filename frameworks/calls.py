@@ -15,10 +15,26 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, eq=False)
+class Raised:
+    """An exception that a call raised."""
+
+    error: BaseException
+
+
 def called(who: str, what: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
     """What a call gives; `BrokenAdapter`, which says `what` was called, where it raises, whatever that is. What a
     signal of the user's brought is raised on.
     """
+    match attempted(call, *arguments, **options):
+        case Raised(error):
+            raise BrokenAdapter(f"{who}: {what} raised {type_of(error)}: {message(error)}") from error
+        case result:
+            return result
+
+
+def attempted(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Raised:
+    """The result of a call of an adapter, or what it raised, but for an adapter's bug and a signal of the user's."""
     try:
         return call(*arguments, **options)
     except BrokenAdapter:
@@ -26,7 +42,7 @@ def called(who: str, what: str, call: Callable[P, T], *arguments: P.args, **opti
     except BaseException as error:
         if is_users(error):
             raise
-        raise BrokenAdapter(f"{who}: {what} raised {type_of(error)}: {message(error)}") from error
+        return Raised(error)
 
 
 @dataclass(frozen=True, eq=False)

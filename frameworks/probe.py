@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, cast
 
 from autograd_conformance.frameworks.base import Adapter, FullAdapter, Value
-from autograd_conformance.frameworks.interrupts import is_users
+from autograd_conformance.frameworks.calls import Raised, attempted
 from autograd_conformance.frameworks.reader import cannot
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.smoke import simplest
@@ -102,19 +102,21 @@ def _data(dtype: str, shape: Shape) -> np.ndarray:
 def _changed(adapter: FullAdapter, dtype: str, shape: Shape) -> str | None:
     """How a leaf does not read back as it was written, in words; None where it does."""
     data, what = _data(dtype, shape), f"a {dtype} leaf of shape {shape}"
-    try:
-        adapter.reset()
-        leaf = adapter.leaf(data.copy(), True)
-        back, named = adapter.read(leaf), adapter.dtype(leaf)
-    except BrokenAdapter:
-        raise
-    except BaseException as error:
-        if is_users(error):
-            raise
-        return f"{what} cannot be made and read ({type_of(error)}: {message(error)})"
+    match attempted(_written, adapter, data.copy()):
+        case Raised(error):
+            return f"{what} cannot be made and read ({type_of(error)}: {message(error)})"
+        case (back, named):
+            pass
     if isinstance(back, np.ndarray | np.generic) and back.shape != shape:
         return f"{what} reads back with shape {back.shape}"
     return f"{what} reads back as {named}" if isinstance(named, str) and named != dtype else None
+
+
+def _written(adapter: FullAdapter, data: np.ndarray) -> tuple[object, object]:
+    """What a leaf of some data reads back as: elements and dtype."""
+    adapter.reset()
+    leaf = adapter.leaf(data, True)
+    return adapter.read(leaf), adapter.dtype(leaf)
 
 
 def _blind(adapter: FullAdapter, dtype: str, shape: Shape) -> Iterator[tuple[Capability, str]]:
@@ -162,28 +164,15 @@ def _backward(adapter: FullAdapter, result: Value, dtype: str) -> None:
 
 
 def _raises(method: Callable[[Value], Any], value: Value, name: str) -> str | None:
-    try:
-        method(value)
-    except BrokenAdapter:
-        raise
-    except BaseException as error:
-        if is_users(error):
-            raise
-        return cannot(name, error)
-    return None
+    result = attempted(method, value)
+    return cannot(name, result.error) if isinstance(result, Raised) else None
 
 
 def _quietly(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method that gives None where it raises: what it does is for rules to judge, not for the probe."""
 
     def called(*arguments: object) -> Any:
-        try:
-            return method(*arguments)
-        except BrokenAdapter:
-            raise
-        except BaseException as error:
-            if is_users(error):
-                raise
-            return None
+        result = attempted(method, *arguments)
+        return None if isinstance(result, Raised) else result
 
     return called

@@ -11,8 +11,8 @@ from typing import Any
 
 from autograd_conformance.frameworks import answers, identities
 from autograd_conformance.frameworks.base import FullAdapter, Value
+from autograd_conformance.frameworks.calls import Raised, attempted
 from autograd_conformance.frameworks.copies import Kept, changed, is_copy, kept
-from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.programs.arrays import NAMES
 from autograd_conformance.programs.capabilities import Capability
@@ -102,15 +102,11 @@ class Reader:
 
     def look(self, name: str, method: Callable[..., Any], *arguments: Value) -> Any:
         """What a method shows; None where it raises, which is noted."""
-        try:
-            return method(*arguments)
-        except BrokenAdapter:
-            raise
-        except BaseException as error:
-            if is_users(error):
-                raise
-            self.unseen.append(cannot(name, error))
+        result = attempted(method, *arguments)
+        if isinstance(result, Raised):
+            self.unseen.append(cannot(name, result.error))
             return None
+        return result
 
     def _needed(self, name: str, method: Callable[[Value], Any], value: Value) -> Any:
         """What a method gives without which nothing is known of a value."""

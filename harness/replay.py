@@ -21,7 +21,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
-from autograd_conformance.programs.observations import Observation
+from autograd_conformance.programs.observations import Observation, undecided
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reports.renamed import modernised
@@ -187,9 +187,12 @@ def _alone(
 
 
 def _unjudged(program: Program, observation: Observation, target: Target) -> Replayed | None:
-    """Why nothing can be said of a program in which no rule is broken, where that is so: at a kink, a pole or a tie
-    frameworks differ by convention.
+    """Why nothing can be said of a program in which no rule is broken, where that is so: nobody can tell whose an error
+    is, or, at a kink, a pole or a tie, frameworks differ by convention.
     """
+    error = undecided(*observation)
+    if error is not None:
+        return Replayed("cannot run", f"whose an error is cannot be told: {error.type}: {error.message}")
     at = first_rough(program, observation, target.traits)
     if at is None:
         return None
@@ -205,7 +208,8 @@ def _related(related: Related, target: Target, done: Callable[[], object]) -> Re
     done()
     violation = related_as(related, observation, other, target).violation
     if violation is None:
-        return Replayed("fixed")
+        unjudged = (_unjudged(related.first, observation, target), _unjudged(related.second, other, target))
+        return next(filter(None, unjudged), Replayed("fixed"))
     broken = Broken(related.first, observation, violation, target, related)
     return Replayed("still failing", violation.rule, broken)
 

@@ -116,6 +116,9 @@ class Session:
     noted: set[str] = field(default_factory=set)
     """The SHOULD rules of which this process has told already how they are broken."""
 
+    doubted: int = 0
+    """How often this process has tried its judge on known answers."""
+
     @cached_property
     def target(self) -> Target:
         """The framework, loaded and smoke-tested; raises what `frameworks.registry` raises."""

@@ -23,6 +23,7 @@ from autograd_conformance.harness.known_answers import unsound
 from autograd_conformance.harness.plan import PLAN
 from autograd_conformance.harness.plugin.state import CHECK, PLANNED, SESSION, about
 from autograd_conformance.harness.recorder import ADAPTER, PROPERTY, TALLY, UNWRITABLE
+from autograd_conformance.harness.session import Session
 from autograd_conformance.harness.skips import NotApplicable, NothingDrawn
 from autograd_conformance.programs.wording import harmless, message
 from autograd_conformance.reports import records
@@ -97,6 +98,12 @@ def _skipped(raised: BaseException, during: str, programs: int) -> tuple[Outcome
             return "error", f"the test was skipped from within: {reason}"
 
 
+def _doubt(session: Session) -> str | None:
+    """Why nothing that this process judges can be believed, if so."""
+    session.doubted += 1
+    return unsound(session.doubted)
+
+
 def _records(
     item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, raised: BaseException | None
 ) -> Iterator[records.Record]:
@@ -104,7 +111,7 @@ def _records(
     rule, op = about(item)
     verdict: Outcome = "pass"
     reason: str | None = None
-    doubt = unsound() if check is not None else None
+    doubt = _doubt(session) if check is not None else None
     if doubt:  # neither what passed nor what failed here says anything
         verdict, reason = "error", doubt
         report.outcome, report.longrepr = "failed", doubt

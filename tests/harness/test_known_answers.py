@@ -11,6 +11,8 @@ import pytest
 from autograd_conformance.harness import known_answers
 from autograd_conformance.harness.known_answers import unsound
 from autograd_conformance.programs import own_numpy
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.observations import Observation
 from tests.frameworks.adapters.rebinding import REBOUND, zeros
 from tests.harness.test_cli import ONE, ROOT, run, verdicts
 
@@ -38,6 +40,15 @@ def test_a_judge_that_was_changed_all_the_same_is_found_out(function, value, mon
     why = unsound()
     assert why is not None
     assert "the suite's judge cannot be trusted in this process: it is wrong about" in why
+
+
+def test_each_turn_tries_another_wrong_observation(monkeypatch):
+    tried: list[Observation] = []
+    monkeypatch.setattr(known_answers, "_passes", lambda seen: tried.append(seen) or len(tried) % 2 == 1)
+    assert [unsound(turn) for turn in range(6)] == [None] * 6
+    shown = [f"{each[2].outcome} {each[-1].gradients[Ref(0)]}" for each in tried[1::2]]
+    assert shown[:3] == shown[3:]
+    assert len({*shown}) == 3
 
 
 def test_the_reason_is_named(monkeypatch):

@@ -9,11 +9,15 @@ from xml.etree import ElementTree
 import pytest
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.harness.replay import replay
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec
+from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.text import parse
+from autograd_conformance.rules.relations import codec as relations_codec
+from autograd_conformance.rules.relations.relation import Alike, Related
 from examples.tiny_adapter import Tiny
 from tests.harness.test_cli import ONE, SINE, WRONG, run
 
@@ -50,6 +54,30 @@ def test_what_is_not_judged_is_not_called_fixed(text: str, said: str, tmp_path: 
     replayed = replay(path, InProcess(Torch()))
     assert replayed.verdict == "cannot run"
     assert f"{said} not smooth at its operands, so what follows from it is not judged" in (replayed.reason or "")
+
+
+def test_an_error_of_which_nobody_can_tell_whose_it_is_is_not_called_fixed(tmp_path: Path):
+    path = tmp_path / "whose.json"
+    path.write_text(json.dumps(codec.to_json(parse("a = leaf [1, 2]; b = exp a; backward b with [1, 1]", VOCABULARY))))
+    replayed = replay(path, InProcess(load("tests.frameworks.adapters.blamed:RaisesItself")))
+    assert replayed.verdict == "cannot run"
+    said = f"{path}: whose an error is cannot be told: RuntimeError: apply('exp'): status 7"
+    assert (replayed.reason or "").startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("a = leaf [1, 2]; c = abs a; d = abs c; backward d with [1, 1]", "fixed"),
+        ("a = leaf [0, 2]; c = abs a; d = abs c; backward d with [1, 1]", "cannot run"),
+    ],
+)
+def test_two_related_programs_are_not_called_fixed_where_they_are_not_judged(text: str, verdict: str, tmp_path: Path):
+    program = parse(text, VOCABULARY)
+    related = Related("relations/sum", program, program, (Alike(Ref(0), (Ref(0),)),))
+    path = tmp_path / "pair.json"
+    path.write_text(json.dumps(relations_codec.to_json(related)))
+    assert replay(path, InProcess(Torch())).verdict == verdict
 
 
 def test_a_hostile_file_is_one_line_and_a_code(tmp_path: Path):
