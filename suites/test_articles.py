@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograd_conformance.harness.check import Broken
-from autograd_conformance.harness.lacking import lacking
-from autograd_conformance.harness.pages.claims import observing
-from autograd_conformance.harness.skips import NotApplicable
+from autograd_conformance.checking.check import Broken
+from autograd_conformance.checking.skips import NotApplicable
+from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.claims.articles import CLAIMS
+from autograd_conformance.claims.articles.claim import Claim
+from autograd_conformance.claims.articles.decide import came_true, verdict
+from autograd_conformance.claims.records import observing
 from autograd_conformance.programs.text import parse
-from autograd_conformance.rules.articles import CLAIMS
-from autograd_conformance.rules.articles.claim import Claim
-from autograd_conformance.rules.articles.decide import came_true, verdict
 from autograd_conformance.strategies.articles import DOCUMENTED
 
 rule = pytest.mark.rule

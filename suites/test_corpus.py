@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from autograd_conformance.harness.corpus import Find, corpus
-from autograd_conformance.harness.lacking import lacking
-from autograd_conformance.harness.skips import NotApplicable
+from autograd_conformance.checking.corpus import Find, corpus
+from autograd_conformance.checking.skips import NotApplicable
+from autograd_conformance.checking.unsupported import lacking
 
 rule = pytest.mark.rule
 FINDS = [pytest.param(find, marks=rule(find.rule), id=find.name) for find in corpus()]

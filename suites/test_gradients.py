@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograd_conformance.harness.audit import corners
-from autograd_conformance.harness.audit import programs as audit
-from autograd_conformance.harness.audit.together import check_all
+from autograd_conformance.checking.audit import corners
+from autograd_conformance.checking.audit import programs as audit
+from autograd_conformance.checking.audit.together import check_all
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import accumulation, gradients

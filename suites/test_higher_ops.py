@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograd_conformance.harness.audit import programs as audit
-from autograd_conformance.harness.check import Check, violation_of
-from autograd_conformance.harness.session import Session
-from autograd_conformance.harness.skips import NothingDrawn
+from autograd_conformance.checking.audit import programs as audit
+from autograd_conformance.checking.check import Check, violation_of
+from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.skips import NothingDrawn
 from autograd_conformance.programs.language import Apply, BackwardCall, Program
 from autograd_conformance.strategies.higher_order import WEIGHING, derivatives_of
 

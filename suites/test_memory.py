@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from autograd_conformance.harness.audit import corners
+from autograd_conformance.checking.audit import corners
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 import pytest
 from hypothesis import settings
 
-from autograd_conformance.frameworks.base import Target
-from autograd_conformance.harness.check import Broken, Check, violation_of
-from autograd_conformance.harness.lacking import lacking
-from autograd_conformance.harness.session import Session
-from autograd_conformance.harness.skips import NotApplicable, NothingDrawn
+from autograd_conformance.checking.check import Broken, Check, violation_of
+from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
+from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies import write_pairs

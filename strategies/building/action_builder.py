@@ -36,11 +36,11 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.rules.tape.graph import Traversal
-from autograd_conformance.rules.tape.versions import version_mismatch
 from autograd_conformance.strategies.building.choices import Draw
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.op_builder import LIMIT, OpBuilder
+from autograd_conformance.tape.graph import Traversal
+from autograd_conformance.tape.versions import version_mismatch
 
 USUAL = (
     "mul_", "add_", "zero_", "copy_", "mul_scalar_", "set_slice_", "set_index_", "exp_", "fill_", "sin_", "tanh_",

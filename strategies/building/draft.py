@@ -51,12 +51,12 @@ from autograd_conformance.programs.observations import Gradient, Kind, Raised, R
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.tape.graph import Expectation
-from autograd_conformance.rules.tape.model import Tape
 from autograd_conformance.strategies.building.alphabet import Alphabet, current
 from autograd_conformance.strategies.building.choices import Choices, Draw
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.tensors import literal
+from autograd_conformance.tape.graph import Expectation
+from autograd_conformance.tape.model import Tape
 
 SOME = Gradient(np.zeros(()), "float64")
 """What stands for any gradient, where only whether there is one matters."""

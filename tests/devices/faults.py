@@ -18,9 +18,9 @@ import torch
 import examples.device  # noqa: F401 - it makes the device known to PyTorch
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.strategies.building.alphabet import CORE
+from evaluation.mutants.mutant import Mutant
 from examples.device import memory, registry
 from examples.device.kernels import reductions
-from tests.mutants.mutant import Mutant
 
 Function = Callable[..., Any]
 

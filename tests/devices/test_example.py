@@ -11,28 +11,28 @@ from unittest import mock
 import pytest
 import torch
 
+from autograd_conformance.checking.alphabet import alphabet_of
+from autograd_conformance.checking.audit.outcome import Audited
+from autograd_conformance.checking.audit.programs import outcomes
+from autograd_conformance.checking.check import Check, violation_of
+from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.unsupported import lacking
 from autograd_conformance.frameworks.devices import Device
-from autograd_conformance.frameworks.printed import run_printed
+from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import BrokenAdapter, load
-from autograd_conformance.frameworks.smoke import smoke
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.alphabet import alphabet_of
-from autograd_conformance.harness.audit.outcome import Audited
-from autograd_conformance.harness.audit.programs import outcomes
-from autograd_conformance.harness.check import Check, violation_of
-from autograd_conformance.harness.known import read
-from autograd_conformance.harness.lacking import lacking
-from autograd_conformance.harness.session import Session
+from autograd_conformance.frameworks.running.printed import run_printed
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import read
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.observations import Kind, Raised, Returned, lacks_kernel
 from autograd_conformance.programs.text import parse
 from autograd_conformance.strategies.building import alphabet
+from evaluation.mutants.kill import failure
+from evaluation.mutants.probes import probes
 from examples.device import memory, registry
 from tests.devices.faults import DEVICE, Few, LosesFactor, OnExample
-from tests.harness.test_cli import ROOT, run
-from tests.mutants.kill import failure
-from tests.mutants.probes import probes
+from tests.plugin.test_cli import ROOT, run
 
 KNOWN = ROOT / "examples" / "device" / "known.toml"
 EXAMPLE = Torch(DEVICE)

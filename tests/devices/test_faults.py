@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from autograd_conformance.rules.explanation.words import observed_text
+from evaluation.mutants.kill import kill
+from evaluation.mutants.probes import QUICK
 from tests.devices.faults import FAULTS, OnExample, Overwrites
-from tests.mutants.kill import kill
-from tests.mutants.probes import QUICK
 
 
 def killed(fault: type[OnExample]) -> None:

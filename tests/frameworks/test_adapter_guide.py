@@ -7,9 +7,9 @@ import textwrap
 
 import pytest
 
-from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
-from autograd_conformance.harness.known import known
-from tests.harness.test_cli import ROOT, run
+from autograd_conformance.frameworks.probing.requirements import ATTRIBUTES, METHODS
+from autograd_conformance.known_differences import known
+from tests.plugin.test_cli import ROOT, run
 
 GUIDE = (ROOT / "docs" / "adapter.md").read_text()
 EXAMPLES = [(ROOT / "examples" / f"{name}_adapter.py").read_text() for name in ("tiny", "micrograd")]
@@ -29,7 +29,7 @@ def test_the_guide_speaks_of_all_that_an_adapter_has():
 def test_the_known_difference_in_the_guide_can_be_read(tmp_path):
     (block,) = re.findall(r"^```toml\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
     (tmp_path / "tiny.toml").write_text(block)
-    (entry,) = known("tiny", tmp_path)
+    (entry,) = known("tiny", [tmp_path])
     assert (entry.rule, entry.op) == ("gradients/op", "hardsigmoid")
 
 

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
+from autograd_conformance.checking.check import Broken, Check
 from autograd_conformance.frameworks import interrupts
-from autograd_conformance.frameworks.blame import Whose, blame
+from autograd_conformance.frameworks.blame.blame import Whose, blame
+from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import BrokenAdapter, load
-from autograd_conformance.frameworks.runner import run
-from autograd_conformance.frameworks.smoke import smoke
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import Broken, Check
+from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.frameworks.running.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.observations import Kind, Raised
 from autograd_conformance.programs.text import parse

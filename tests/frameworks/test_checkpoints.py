@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from autograd_conformance.checking.check import judged, violation_of
+from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.checkpoints import (
     TorchCheckpointCaptured,
     TorchCheckpointReentrant,
     TorchCompileCheckpoint,
 )
 from autograd_conformance.frameworks.pytorch.units import TorchCheckpoint
-from autograd_conformance.frameworks.smoke import smoke
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import judged, violation_of
-from autograd_conformance.harness.known import is_known, known
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
+from autograd_conformance.checking.check import judged
 from autograd_conformance.frameworks.pytorch.compiled import (
     TorchCompileAotDynamic,
     TorchCompileAotFresh,
     TorchCompileAotSteps,
 )
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import judged
+from autograd_conformance.frameworks.running.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.text import parse

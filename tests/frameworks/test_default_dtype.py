@@ -8,19 +8,19 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from autograd_conformance.frameworks.printed import run_printed
+from autograd_conformance.checking.alphabet import alphabet_of
+from autograd_conformance.checking.audit import programs as audit
+from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.compiled import TorchCompileAotDynamic
 from autograd_conformance.frameworks.pytorch.units import TorchCheckpoint
 from autograd_conformance.frameworks.remote.worker import Worker
-from autograd_conformance.frameworks.runner import run
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.alphabet import alphabet_of
-from autograd_conformance.harness.audit import programs as audit
-from autograd_conformance.harness.check import Broken, Check
-from autograd_conformance.harness.failures.reduce import reduced
-from autograd_conformance.harness.known import known
-from autograd_conformance.harness.lacking import lacking
+from autograd_conformance.frameworks.running.printed import run_printed
+from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import known
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs import codec

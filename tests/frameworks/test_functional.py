@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.frameworks.hips_autograd.adapter import HipsAutograd
-from autograd_conformance.frameworks.smoke import smoke
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import violation_of
-from autograd_conformance.harness.failures.listing import listed
-from autograd_conformance.harness.known import is_known, read
+from autograd_conformance.adapters.hips_autograd.adapter import HipsAutograd
+from autograd_conformance.checking.check import violation_of
+from autograd_conformance.failures.listing import listed
+from autograd_conformance.frameworks.probing.smoke import smoke
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.needs import needs
 from autograd_conformance.programs.capabilities import Capability
@@ -30,12 +30,11 @@ from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Undrawable
 from autograd_conformance.strategies.building.drawn import Drawn
-from tests.harness.test_cli import ROOT
 from tests.strategies.census import programs_of
 from tests.strategies.test_strategies import TESTS, all_of
 
 AUTOGRAD = InProcess(HipsAutograd())
-ENTRIES = read(ROOT / "frameworks" / "known" / "autograd.toml")
+ENTRIES = known("autograd")
 
 ZEROS = "materialize=True"
 FIRST = f"a = leaf [2, 3]; b = multiply a a; c = grad b wrt a with [1, 1] {ZEROS}"
@@ -241,7 +240,7 @@ class Loses(HipsAutograd):
     ],
 )
 def test_an_entry_can_be_about_roots_that_stand_twice(text: str, known: bool):
-    (entry,) = [each for each in read(ROOT / "frameworks" / "known" / "mlx.toml") if each.twice]
+    (entry,) = [each for each in known("mlx") if each.twice]
     program = program_of(text)
     violation = violation_of(program, InProcess(Loses()))
     assert violation is not None

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.frameworks.jax.adapter import Jax, JaxJit
-from autograd_conformance.frameworks.smoke import smoke
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import judged, violation_of
-from autograd_conformance.harness.known import is_known, read
+from autograd_conformance.adapters.jax.adapter import Jax, JaxJit
+from autograd_conformance.checking.check import judged, violation_of
+from autograd_conformance.frameworks.probing.smoke import smoke
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.programs.observations import Kind, Raised, Returned
 from tests.frameworks.test_functional import PROGRAMS, THROUGH, program_of
-from tests.harness.test_cli import ROOT
+from tests.plugin.test_cli import ROOT
 
 TARGETS = {"jax": InProcess(Jax()), "jax-jit": InProcess(JaxJit())}
-ENTRIES = read(ROOT / "frameworks" / "known" / "jax.toml")
+ENTRIES = known("jax")
 
 each = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 
@@ -84,7 +84,7 @@ def test_a_fault_is_seen(target: InProcess):
 def test_what_is_compiled_is_kept_from_one_run_to_the_next(tmp_path: Path):
     """In the user's caches, or where the environment says."""
     code = (
-        "from autograd_conformance.frameworks.jax.adapter import Jax; import numpy as np; a = Jax(); "
+        "from autograd_conformance.adapters.jax.adapter import Jax; import numpy as np; a = Jax(); "
         "a.apply('sin', [a.leaf(np.ones(3), True)], ())"
     )
     environment = {key: value for key, value in os.environ.items() if not key.startswith("JAX_")}

@@ -8,14 +8,14 @@ import os
 
 import pytest
 
-from autograd_conformance.frameworks.base import Target
+from autograd_conformance.checking.check import judged, violation_of
+from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.target import opened
-from autograd_conformance.harness.check import judged, violation_of
-from autograd_conformance.harness.known import is_known, known
-from autograd_conformance.harness.pages import frameworks
+from autograd_conformance.frameworks.running.target import opened
+from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.programs.observations import Kind, Raised, Returned
+from evaluation.pages import frameworks
 from tests.frameworks.test_functional import PROGRAMS, SECOND, SEVERAL, program_of
 
 PYTHON = os.environ.get("MINDSPORE_PYTHON")

@@ -6,17 +6,16 @@ import pytest
 
 pytest.importorskip("mlx.core")
 
-from autograd_conformance.frameworks.mlx.adapter import Mlx
-from autograd_conformance.frameworks.smoke import smoke
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import judged, violation_of
-from autograd_conformance.harness.known import is_known, read
+from autograd_conformance.adapters.mlx.adapter import Mlx
+from autograd_conformance.checking.check import judged, violation_of
+from autograd_conformance.frameworks.probing.smoke import smoke
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.programs.observations import Returned
 from tests.frameworks.test_functional import PROGRAMS, SECOND, SEVERAL, program_of
-from tests.harness.test_cli import ROOT
 
 MLX = InProcess(Mlx())
-ENTRIES = read(ROOT / "frameworks" / "known" / "mlx.toml")
+ENTRIES = known("mlx")
 
 
 def in_float32(text: str) -> str:

@@ -6,17 +6,16 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from autograd_conformance.frameworks.smoke import smoke
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.frameworks.tensorflow.adapter import TensorFlow, TensorFlowFunction
-from autograd_conformance.harness.check import judged, violation_of
-from autograd_conformance.harness.known import is_known, read
+from autograd_conformance.adapters.tensorflow.adapter import TensorFlow, TensorFlowFunction
+from autograd_conformance.checking.check import judged, violation_of
+from autograd_conformance.frameworks.probing.smoke import smoke
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.programs.observations import Kind, Raised, Returned
 from tests.frameworks.test_functional import PROGRAMS, SECOND, SEVERAL, ZEROS, program_of
-from tests.harness.test_cli import ROOT
 
 TARGETS = {"tensorflow": InProcess(TensorFlow()), "tensorflow-function": InProcess(TensorFlowFunction())}
-ENTRIES = read(ROOT / "frameworks" / "known" / "tensorflow.toml")
+ENTRIES = known("tensorflow")
 
 each = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from autograd_conformance.checking.alphabet import alphabet_of
+from autograd_conformance.checking.audit import corners
+from autograd_conformance.checking.audit.programs import curvatures, forms, programs
+from autograd_conformance.checking.unsupported import in_part
+from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.frameworks.runner import Run
-from autograd_conformance.frameworks.smoke import smoke
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.alphabet import alphabet_of
-from autograd_conformance.harness.audit import corners
-from autograd_conformance.harness.audit.programs import curvatures, forms, programs
-from autograd_conformance.harness.lacking import in_part
+from autograd_conformance.frameworks.running.runner import Run
+from autograd_conformance.frameworks.running.target import InProcess
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.programs.observations import Observation, Raised
@@ -61,7 +61,11 @@ def test_an_op_of_which_nothing_is_left_is_not_drawn():
 @pytest.mark.parametrize(
     ("attribute", "value", "said"),
     [
-        ("writes", ("mul_", "somersault_"), "writes names somersault_; it has to name rows of ops/inplace"),
+        (
+            "writes",
+            ("mul_", "somersault_"),
+            "writes names somersault_; it has to name rows of ops/inplace",
+        ),
         ("writes", "mul_", "writes has to be a collection of names, each a str, not 'mul_'"),
         ("limits", {"somersault": Limit()}, "limits names somersault; it has to name ops and writes"),
         ("limits", {"sum": {"dimensions": [1]}}, "limits has to be a mapping of names of ops to ops.limits.Limit"),

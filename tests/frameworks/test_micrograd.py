@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.frameworks.smoke import smoke
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import judged, violation_of
-from autograd_conformance.harness.known import is_known, read
+from autograd_conformance.checking.check import judged, violation_of
+from autograd_conformance.frameworks.probing.smoke import smoke
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import is_known, read
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
-from autograd_conformance.reports.differences import entries
-from autograd_conformance.reports.summary import summarize
+from autograd_conformance.reporting.differences import entries
+from autograd_conformance.reporting.summary import summarize
 from examples.micrograd_adapter import OPS, Micrograd
-from tests.harness.test_cli import ROOT, run
+from tests.plugin.test_cli import ROOT, run
 
 MICROGRAD = InProcess(Micrograd())
 FRAMEWORK, KNOWN = "examples.micrograd_adapter:Micrograd", ROOT / "examples" / "micrograd.toml"

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from torch.autograd.graph import saved_tensors_hooks
 
-from autograd_conformance.frameworks.printed import run_printed, seen_in_code
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.running.printed import run_printed, seen_in_code
+from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
@@ -20,7 +20,7 @@ from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Violation
-from tests.mutants.printed import HALVES, Printed
+from evaluation.mutants.printed import HALVES, Printed
 from tests.strategies.census import programs_of, situations
 
 TORCH = Torch()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from autograd_conformance.frameworks.probe import NOTHING_MISSING, probe
+from autograd_conformance.checking.alphabet import alphabet_of
+from autograd_conformance.checking.check import Check
+from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, probe
+from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import BrokenAdapter, load
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.smoke import smoke
-from autograd_conformance.frameworks.target import InProcess, opened
-from autograd_conformance.harness.alphabet import alphabet_of
-from autograd_conformance.harness.check import Check
-from autograd_conformance.harness.lacking import lacking
+from autograd_conformance.frameworks.running.target import InProcess, opened
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.shapes import FORMS, form
 from autograd_conformance.programs.capabilities import Capability

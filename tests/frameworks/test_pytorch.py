@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.language import Hook, Program, Ref

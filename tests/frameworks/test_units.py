@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 
+from autograd_conformance.checking.check import judged
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.pytorch.units import (
     KEPT_IN,
@@ -20,8 +21,7 @@ from autograd_conformance.frameworks.pytorch.units import (
     TorchCompileInductor,
     TorchUnits,
 )
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import judged
+from autograd_conformance.frameworks.running.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Traits
 from autograd_conformance.programs.language import Ref

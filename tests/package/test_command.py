@@ -10,24 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.harness import command
-from autograd_conformance.harness.failures.record import replay_command
-from autograd_conformance.harness.session import SUITE_VERSION, Session
+from autograd_conformance import cli as command
+from autograd_conformance.checking.session import SUITE_VERSION, Session
+from autograd_conformance.failures.record import replay_command
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-ROOMS = [
-    "programs",
-    "ops",
-    "reference",
-    "printing",
-    "rules",
-    "frameworks",
-    "strategies",
-    "harness",
-    "suites",
-    "reports",
-]
+PACKAGE = ROOT / "src" / "autograd_conformance"
+ROOMS = [path for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"]
 TEST = "suites/test_lifetime.py::test_default_frees"
 KNOWN = """
 [[known]]
@@ -44,33 +34,25 @@ def started(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     (folder / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
     (folder / "conftest.py").write_text("raise SystemExit('this conftest is not for the suites')\n")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # where the example is
-    line = [sys.executable, "-m", "autograd_conformance.harness.command", "--framework=examples.tiny_adapter:Tiny"]
+    line = [sys.executable, "-m", "autograd_conformance.cli", "--framework=examples.tiny_adapter:Tiny"]
     return subprocess.run([*line, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
 # -- the package -----------------------------------------------------------------------------------------------------
 
 
-def test_packages_are_the_folders_with_python_files() -> None:
-    folders = {path.parent.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py")}
-    found = {f"autograd_conformance.{'.'.join(folder.parts)}" for folder in folders}
-    assert sorted(PROJECT["tool"]["setuptools"]["packages"]) == sorted(found)
-    assert PROJECT["tool"]["setuptools"]["package-dir"] == {f"autograd_conformance.{room}": room for room in ROOMS}
+def test_folders_with_python_files_are_packages() -> None:
+    folders = {path.parent for room in ROOMS for path in room.rglob("*.py")}
+    assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
 
 
 def test_files_that_are_no_python_are_in_the_package() -> None:
-    data = PROJECT["tool"]["setuptools"]["package-data"]
-    packed = {
-        path
-        for package, patterns in data.items()
-        for room in (ROOMS if package == "*" else [package.removeprefix("autograd_conformance.")])
-        for pattern in patterns
-        for path in (ROOT / room).glob(pattern)
-    }
-    there = {path for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file()}
-    there -= set((ROOT / "reports" / "published").iterdir())  # records for the site of the repository
+    patterns = PROJECT["tool"]["setuptools"]["package-data"]["*"]
+    packages = [PACKAGE, *(path.parent for room in ROOMS for path in room.rglob("__init__.py"))]
+    packed = {path for package in packages for pattern in patterns for path in package.glob(pattern)}
+    there = {path for place in (PACKAGE, *ROOMS) for path in place.rglob("*") if path.is_file()}
     assert sorted(path for path in there - packed if path.suffix not in (".py", ".pyc")) == []
-    assert all((ROOT / room / "py.typed").exists() for room in ROOMS)
+    assert PACKAGE / "py.typed" in packed
 
 
 def test_the_version_stands_in_one_place() -> None:

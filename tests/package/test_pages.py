@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter
-from autograd_conformance.harness.pages import capabilities, frameworks, modes, ops
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.rules.catalogue import RULES
+from evaluation.pages import capabilities, frameworks, modes, ops
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -87,9 +87,7 @@ def test_the_front_page_is_short_and_counts_the_rules() -> None:
 
 def test_the_page_of_capabilities_is_up_to_date_and_has_them_all() -> None:
     assert {claim for claims in capabilities.GROUPS.values() for claim in claims} == set(Capability)
-    assert capabilities.PAGE.read_text() == capabilities.page(), (
-        "run `python -m autograd_conformance.harness.pages.capabilities`"
-    )
+    assert capabilities.PAGE.read_text() == capabilities.page(), "run `python -m evaluation.pages.capabilities`"
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
@@ -98,12 +96,12 @@ def test_the_page_of_frameworks_is_up_to_date(name: str) -> None:
         row = frameworks.row(name)
     except BrokenAdapter:
         pytest.skip(f"{name} is not installed")
-    assert f"{row}\n" in frameworks.PAGE.read_text(), "run `python -m autograd_conformance.harness.pages.frameworks`"
+    assert f"{row}\n" in frameworks.PAGE.read_text(), "run `python -m evaluation.pages.frameworks`"
 
 
 def test_the_page_of_ops_is_up_to_date() -> None:
-    assert ops.PAGE.read_text() == ops.page(), "run `python -m autograd_conformance.harness.pages.ops`"
+    assert ops.PAGE.read_text() == ops.page(), "run `python -m evaluation.pages.ops`"
 
 
 def test_the_page_of_modes_is_up_to_date() -> None:
-    assert modes.PAGE.read_text() == modes.page(), "run `python -m autograd_conformance.harness.pages.modes`"
+    assert modes.PAGE.read_text() == modes.page(), "run `python -m evaluation.pages.modes`"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.reports.stream import read
-from autograd_conformance.reports.verdicts import Exit
-from tests.reports.miniatures import FOOTER, HEADER, PASSES, RULES, written
+from autograd_conformance.reporting.records.stream import read
+from autograd_conformance.reporting.verdicts import Exit
+from tests.reporting.miniatures import FOOTER, HEADER, PASSES, RULES, written
 
 ROOT = Path(__file__).parents[2]
 

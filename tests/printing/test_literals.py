@@ -9,18 +9,18 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from autograd_conformance.frameworks.chainer.dialect import DIALECT as CHAINER
-from autograd_conformance.frameworks.dezero.dialect import DIALECT as DEZERO
-from autograd_conformance.frameworks.hips_autograd.dialect import DIALECT as HIPS_AUTOGRAD
-from autograd_conformance.frameworks.jax.dialect import dialect as jax
-from autograd_conformance.frameworks.mindspore.dialect import DIALECT as MINDSPORE
-from autograd_conformance.frameworks.mlx.dialect import DIALECT as MLX
-from autograd_conformance.frameworks.mxnet.dialect import DIALECT as MXNET
-from autograd_conformance.frameworks.mygrad.dialect import DIALECT as MYGRAD
-from autograd_conformance.frameworks.paddle.dialect import DIALECT as PADDLE
+from autograd_conformance.adapters.chainer.dialect import DIALECT as CHAINER
+from autograd_conformance.adapters.dezero.dialect import DIALECT as DEZERO
+from autograd_conformance.adapters.hips_autograd.dialect import DIALECT as HIPS_AUTOGRAD
+from autograd_conformance.adapters.jax.dialect import dialect as jax
+from autograd_conformance.adapters.mindspore.dialect import DIALECT as MINDSPORE
+from autograd_conformance.adapters.mlx.dialect import DIALECT as MLX
+from autograd_conformance.adapters.mxnet.dialect import DIALECT as MXNET
+from autograd_conformance.adapters.mygrad.dialect import DIALECT as MYGRAD
+from autograd_conformance.adapters.paddle.dialect import DIALECT as PADDLE
+from autograd_conformance.adapters.tensorflow.dialect import dialect as tensorflow
+from autograd_conformance.adapters.tinygrad.dialect import dialect as tinygrad
 from autograd_conformance.frameworks.pytorch.dialect import dialect as pytorch
-from autograd_conformance.frameworks.tensorflow.dialect import dialect as tensorflow
-from autograd_conformance.frameworks.tinygrad.dialect import dialect as tinygrad
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.modules import TABLE
 from autograd_conformance.ops.row import choices_of, rest_of

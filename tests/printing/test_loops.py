@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import Broken, Check
-from autograd_conformance.harness.failures.record import failure
-from autograd_conformance.harness.session import Session
+from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.session import Session
+from autograd_conformance.failures.record import failure
+from autograd_conformance.frameworks.running.target import InProcess
 from autograd_conformance.printing.loops import loop
 from autograd_conformance.programs.text import parse
-from autograd_conformance.reports.render.text import render
-from tests.mutants.mutant import Mutant
-from tests.mutants.stateful import ForgetsMomentum
+from autograd_conformance.reporting.render.text import render
+from evaluation.mutants.mutant import Mutant
+from evaluation.mutants.stateful import ForgetsMomentum
 from tests.printing.looping import DIALECT, W, alike, repeated
 
 BATCH = "x@ = leaf [[@, 1]] const; t@ = leaf [[2]] const"
@@ -252,7 +252,7 @@ def failing(member: Mutant, text: str) -> Broken:
 def test_a_failure_is_told_in_the_fewest_lines(tmp_path: Path) -> None:
     text = repeated(f"s@ = sum w dim=(0,) keepdim=False; {CLEARED}", 3, "w = leaf [1, 2]")
     broken = failing(ForgetsMomentum(), text)
-    record = failure(broken, "test", Session("tests.mutants.stateful:ForgetsMomentum", tmp_path))
+    record = failure(broken, "test", Session("evaluation.mutants.stateful:ForgetsMomentum", tmp_path))
     assert not record.loop
     assert record.at == 4
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from autograd_conformance.harness.audit.programs import sample
+from autograd_conformance.checking.audit.programs import sample
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, Backward, Detach, Leaf, Program, Ref
@@ -316,7 +316,7 @@ def test_staged_code_is_keyed_by_every_file_that_it_is_made_from():
 
 def test_jax_is_not_imported_before_something_is_traced():
     code = (
-        "import sys, autograd_conformance.harness.plugin, autograd_conformance.suites.test_training\n"
+        "import sys, autograd_conformance.plugin.hooks, autograd_conformance.suites.test_training\n"
         "sys.exit(', '.join({'jax', 'optax', 'scipy'} & set(sys.modules)) or None)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.programs.language import Backward, Grad
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.reference import whole_program as whole

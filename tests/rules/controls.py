@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograd_conformance.claims.records import own_names, renamed
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.harness.pages.claims import own_names, renamed
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.text import parse

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from autograd_conformance.checking.check import Check
+from autograd_conformance.checking.tally import Tally
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import Check
-from autograd_conformance.harness.tally import Tally
+from autograd_conformance.frameworks.running.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.judge.choices import RETURNS
-from tests.mutants.mutant import Mutant
+from evaluation.mutants.mutant import Mutant
 
 STALE = "a = leaf [1, 2]; b = sin a; no_grad: write a add_ b; backward b with [1, 1]"
 

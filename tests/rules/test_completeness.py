@@ -15,32 +15,31 @@ from pathlib import Path
 import pytest
 
 import autograd_conformance.suites as suites
-from autograd_conformance.frameworks.runner import run
-from autograd_conformance.harness.failures.related import WHY
+from autograd_conformance.failures.related import WHY
+from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reports.renamed import RENAMED
+from autograd_conformance.reporting.records.renamed import RENAMED
 from autograd_conformance.rules.catalogue import FAMILIES, RULES, Level
 from autograd_conformance.rules.explanation.context import context_of
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.judge.judge import judge
-from tests.mutants import MUTANTS
-from tests.mutants.kill import TORCH
+from evaluation.mutants import MUTANTS
+from evaluation.mutants.kill import TORCH
 from tests.rules.violations import VIOLATIONS
 
 ROOT = Path(__file__).parents[2]
-ROOMS = (
-    "programs", "ops", "reference", "printing", "rules", "strategies", "frameworks", "reports", "harness", "suites",
-)  # fmt: skip
+PACKAGE = ROOT / "src" / "autograd_conformance"
+ROOMS = sorted(path for path in PACKAGE.iterdir() if path.is_dir())
 SLUG = re.compile(rf"(?:{'|'.join(FAMILIES)})/[a-z-]+")
 
 
 @cache
 def literals() -> tuple[tuple[str, str], ...]:
     """Every text in the product's code that looks like a rule's slug, with the file that it stands in."""
-    files = (path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")))
-    return tuple((text, path.relative_to(ROOT).as_posix()) for path in files for text in _slugs(path))
+    files = (path for room in ROOMS for path in sorted(room.rglob("*.py")))
+    return tuple((text, path.relative_to(PACKAGE).as_posix()) for path in files for text in _slugs(path))
 
 
 def _slugs(path: Path) -> Iterator[str]:
@@ -78,7 +77,7 @@ UNNAMED = {
 
 def test_every_rule_is_complete() -> None:
     has = {
-        "exercised": named_in("rules/tape/", "rules/judge/", RELATIONS),
+        "exercised": named_in("tape/", "rules/judge/", RELATIONS),
         "checked": {*VIOLATIONS, *named_in(RELATIONS), *KNOWN, *UNNAMED},
         "explained": {*VIOLATIONS, *WHY, *KNOWN, *UNNAMED},
         "tested in suites/": suite_rules(),
@@ -91,11 +90,11 @@ def test_every_rule_is_complete() -> None:
 
 def test_what_is_only_reported_is_exercised() -> None:
     reported = {slug for slug, rule in RULES.items() if rule.level is Level.INFO}
-    assert reported <= named_in("rules/tape/", "rules/judge/", "suites/")
+    assert reported <= named_in("tape/", "rules/judge/", "suites/")
 
 
 def test_the_rules_that_code_names_are_in_the_catalogue() -> None:
-    old = {(slug, "reports/renamed.py") for slug in RENAMED}
+    old = {(slug, "reporting/records/renamed.py") for slug in RENAMED}
     assert {(slug, path) for slug, path in literals() if slug not in RULES} <= old
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.observations import Raised
 from autograd_conformance.programs.text import parse

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.programs.text import parse

@@ -1,6 +1,6 @@
 """What a failure shows: the remarks, the nearest variation that passes, the votes, and a script that shows it alone.
 
-The faults of the frameworks here are source code (`tests.mutants.printed`): so the script of a failure can be run in
+The faults of the frameworks here are source code (`evaluation.mutants.printed`): so the script of a failure can be run in
 a process of its own, and has to show what the suite saw.
 """
 
@@ -13,12 +13,12 @@ import sys
 import numpy as np
 import pytest
 
+from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.script import script
+from autograd_conformance.failures.variations.nearest import nearest
+from autograd_conformance.failures.votes import votes
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.failures.case import Case
-from autograd_conformance.harness.failures.script import script
-from autograd_conformance.harness.failures.variations import nearest
-from autograd_conformance.harness.failures.votes import votes
+from autograd_conformance.frameworks.running.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.text import parse
@@ -27,7 +27,7 @@ from autograd_conformance.rules.explanation.context import context_of
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.judge.observed import OtherGradient, Place
 from autograd_conformance.rules.judge.violation import Violation
-from tests.mutants.printed import (
+from evaluation.mutants.printed import (
     FREES,
     HALVES,
     HOLES,

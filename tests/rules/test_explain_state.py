@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Gradient, HookCall, Kind, Raised, Returned, StepObservation
 from autograd_conformance.programs.text import parse

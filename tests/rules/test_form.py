@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import HookCall, Returned, StepObservation

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from autograd_conformance.frameworks.runner import run
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.alphabet import alphabet_of
-from autograd_conformance.harness.known import Known, is_known, known
+from autograd_conformance.checking.alphabet import alphabet_of
+from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import Known, is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import DTYPES, Ref
 from autograd_conformance.programs.observations import Gradient, Observation, Returned
@@ -26,9 +26,9 @@ from autograd_conformance.rules.judge.violation import Judgement, Violation
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.sequences import sequences
-from tests.mutants.gradient_objects import AddsToCopies, ColumnMajor
-from tests.mutants.lifetime import NeverFrees
-from tests.mutants.mutant import Given, Mutant, Roots
+from evaluation.mutants.gradient_objects import AddsToCopies, ColumnMajor
+from evaluation.mutants.lifetime import NeverFrees
+from evaluation.mutants.mutant import Given, Mutant, Roots
 from tests.rules.tampering import BUG, CLAIMS, TORCH
 
 LEAF = "a = leaf [1, 2]; b = sin a"

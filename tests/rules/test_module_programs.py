@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.modules import MODULES, results
 from autograd_conformance.ops.tables import Op

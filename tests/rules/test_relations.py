@@ -12,22 +12,22 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from autograd_conformance.checking.check import Broken, Check, related_as
+from autograd_conformance.checking.session import Session
+from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.units import TorchUnits
-from autograd_conformance.frameworks.runner import run
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.frameworks.units import observed
-from autograd_conformance.harness.check import Broken, Check, related_as
-from autograd_conformance.harness.failures.record import failure
-from autograd_conformance.harness.replay import replay
-from autograd_conformance.harness.session import Session
+from autograd_conformance.frameworks.running.regions import observed
+from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.frameworks.running.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.plugin.replay import replay
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Gradient, Observation, Returned
 from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import MalformedProgram, validate
-from autograd_conformance.reports.encoding import decode, encode
-from autograd_conformance.reports.render import text
+from autograd_conformance.reporting.records.encoding import decode, encode
+from autograd_conformance.reporting.render import text
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.rules.relations import codec
@@ -35,7 +35,7 @@ from autograd_conformance.rules.relations.relation import Alike, Related, Relati
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.relations import gradients, interleaving
-from tests.mutants.relations import WalksOneRoot
+from evaluation.mutants.relations import WalksOneRoot
 
 TORCH = Torch()
 A = Ref(0)
@@ -316,7 +316,7 @@ def broken() -> Broken:
 
 
 def test_a_failure_shows_both_programs(tmp_path):
-    session = Session("tests.mutants.relations:WalksOneRoot", tmp_path)
+    session = Session("evaluation.mutants.relations:WalksOneRoot", tmp_path)
     shown = failure(broken(), "suites/test_relations.py::test_sums", session)
     assert len((shown.other or "").splitlines()) == 5
     assert shown.diagnosis is not None
@@ -332,7 +332,7 @@ def test_a_failure_shows_both_programs(tmp_path):
 
 
 def test_a_failure_of_two_programs_is_replayed(tmp_path):
-    session = Session("tests.mutants.relations:WalksOneRoot", tmp_path)
+    session = Session("evaluation.mutants.relations:WalksOneRoot", tmp_path)
     shown = failure(broken(), "suites/test_relations.py::test_sums", session)
     record = tmp_path / "record.json"
     record.write_text(json.dumps(encode(shown)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from autograd_conformance.frameworks.runner import run
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import violation_of
-from autograd_conformance.harness.known import is_known, known
+from autograd_conformance.checking.check import violation_of
+from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
 from tests.rules.tampering import TORCH, judged

@@ -36,11 +36,11 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.rules.relations.relation import Related
-from autograd_conformance.rules.tape.graph import Expectation
-from autograd_conformance.rules.tape.model import Tape
 from autograd_conformance.strategies import situations as families
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.tape.graph import Expectation
+from autograd_conformance.tape.model import Tape
 
 
 def features(program: Program) -> set[str]:

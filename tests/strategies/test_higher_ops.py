@@ -10,13 +10,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autograd_conformance.checking.audit import programs as audit
+from autograd_conformance.checking.audit.outcome import Audited
+from autograd_conformance.checking.check import violation_of
+from autograd_conformance.checking.session import Session
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.runner import run
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.audit import programs as audit
-from autograd_conformance.harness.audit.outcome import Audited
-from autograd_conformance.harness.check import violation_of
-from autograd_conformance.harness.session import Session
+from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.frameworks.running.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, Backward, ReadGrad

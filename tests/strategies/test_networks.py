@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.runner import run
+from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.domains import ANY
 from autograd_conformance.ops.modules import MODULES, TABLE

@@ -20,14 +20,14 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
+from autograd_conformance.checking.alphabet import alphabet_of
+from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.unsupported import beyond, lacking
+from autograd_conformance.frameworks.probing.requirements import CLAIMS_OF
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
-from autograd_conformance.frameworks.requirements import CLAIMS_OF
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.alphabet import alphabet_of
-from autograd_conformance.harness.check import Broken, Check
-from autograd_conformance.harness.known import known
-from autograd_conformance.harness.lacking import beyond, lacking
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import known
 from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
 from autograd_conformance.ops.needs import needs
 from autograd_conformance.ops.tables import OPS

@@ -16,13 +16,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from autograd_conformance.checking.check import related_as
+from autograd_conformance.checking.session import Session
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.runner import run
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.check import related_as
-from autograd_conformance.harness.known import is_known, known
-from autograd_conformance.harness.pages import mistakes
-from autograd_conformance.harness.session import Session
+from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Kind
@@ -33,6 +32,7 @@ from autograd_conformance.rules.judge.violation import Judgement
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.relations import training as relations
 from autograd_conformance.strategies.training import PATTERNS, Clearing, Mistake, Plan, build, loops, plans
+from evaluation.pages import mistakes
 
 TORCH = Torch()
 ONE = (("sgd", (("lr", 0.125),), ()),)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from autograd_conformance.checking.alphabet import alphabet_of
+from autograd_conformance.checking.check import Check
+from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.frameworks.pytorch.units import TorchCompileAot, TorchUnits
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.alphabet import alphabet_of
-from autograd_conformance.harness.check import Check
-from autograd_conformance.harness.known import known
-from autograd_conformance.harness.seeding import BACKEND
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import known
 from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.printing.functions import canonical
 from autograd_conformance.programs.language import (

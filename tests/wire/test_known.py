@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.harness.known import known
+from autograd_conformance.known_differences import known
 
 FOLDER = Path(__file__).with_name("known")
 
@@ -23,11 +23,11 @@ FOLDER = Path(__file__).with_name("known")
     ],
 )
 def test_an_entry_is_about_todays_rule(number: int, rule: str) -> None:
-    assert known("old", FOLDER)[number].rule == rule
+    assert known("old", [FOLDER])[number].rule == rule
 
 
 def test_an_entrys_limits_are_read() -> None:
-    *_, entry, error = known("old", FOLDER)
+    *_, entry, error = known("old", [FOLDER])
     assert (entry.op, entry.relative, entry.absolute, entry.elements, entry.zero) == ("sin", 1e-3, 1e-9, 1, 0)
     assert (entry.nan, entry.views, entry.after) == (True, True, "cos")
     assert (error.raised, error.message, error.step) == ("unknown", "not implemented", "sgd lr=0.1")

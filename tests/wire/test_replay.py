@@ -14,13 +14,13 @@ from typing import get_args
 import pytest
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.harness.replay import read, replay
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.plugin.replay import read, replay
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Instruction, Program
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
-from tests.mutants import (
+from evaluation.mutants import (
     accumulation,
     atomicity,
     defaults,
@@ -41,7 +41,7 @@ from tests.mutants import (
     training,
     views,
 )
-from tests.mutants.mutant import Mutant
+from evaluation.mutants.mutant import Mutant
 
 FOLDER = Path(__file__).with_name("replay")
 

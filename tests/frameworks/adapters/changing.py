@@ -1,5 +1,5 @@
 """Frameworks that say one thing of themselves in the process that the user started, and another elsewhere: the worked
-example, which is right. `tests/harness/test_statements.py` says what comes of each.
+example, which is right. `tests/plugin/test_statements.py` says what comes of each.
 """
 
 from __future__ import annotations

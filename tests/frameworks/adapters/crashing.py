@@ -1,12 +1,12 @@
 """A suite of one program that ends PyTorch 2.13's process with a segmentation fault: a hook on a view whose base was
-written to. Run by `tests/harness/test_crashing_program.py`, beside the suites.
+written to. Run by `tests/plugin/test_crashing_program.py`, beside the suites.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from autograd_conformance.harness.check import Check
+from autograd_conformance.checking.check import Check
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from tests.mutants.accumulation import Overwrites
-from tests.mutants.gradient_objects import AddsToCopies, ColumnMajor, CreatesInPlace
-from tests.mutants.mutant import Given, Roots
+from evaluation.mutants.accumulation import Overwrites
+from evaluation.mutants.gradient_objects import AddsToCopies, ColumnMajor, CreatesInPlace
+from evaluation.mutants.mutant import Given, Roots
 
 OPS = ("add", "expand_dims", "multiply", "sin", "sum")
 

@@ -1,5 +1,5 @@
 """Frameworks that do to their process what they like, and adapters with one mistake: the worked example, one thing
-changed. `tests/harness/test_misbehaviour.py` says what each has to come to.
+changed. `tests/plugin/test_misbehaviour.py` says what each has to come to.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Frameworks whose gradients are twice as large, and which rebind what the judge might look at them with.
 
-`tests/harness/test_known_answers.py` says what comes of each.
+`tests/checking/test_known_answers.py` says what comes of each.
 """
 
 from __future__ import annotations

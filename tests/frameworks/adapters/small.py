@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from autograd_conformance.frameworks.functional import Functional
+from autograd_conformance.frameworks.running.functional import Functional
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs
 from examples import tiny

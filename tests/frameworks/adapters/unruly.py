@@ -1,5 +1,5 @@
 """Frameworks whose errors cannot be written down as they are, and adapters that raise outside of a program: the worked
-example with one change. `tests/harness/test_unruly.py` says what is expected of each.
+example with one change. `tests/checking/test_unruly.py` says what is expected of each.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from autograd_conformance.frameworks.base import HookRaised
+from autograd_conformance.frameworks.adapter import HookRaised
 from examples import tiny
 from examples.tiny_adapter import Tiny
 from tests.frameworks.adapters.misbehaving import during_second_backward, raising

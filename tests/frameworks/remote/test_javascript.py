@@ -8,15 +8,15 @@ from functools import cache
 
 import pytest
 
+from autograd_conformance.checking.check import violation_of
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import Command
 from autograd_conformance.frameworks.remote.link import Link
-from autograd_conformance.harness.check import violation_of
-from autograd_conformance.harness.known import Known, is_known, read
+from autograd_conformance.known_differences import Known, is_known, read
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.programs.observations import Returned
 from tests.frameworks.test_functional import program_of
-from tests.harness.test_cli import ROOT
+from tests.plugin.test_cli import ROOT
 
 FOLDER = ROOT / "examples" / "javascript"
 NODE = shutil.which("node")

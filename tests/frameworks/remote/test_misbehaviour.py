@@ -12,7 +12,7 @@ from threading import Timer
 
 import pytest
 
-from autograd_conformance.frameworks.ended import Crashed, TimedOut
+from autograd_conformance.frameworks.process_end import Crashed, TimedOut
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
 from autograd_conformance.frameworks.remote.__main__ import main
 from autograd_conformance.frameworks.remote.client import Remote

@@ -9,16 +9,16 @@ from functools import cache
 
 import pytest
 
-from autograd_conformance.frameworks.base import Target
+from autograd_conformance.checking.check import judged, violation_of
+from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.target import opened
-from autograd_conformance.harness.check import judged, violation_of
-from autograd_conformance.harness.known import is_known, known
-from autograd_conformance.harness.lacking import lacking
-from autograd_conformance.harness.pages import frameworks
+from autograd_conformance.frameworks.running.target import opened
+from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.programs.text import parse
+from evaluation.pages import frameworks
 
 NAMES = ("chainer", "dezero", "mxnet")
 PYTHONS = {name: os.environ.get(f"{name.upper()}_PYTHON") for name in NAMES}

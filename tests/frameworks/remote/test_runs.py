@@ -10,7 +10,7 @@ import pytest
 
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Apply
-from tests.harness.test_cli import DYING, ONE, SINE, TINY, WRONG, run, verdicts
+from tests.plugin.test_cli import DYING, ONE, SINE, TINY, WRONG, run, verdicts
 
 pytestmark = pytest.mark.slow
 FAR = f"remote: {sys.executable} {Path(__file__).with_name('far_end.py')}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograd_conformance.harness.kept import KeptRecords
+from autograd_conformance.plugin.recording.record_buffer import KeptRecords
 
 
 def fail(*arguments: Any, **options: Any) -> Any:

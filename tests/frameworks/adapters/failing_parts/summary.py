@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograd_conformance.harness import recorder
+from autograd_conformance.plugin.recording import recorder
 
 
 def fail(*arguments: Any, **options: Any) -> Any:

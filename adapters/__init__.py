@@ -1,0 +1,1 @@
+"""Adapters for frameworks other than PyTorch, one folder each."""

@@ -1,0 +1,142 @@
+"""Chainer: each instruction is one call of its public interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar
+
+import chainer
+import numpy as np
+
+from autograd_conformance.adapters.chainer.dialect import DIALECT, OPS
+from autograd_conformance.frameworks.running.templates import Templates
+from autograd_conformance.programs.capabilities import Capability, Traits
+from autograd_conformance.programs.language import Attrs, Groups
+from autograd_conformance.programs.observations import Kind
+
+Variable = Any
+"""`chainer.Variable`, or `chainer.Parameter`, which is one that optimizers move."""
+
+MODES = {"no_grad": chainer.no_backprop_mode, "enable_grad": chainer.force_backprop_mode}
+
+
+class Chainer:
+    """Chainer's `Variable` over NumPy's arrays."""
+
+    name = "chainer"
+    version = chainer.__version__
+    capabilities = frozenset(
+        {
+            Capability.IMPERATIVE, Capability.ACCUMULATES, Capability.COTANGENTS, Capability.CREATE_GRAPH,
+            Capability.CREATES_IN_LEAVES,
+            Capability.CONSTANTS, Capability.IDENTITY, Capability.DETACH, Capability.ZERO_TO_NONE, Capability.ASSIGNS,
+            Capability.MODES, Capability.OPTIMIZERS,
+        }
+    )  # fmt: skip
+    """Not claimed: what there is not (`retain_graph`, for no graph is freed, hooks of variables, recorded writes);
+    `REQUIRES_GRAD`, for what is computed in `no_backprop_mode` begins a new graph and requires grad there;
+    `MULTIPLE_ROOTS`, for `chainer.backward` says that it "does not set default grad"; `FUNCTIONAL`, for `chainer.grad`
+    gives None where an input is not used, and cannot be asked for zeros."""
+    traits = Traits(implicit_for_numbers=True)
+    """`Variable.backward`: "if the shape of data is () and grad is None, then this method automatically complements
+    1.0"; roots of other shapes with one element are "deprecated"."""
+    trait_sources: ClassVar[Mapping[str, str]] = {"implicit_for_numbers": "docstring of chainer.Variable.backward"}
+    ops = frozenset(OPS)
+    dtypes = ("float64", "float32")
+    optimizers: ClassVar[Mapping[str, Sequence[str]]] = {
+        "sgd": ("lr", "momentum", "nesterov"), "rmsprop": ("lr", "alpha", "eps"), "adagrad": ("lr", "eps"),
+    }  # fmt: skip
+    """Not Adam, whose `eps` stands beside the root of a second moment that is not corrected, and whose decay is not
+    multiplied with the rate."""
+    dialect = DIALECT
+
+    def __init__(self, device: str = "cpu") -> None:
+        if device != "cpu":
+            raise ValueError("Chainer is tested on the CPU only")
+        self.templates = Templates.of(DIALECT)
+        self.reset()
+
+    def reset(self) -> None:
+        """Optimizers belong to one program, and so do the gradients that were told apart."""
+        self.told: list[np.ndarray] = []
+        self.made: dict[object, chainer.optimizer.Optimizer] = {}
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Variable:
+        """A parameter over a copy of an array, for an update writes into it; or a variable that gets no gradient."""
+        return chainer.Parameter(data.copy()) if requires_grad else chainer.as_variable(data.copy())
+
+    def apply(self, op: str, operands: Sequence[Variable], attrs: Attrs) -> Sequence[Variable]:
+        """All results of an op."""
+        out = self.templates.op(op, attrs, len(operands))(*operands)
+        return (out,) if isinstance(out, chainer.Variable) else tuple(out)
+
+    def detach(self, value: Variable) -> Variable:
+        """A variable without history over the same array."""
+        return chainer.as_variable(value.array)
+
+    def backward(
+        self,
+        roots: Sequence[Variable],
+        cotangents: Sequence[np.ndarray | None],
+        retain_graph: bool | None,
+        create_graph: bool = False,
+    ) -> None:
+        """`Variable.backward`, or `chainer.backward` with the gradient of the root."""
+        (root,), (cotangent,) = roots, cotangents
+        if cotangent is None:
+            root.backward(enable_double_backprop=create_graph)
+        else:
+            chainer.backward([root], [chainer.as_variable(cotangent)], enable_double_backprop=create_graph)
+
+    def zero_grad(self, leaves: Sequence[Variable], set_to_none: bool) -> None:
+        """`Variable.cleargrad`."""
+        assert set_to_none, "clearing to zeros is not claimed"
+        for leaf in leaves:
+            leaf.cleargrad()
+
+    def gradient(self, leaf: Variable) -> Variable | None:
+        """`Variable.grad_var`."""
+        return leaf.grad_var
+
+    def assign_grad(self, leaf: Variable, value: Variable | None) -> None:
+        """`Variable.grad_var`, assigned."""
+        leaf.grad_var = value
+
+    def mode(self, name: str) -> AbstractContextManager[Any]:
+        """`no_backprop_mode` or `force_backprop_mode`."""
+        return MODES[name]()
+
+    def step(self, leaves: Sequence[Variable], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
+        """`Optimizer.update` of the link that owns the leaves."""
+        key = (tuple(map(id, leaves)), optimizer, settings)
+        if key not in self.made:
+            name = DIALECT.optimizers[optimizer]
+            self.made[key] = self.templates.scope["optimizer"](name, leaves, **dict(settings))
+        self.made[key].update()
+
+    def identity(self, gradient: Variable) -> int:
+        """Where the memory of a gradient's array begins, which is kept: another could take its place."""
+        self.told.append(gradient.array)
+        return int(gradient.array.__array_interface__["data"][0])
+
+    def read(self, value: Variable) -> np.ndarray:
+        """A copy of the elements."""
+        return np.array(value.array)
+
+    def dtype(self, value: Variable) -> str:
+        """The name of the dtype."""
+        return value.dtype.name
+
+    def requires_grad(self, value: Variable) -> None:
+        """Not claimed."""
+
+    def classify(self, error: BaseException) -> Kind:
+        """The kind of an error by its type and message."""
+        match error:
+            case ValueError() | TypeError() if "of data and grad mismatch" in str(error):
+                return Kind.GRADIENT_FORM
+            case RuntimeError() if "cannot twice-differentiate" in str(error):
+                return Kind.NOT_IMPLEMENTED
+            case _:
+                return Kind.UNKNOWN

@@ -1,0 +1,113 @@
+"""Programs as DeZero code: the ops that it has itself, each as its source writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autograd_conformance.frameworks.running.templates import OPERATORS, indices, narrow, select
+from autograd_conformance.printing.dialect import Dialect, Template
+
+LACKING = ("pow", "scalar_pow")
+"""Python's operators that are not there: exponents are numbers."""
+
+
+def _over(function: str) -> Template:
+    """A reduction over some dimensions: one of them is a number, over none is over all."""
+
+    def code(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
+        axis = attrs["dim"][0] if len(attrs["dim"]) == 1 else attrs["dim"] or None
+        return f"{function}({x[0]}, axis={axis}, keepdims={attrs['keepdim']})"
+
+    return code
+
+
+def _take(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    return f"{x[0]}[{indices(attrs['dim'], str(list(attrs['index'])))}]"
+
+
+OPS: Mapping[str, Template] = {
+    **{name: template for name, template in OPERATORS.items() if name not in LACKING},
+    "exp": "F.exp({0})",
+    "log": "F.log({0})",
+    "sin": "F.sin({0})",
+    "cos": "F.cos({0})",
+    "tanh": "F.tanh({0})",
+    "sigmoid": "F.sigmoid({0})",
+    "relu": "F.relu({0})",
+    "leaky_relu": "F.leaky_relu({0}, {slope})",
+    "softmax": "F.softmax({0}, {dim})",
+    "log_softmax": "F.log_softmax({0}, {dim})",
+    "sum": _over("F.sum"),
+    "max": "F.max({0})",
+    "min": "F.min({0})",
+    "amax": _over("F.max"),
+    "amin": _over("F.min"),
+    "max_dim": "F.max({0}, {dim}, keepdims={keepdim})",
+    "min_dim": "F.min({0}, {dim}, keepdims={keepdim})",
+    "reshape": "F.reshape({0}, {shape})",
+    "expand_dims": "F.expand_dims({0}, {dim})",
+    "permute_dims": "F.transpose({0}, {dims})",
+    "broadcast_to": "F.broadcast_to({0}, {shape})",
+    "select": select,
+    "narrow": narrow,
+    "take": _take,
+    "index": "{0}[np.array({index})]",
+    "embedding": "F.embed_id(np.array({index}), {0})",
+    "masked_select": "{0}[np.array({mask})]",
+    "mm": "F.matmul({0}, {1})",
+}
+"""The catalogue's name of each op that DeZero has, and its code. An op is left out where some of its attributes have no
+counterpart (`clip` has two bounds, a convolution no groups, a loss no reduction), or some shapes (`linear` and
+`batch_nrom` take batches).
+"""
+
+PRELUDE = """\
+import dezero
+import dezero.functions as F
+import numpy as np
+
+
+def backward(root, cotangent=None, **options):
+    if cotangent is not None:
+        root.grad = cotangent
+    root.backward(**options)
+
+
+def optimizer(name, parameters, **settings):
+    if "momentum" in settings:
+        name = "MomentumSGD"
+    if name == "AdaGrad":
+        settings = {"eps": 1e-10, **settings}
+    layer = dezero.Layer()
+    for k, parameter in enumerate(parameters):
+        setattr(layer, f"parameter{k}", parameter)
+    return getattr(dezero.optimizers, name)(**settings).setup(layer)
+"""
+"""The names that code uses: one for a call with the gradient of its root, and the optimizer of a layer's parameters."""
+
+DIALECT = Dialect(
+    prelude=PRELUDE,
+    tensor="dezero.{flags}(np.array({data}, np.{dtype}))",
+    empty="dezero.{flags}(np.zeros({shape}, np.{dtype}))",
+    differentiable="Parameter",
+    constant="Variable",
+    ops=OPS,
+    detach="",
+    backward="backward({root}, {arguments})",
+    backward_many="",
+    retain="",
+    create="create_graph={value}",
+    clear_to_none="{leaf}.cleargrad()",
+    clear_to_zeros="",
+    gradient="{leaf}.grad",
+    held="{leaf}.grad",
+    assign="{leaf}.grad = {value}",
+    optimizers={"sgd": "SGD", "adagrad": "AdaGrad"},
+    optimizer='optimizer("{optimizer}", [{leaves}]{settings})',
+    step='optimizer("{optimizer}", [{leaves}]{settings}).update()',
+    step_again="{name}.update()",
+    modes={"no_grad": "dezero.no_grad()", "enable_grad": 'dezero.using_config("enable_backprop", True)'},
+    in_full="{value}.data.tolist()",
+)
+"""DeZero's code."""

@@ -1,0 +1,80 @@
+"""HIPS autograd: https://github.com/HIPS/autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from autograd import make_vjp
+from autograd.builtins import SequenceBox
+from autograd.builtins import tuple as traced_tuple
+
+from autograd_conformance.adapters.hips_autograd.dialect import DIALECT, OPS
+from autograd_conformance.frameworks.running.functional import Functional
+from autograd_conformance.frameworks.running.templates import Templates
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.observations import Kind
+
+Array = Any
+"""An array, a NumPy scalar, or a box that stands for one while a function is traced."""
+
+
+class HipsAutograd(Functional):
+    """autograd: values are NumPy's, and a call of `make_vjp` traces a function of them."""
+
+    name = "autograd"
+    version = version("autograd")
+    capabilities = frozenset(
+        {
+            Capability.FUNCTIONAL,
+            Capability.MATERIALIZES,
+            Capability.COTANGENTS,
+            Capability.MULTIPLE_ROOTS,
+            Capability.CREATE_GRAPH,
+        }
+    )
+    """Its tutorial: gradients of functions, also of gradients; the value of a function may be a tuple."""
+    ops = frozenset(OPS)
+    dtypes = ("float64", "float32")
+    dialect = DIALECT
+
+    def __init__(self, device: str = "cpu") -> None:
+        if device != "cpu":
+            raise ValueError("autograd computes on the CPU only")
+        self.templates = Templates.of(DIALECT)
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Array:
+        """The array itself, which is nobody else's."""
+        return data
+
+    def apply(self, op: str, operands: Sequence[Array], attrs: Attrs) -> Sequence[Array]:
+        """All results of an op."""
+        out = self.templates.op(op, attrs, len(operands))(*operands)
+        return tuple(out) if isinstance(out, (tuple, list, SequenceBox)) else (out,)
+
+    def vjp(
+        self, function: Callable[..., tuple[Array, ...]], values: Sequence[Array], cotangents: Sequence[np.ndarray]
+    ) -> Sequence[Array]:
+        """`make_vjp` with respect to all arguments; a function of several results gives a tuple of autograd's."""
+
+        def traced(*arguments: Array) -> Array:
+            results = function(*arguments)
+            return results[0] if len(results) == 1 else traced_tuple(results)
+
+        pull, _ = make_vjp(traced, tuple(range(len(values))))(*values)
+        return tuple(pull(cotangents[0] if len(cotangents) == 1 else tuple(cotangents)))
+
+    def read(self, value: Array) -> np.ndarray:
+        """A copy of an array, or of a scalar."""
+        return np.array(value)
+
+    def dtype(self, value: Array) -> str:
+        """The name of the dtype."""
+        return np.asarray(value).dtype.name
+
+    def classify(self, error: BaseException) -> Kind:
+        """autograd has no exceptions of its own; it says of a derivative that it lacks that it is not implemented."""
+        return Kind.NOT_IMPLEMENTED if isinstance(error, NotImplementedError) else Kind.UNKNOWN

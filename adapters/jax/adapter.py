@@ -1,0 +1,158 @@
+"""JAX: https://docs.jax.dev.
+
+The suite's reference is made with JAX, too, and is yet another route to the numbers. It writes each op's definition in
+JAX, in formulas of its own, takes JAX's derivative of that formula as a jaxpr, and evaluates it with NumPy in float64,
+op by op along a tape of its own: it runs no compiled code. Here JAX's own functions are called (`jax.nn.gelu`, not its
+formula), in the program's dtype, and `jax.vjp` differentiates the whole function; XLA computes. What both share is
+JAX's derivative rules of primitives: a fault of one of these is seen by both, and only finite differences tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from autograd_conformance.adapters.jax.dialect import OPS, dialect
+from autograd_conformance.frameworks.caches import compiled
+from autograd_conformance.frameworks.running.functional import Functional
+from autograd_conformance.frameworks.running.templates import Templates
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.observations import Kind
+
+KEPT = 2_000
+"""How many programs run before JAX lets go of what it compiled, which would fill the memory otherwise."""
+
+KEEPING = {
+    "jax_compilation_cache_dir": str(compiled("jax", jax.__version__)),
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+"""What JAX compiles is kept, however small it is: it compiles each primitive for each shape, and most of a run is that.
+Documented at https://docs.jax.dev/en/latest/persistent_compilation_cache.html. A folder that the environment names, by
+`JAX_COMPILATION_CACHE_DIR`, is used as it is.
+"""
+
+
+class Jax(Functional):
+    """JAX, un-jitted: each function is run primitive by primitive."""
+
+    name = "jax"
+    version = jax.__version__
+    variables = ("JAX_", "XLA_")
+    capabilities = frozenset(
+        {
+            Capability.FUNCTIONAL, Capability.COTANGENTS, Capability.COTANGENT_CHECK, Capability.MULTIPLE_ROOTS,
+            Capability.CREATE_GRAPH, Capability.MATERIALIZES, Capability.DETACH,
+        }
+    )  # fmt: skip
+    """The documentation of `jax.vjp`: a cotangent has the same structure and shapes as the function's results; of
+    automatic differentiation: transformations compose; of `jax.lax.stop_gradient`."""
+    ops = frozenset(OPS)
+    dtypes = ("float64", "float32")
+    dialect = dialect("jax.vjp({function}, {inputs})[1]({cotangent})")
+
+    def __init__(self, device: str = "cpu") -> None:
+        jax.config.update("jax_enable_x64", True)
+        if jax.config.jax_compilation_cache_dir is None:
+            for option, value in KEEPING.items():
+                jax.config.update(option, value)
+        self.device = jax.devices(device)[0]
+        self.templates = Templates.of(self.dialect)
+        self.programs = 0
+
+    def reset(self) -> None:
+        """Compiled functions belong to programs, most of which run once."""
+        self.programs += 1
+        if self.programs % KEPT == 0:
+            jax.clear_caches()
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> jax.Array:
+        """A copy of the array on the device."""
+        return jax.device_put(jnp.array(data), self.device)
+
+    def apply(self, op: str, operands: Sequence[jax.Array], attrs: Attrs) -> Sequence[jax.Array]:
+        """All results of an op."""
+        out = self.op(op, attrs, len(operands))(*operands)
+        return tuple(out) if isinstance(out, (tuple, list)) else (out,)
+
+    def op(self, op: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
+        """An op as a function."""
+        return self.templates.op(op, attrs, operands)
+
+    def detach(self, value: jax.Array) -> jax.Array:
+        """`jax.lax.stop_gradient`."""
+        return jax.lax.stop_gradient(value)
+
+    def vjp(
+        self,
+        function: Callable[..., tuple[jax.Array, ...]],
+        values: Sequence[jax.Array],
+        cotangents: Sequence[np.ndarray],
+    ) -> Sequence[jax.Array]:
+        """`jax.vjp`; cotangents are copied, for JAX has no access to what it is handed but by copies."""
+        return self.pulled(function, tuple(values), tuple(map(jnp.array, cotangents)))
+
+    @staticmethod
+    def pulled(
+        function: Callable[..., tuple[jax.Array, ...]],
+        values: tuple[jax.Array, ...],
+        cotangents: tuple[jax.Array, ...],
+    ) -> tuple[jax.Array, ...]:
+        """What the function that `jax.vjp` gives makes of cotangents."""
+        _, pull = jax.vjp(function, *values)
+        return pull(cotangents)
+
+    def read(self, value: jax.Array) -> np.ndarray:
+        """A copy of the elements."""
+        return np.array(value)
+
+    def dtype(self, value: jax.Array) -> str:
+        """The name of the dtype."""
+        return value.dtype.name
+
+    def classify(self, error: BaseException) -> Kind:
+        """The kind of an error by its type and message."""
+        text = str(error)
+        if isinstance(error, NotImplementedError):
+            return Kind.NOT_IMPLEMENTED
+        if isinstance(error, ValueError) and text.startswith("unexpected JAX type (e.g. shape/dtype) for argument"):
+            return Kind.COTANGENT_SHAPE
+        return Kind.UNKNOWN
+
+
+class JaxJit(Jax):
+    """JAX, jitted: every op is compiled, and so is each call of `jax.vjp` as a whole, its function included."""
+
+    name = "jax-jit"
+    dialect = dialect(
+        "jax.jit(lambda values, cotangents: jax.vjp({function}, *values)[1](cotangents))(({inputs},), {cotangent})"
+    )
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.compiled: dict[tuple[str, Attrs, int], Callable[..., Any]] = {}
+
+    def op(self, op: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
+        """An op as a compiled function."""
+        key = (op, attrs, operands)
+        if key not in self.compiled:
+            self.compiled[key] = jax.jit(super().op(op, attrs, operands))
+        return self.compiled[key]
+
+    def vjp(
+        self,
+        function: Callable[..., tuple[jax.Array, ...]],
+        values: Sequence[jax.Array],
+        cotangents: Sequence[np.ndarray],
+    ) -> Sequence[jax.Array]:
+        """`jax.vjp` within one compiled function of values and cotangents."""
+
+        def pulled(values: tuple[jax.Array, ...], cotangents: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+            return self.pulled(function, values, cotangents)
+
+        return jax.jit(pulled)(tuple(values), tuple(map(jnp.array, cotangents)))

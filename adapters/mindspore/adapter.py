@@ -1,0 +1,89 @@
+"""MindSpore, PyNative: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.vjp.html."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import mindspore as ms
+import numpy as np
+
+from autograd_conformance.adapters.mindspore.dialect import DIALECT, OPS
+from autograd_conformance.frameworks.running.functional import Functional
+from autograd_conformance.frameworks.running.templates import Templates
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.observations import Kind
+
+MESSAGES = (
+    ("sens gradient abs", Kind.COTANGENT_SHAPE),
+    ("grad tensor should be broadcast to expected shape", Kind.COTANGENT_SHAPE),
+    ("bprop not defined", Kind.NOT_IMPLEMENTED),
+)
+"""Parts of the messages of errors, each with the kind that it tells."""
+
+
+class MindSpore(Functional):
+    """MindSpore on the CPU: ops run one by one as they are called."""
+
+    name = "mindspore"
+    version = ms.__version__
+    capabilities = frozenset(
+        {
+            Capability.FUNCTIONAL, Capability.COTANGENTS, Capability.COTANGENT_CHECK, Capability.MULTIPLE_ROOTS,
+            Capability.CREATE_GRAPH, Capability.MATERIALIZES, Capability.DETACH,
+        }
+    )  # fmt: skip
+    """Its documentation of `mindspore.vjp`: the vectors have the shapes and types of the outputs, of which there may be
+    several; of automatic differentiation: derivatives of higher order by nesting; of `mindspore.ops.stop_gradient`."""
+    ops = frozenset(OPS)
+    dtypes = ("float32",)
+    """The dtype that it computes in: float64 tensors are there, but many functions round to float32 inside, or refuse
+    them on the CPU."""
+    dialect = DIALECT
+
+    def __init__(self, device: str = "cpu") -> None:
+        if device != "cpu":
+            raise ValueError("MindSpore is tested on the CPU only")
+        ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
+        self.templates = Templates.of(self.dialect)
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> ms.Tensor:
+        """A copy of the array."""
+        return ms.Tensor(data)
+
+    def apply(self, op: str, operands: Sequence[ms.Tensor], attrs: Attrs) -> Sequence[ms.Tensor]:
+        """All results of an op."""
+        out = self.templates.op(op, attrs, len(operands))(*operands)
+        return tuple(out) if isinstance(out, (tuple, list)) else (out,)
+
+    def detach(self, value: ms.Tensor) -> ms.Tensor:
+        """`mindspore.ops.stop_gradient`."""
+        return ms.ops.stop_gradient(value)
+
+    def vjp(
+        self,
+        function: Callable[..., tuple[ms.Tensor, ...]],
+        values: Sequence[ms.Tensor],
+        cotangents: Sequence[np.ndarray],
+    ) -> Sequence[ms.Tensor]:
+        """`mindspore.vjp`, which takes no single result in a tuple; cotangents are copied."""
+
+        def returned(*arguments: ms.Tensor) -> ms.Tensor | tuple[ms.Tensor, ...]:
+            results = function(*arguments)
+            return results if len(results) > 1 else results[0]
+
+        _, pull = ms.vjp(returned, *values)
+        return pull(*(ms.Tensor(each) for each in cotangents))
+
+    def read(self, value: ms.Tensor) -> np.ndarray:
+        """A copy of the elements."""
+        return np.array(value.asnumpy())
+
+    def dtype(self, value: ms.Tensor) -> str:
+        """The name of the dtype."""
+        return str(value.dtype).lower()
+
+    def classify(self, error: BaseException) -> Kind:
+        """The kind of an error by its message: MindSpore raises Python's own classes alone."""
+        text = str(error)
+        return next((kind for part, kind in MESSAGES if part in text), Kind.UNKNOWN)

@@ -1,0 +1,90 @@
+"""MLX: https://ml-explore.github.io/mlx."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import ClassVar
+
+import mlx.core as mx
+import numpy as np
+
+from autograd_conformance.adapters.mlx.dialect import DIALECT, OPS
+from autograd_conformance.frameworks.running.functional import Functional
+from autograd_conformance.frameworks.running.templates import Templates
+from autograd_conformance.ops.limits import Limit, Limits
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.observations import Kind
+
+MESSAGES = (
+    ("does not match the shape of the output", Kind.COTANGENT_SHAPE),
+    ("Not implemented for", Kind.NOT_IMPLEMENTED),
+    ("Not implemented", Kind.NOT_IMPLEMENTED),
+)
+"""Parts of the messages of errors, each with the kind that it tells."""
+
+
+class Mlx(Functional):
+    """MLX on the CPU: arrays are lazy, and are computed where they are read."""
+
+    name = "mlx"
+    version = version("mlx")
+    capabilities = frozenset(
+        {
+            Capability.FUNCTIONAL, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS, Capability.CREATE_GRAPH,
+            Capability.MATERIALIZES, Capability.DETACH,
+        }
+    )  # fmt: skip
+    """Its documentation of function transforms: `mx.vjp` of several results, and transforms of transforms; of
+    `mx.stop_gradient`."""
+    ops = frozenset(OPS)
+    limits: ClassVar[Limits] = {"select": Limit(empty=False)}
+    """A gradient of what was indexed within nothing ends the process."""
+    dtypes = ("float32",)
+    """The dtype that it computes in: float64 arrays are there on the CPU, but many ops round to float32 inside."""
+    dialect = DIALECT
+
+    def __init__(self, device: str = "cpu") -> None:
+        mx.set_default_device(mx.Device(getattr(mx.DeviceType, device)))
+        self.templates = Templates.of(DIALECT)
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> mx.array:
+        """A copy of the array."""
+        return mx.array(data)
+
+    def apply(self, op: str, operands: Sequence[mx.array], attrs: Attrs) -> Sequence[mx.array]:
+        """All results of an op."""
+        out = self.templates.op(op, attrs, len(operands))(*operands)
+        return tuple(out) if isinstance(out, (tuple, list)) else (out,)
+
+    def detach(self, value: mx.array) -> mx.array:
+        """`mx.stop_gradient`."""
+        return mx.stop_gradient(value)
+
+    def vjp(
+        self,
+        function: Callable[..., tuple[mx.array, ...]],
+        values: Sequence[mx.array],
+        cotangents: Sequence[np.ndarray],
+    ) -> Sequence[mx.array]:
+        """`mx.vjp`, which takes lists; cotangents are copied."""
+
+        def listed(*arguments: mx.array) -> list[mx.array]:
+            return list(function(*arguments))
+
+        _, gradients = mx.vjp(listed, list(values), [mx.array(each) for each in cotangents])
+        return gradients
+
+    def read(self, value: mx.array) -> np.ndarray:
+        """A copy of the elements, which are computed now."""
+        return np.array(value)
+
+    def dtype(self, value: mx.array) -> str:
+        """The name of the dtype."""
+        return str(value.dtype).rpartition(".")[2]
+
+    def classify(self, error: BaseException) -> Kind:
+        """The kind of an error by its message: MLX raises `ValueError` and `RuntimeError` alone."""
+        text = str(error)
+        return next((kind for part, kind in MESSAGES if part in text), Kind.UNKNOWN)

@@ -1,0 +1,154 @@
+"""Apache MXNet: each instruction is one call of its public interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from typing import Any, ClassVar
+
+import mxnet as mx
+import numpy as np
+from mxnet import autograd
+
+from autograd_conformance.adapters.mxnet.dialect import DIALECT, NOT_EMPTY, OPS
+from autograd_conformance.frameworks.running.templates import Templates
+from autograd_conformance.ops.limits import Limit
+from autograd_conformance.programs.capabilities import Capability, Traits
+from autograd_conformance.programs.language import Attrs, Groups
+from autograd_conformance.programs.observations import Kind
+
+NDArray = Any
+"""`mxnet.np.ndarray`."""
+
+TUTORIAL = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/tutorials/packages/autograd/index.html"
+
+MESSAGES = (
+    ("you need to pass retain_graph=True to backward", Kind.GRAPH_FREED),
+    ("There are no inputs in computation graph that require gradients", Kind.GRAPH_FREED),
+)
+"""How MXNet's errors are told apart: by the most stable part of the message."""
+
+
+class MXNet:
+    """Apache MXNet's arrays with NumPy's interface, on the CPU."""
+
+    name = "mxnet"
+    version = mx.__version__
+    variables = ("MXNET_", "MKL_", "OMP_")
+    capabilities = frozenset(
+        {
+            Capability.IMPERATIVE, Capability.ACCUMULATES, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS,
+            Capability.RETAIN, Capability.FREES, Capability.CONSTANTS, Capability.IDENTITY, Capability.DETACH,
+            Capability.ZERO_TO_ZEROS, Capability.MODES, Capability.OPTIMIZERS,
+        }
+    )  # fmt: skip
+    """Not claimed: what there is not (hooks, gradients that are none), writes, which are refused while MXNet records;
+    what the documentation does not say: that a root without history, or a cotangent of another shape, is refused, of
+    which the latter is read beyond its end; `FUNCTIONAL`, and so `CREATE_GRAPH`, for `autograd.grad` refuses an input
+    that is not used, and cannot be asked for anything else."""
+    traits = Traits(begins_with_zeros=True, implicit_ones=True)
+    trait_sources: ClassVar[Mapping[str, str]] = {
+        "begins_with_zeros": "docstring of mxnet.nd.NDArray.attach_grad",
+        "implicit_ones": TUTORIAL,
+    }
+    ops = frozenset(OPS)
+    limits: ClassVar[Mapping[str, Limit]] = dict.fromkeys(NOT_EMPTY, Limit(empty=False))
+    optimizers: ClassVar[Mapping[str, Sequence[str]]] = {"sgd": ("lr", "momentum", "nesterov", "weight_decay")}
+    """Not Adam, whose `epsilon` stands beside a root that is not corrected for its bias; nor AdaGrad and RMSProp, whose
+    `epsilon` stands under the root."""
+    dtypes = ("float64", "float32")
+    dialect = DIALECT
+
+    def __init__(self, device: str = "cpu") -> None:
+        if device != "cpu":
+            raise ValueError("MXNet is tested on the CPU only")
+        self.templates = Templates.of(DIALECT)
+        self.reset()
+
+    def reset(self) -> None:
+        """Everything is recorded. Optimizers belong to one program, and so do the gradients that were told apart, and
+        the errors of what MXNet went on with behind its back.
+        """
+        with suppress(mx.MXNetError):
+            mx.nd.waitall()
+        autograd.set_recording(True)
+        autograd.set_training(True)
+        self.told: list[NDArray] = []
+        self.made: dict[object, Callable[[], None]] = {}
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> NDArray:
+        """A copy of an array, with a gradient to which calls add, or without one."""
+        made = mx.np.array(data, dtype=data.dtype)
+        return self.templates.scope["leaf"](made) if requires_grad else made
+
+    def apply(self, op: str, operands: Sequence[NDArray], attrs: Attrs) -> Sequence[NDArray]:
+        """All results of an op."""
+        made = self.templates.op(op, attrs, len(operands))(*operands)
+        return tuple(made) if op in DIALECT.sequences else (made,)
+
+    def detach(self, value: NDArray) -> NDArray:
+        """`ndarray.detach`."""
+        return value.detach()
+
+    def backward(
+        self, roots: Sequence[NDArray], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
+    ) -> None:
+        """`ndarray.backward` for one root, `autograd.backward` for several."""
+        given = [None if c is None else mx.np.array(c, dtype=c.dtype) for c in cotangents]
+        options = {} if retain_graph is None else {"retain_graph": retain_graph}
+        try:
+            if len(roots) == 1:
+                roots[0].backward(given[0], **options)
+            else:
+                autograd.backward(list(roots), given, **options)
+        finally:
+            for array, copy in zip(cotangents, given, strict=True):
+                if array is not None and copy is not None:
+                    array[...] = copy.asnumpy()
+
+    def zero_grad(self, leaves: Sequence[NDArray], set_to_none: bool) -> None:
+        """Zeros written into `ndarray.grad`, where there is one, as gluon's `Parameter.zero_grad` does."""
+        assert not set_to_none, "clearing to none is not claimed"
+        for leaf in leaves:
+            self.templates.scope["clear"](leaf)
+
+    def gradient(self, leaf: NDArray) -> NDArray | None:
+        """`ndarray.grad`."""
+        return leaf.grad
+
+    def mode(self, name: str) -> AbstractContextManager[Any]:
+        """`autograd.pause`, which goes on training here as outside, or `autograd.record`."""
+        return autograd.pause(train_mode=True) if name == "no_grad" else autograd.record()
+
+    def step(self, leaves: Sequence[NDArray], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
+        """An `Updater` called for each leaf, where nothing is recorded."""
+        key = (tuple(map(id, leaves)), optimizer, settings)
+        if key not in self.made:
+            self.made[key] = self.templates.scope["optimizer"](list(leaves), **dict(settings))
+        self.made[key]()
+
+    def identity(self, gradient: NDArray) -> int | None:
+        """Which of the gradients so far shares its memory, for each is wrapped anew when it is read."""
+        if not gradient.size:
+            return None
+        for k, told in enumerate(self.told):
+            if mx.np.shares_memory(told, gradient):
+                return k
+        self.told.append(gradient)
+        return len(self.told) - 1
+
+    def read(self, value: NDArray) -> np.ndarray:
+        """A copy of the elements."""
+        return value.asnumpy()
+
+    def dtype(self, value: NDArray) -> str:
+        """The name of the dtype."""
+        return np.dtype(value.dtype).name
+
+    def requires_grad(self, value: NDArray) -> None:
+        """Nothing says whether an array has a history."""
+
+    def classify(self, error: BaseException) -> Kind:
+        """The kind of an error by its message."""
+        text = str(error)
+        return next((kind for part, kind in MESSAGES if part in text), Kind.UNKNOWN)

@@ -1,0 +1,122 @@
+"""MyGrad: each instruction is one call of its public interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import mygrad as mg
+import numpy as np
+
+from autograd_conformance.adapters.mygrad.dialect import DIALECT, OPS
+from autograd_conformance.frameworks.running.templates import Templates
+from autograd_conformance.programs.capabilities import Capability, Traits
+from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.observations import Kind
+
+
+class MyGrad:
+    """MyGrad's `Tensor`."""
+
+    name = "mygrad"
+    version = mg.__version__
+    capabilities = frozenset(
+        {
+            Capability.IMPERATIVE,
+            Capability.COTANGENTS,
+            Capability.CONSTANTS,
+            Capability.REQUIRES_GRAD,
+            Capability.IDENTITY,
+            Capability.DETACH,
+            Capability.ZERO_TO_NONE,
+            Capability.VIEWS,
+            Capability.MEMORY,
+        }
+    )
+    """Not claimed: what there is not (`retain_graph`, several roots, second derivatives, hooks, optimizers), and
+    refusals: a root without history is passed over in silence, a cotangent of another shape is broadcast."""
+    traits = Traits(implicit_ones=True, ends=True, use_clears=True)
+    """All three stand in the documentation of `Tensor` and `Tensor.backward`: a root of several elements is summed, the
+    graph "is cleared automatically", and using a tensor again "will automatically null" its gradient."""
+    trait_sources: ClassVar[Mapping[str, str]] = {
+        "implicit_ones": "docstring of mygrad.Tensor.backward",
+        "ends": "docstring of mygrad.Tensor",
+        "use_clears": "docstring of mygrad.Tensor",
+    }
+    ops = frozenset(OPS)
+    dtypes = ("float64", "float32")
+    dialect = DIALECT
+
+    def __init__(self, device: str = "cpu") -> None:
+        if device != "cpu":
+            raise ValueError("MyGrad computes on the CPU only")
+        self.templates = Templates.of(DIALECT)
+
+    def reset(self) -> None:
+        """MyGrad keeps no state between programs."""
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> mg.Tensor:
+        """A tensor from an array of its dtype."""
+        return mg.tensor(data, constant=not requires_grad)
+
+    def apply(self, op: str, operands: Sequence[mg.Tensor], attrs: Attrs) -> Sequence[mg.Tensor]:
+        """The result of an op; none has several."""
+        return (self.templates.op(op, attrs, len(operands))(*operands),)
+
+    def detach(self, value: mg.Tensor) -> mg.Tensor:
+        """A constant over the same memory."""
+        return mg.astensor(value, constant=True)
+
+    def backward(
+        self, roots: Sequence[mg.Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
+    ) -> None:
+        """`Tensor.backward`."""
+        (root,), (cotangent,) = roots, cotangents
+        root.backward(cotangent)
+
+    def zero_grad(self, leaves: Sequence[mg.Tensor], set_to_none: bool) -> None:
+        """`Tensor.null_grad`."""
+        assert set_to_none, "clearing to zeros is not claimed"
+        for leaf in leaves:
+            leaf.null_grad()
+
+    def gradient(self, leaf: mg.Tensor) -> np.ndarray | None:
+        """`Tensor.grad`, an array."""
+        return leaf.grad
+
+    def identity(self, gradient: np.ndarray) -> int:
+        """Where a gradient's memory begins."""
+        return _address(gradient)
+
+    def read(self, value: mg.Tensor | np.ndarray) -> np.ndarray:
+        """A copy of the values."""
+        return np.array(_array(value))
+
+    def dtype(self, value: mg.Tensor | np.ndarray) -> str:
+        """The dtype's name."""
+        return _array(value).dtype.name
+
+    def requires_grad(self, value: mg.Tensor | np.ndarray) -> bool:
+        """Whether a tensor is no constant; a gradient is an array, which is one."""
+        return isinstance(value, mg.Tensor) and not value.constant
+
+    def memory(self, value: mg.Tensor | np.ndarray) -> int | None:
+        """Where the array that owns the elements begins."""
+        array = _array(value)
+        if not array.size:
+            return None
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        return _address(array)
+
+    def classify(self, error: BaseException) -> Kind:
+        """The kind of an error, by its type."""
+        return Kind.GRAPH_FREED if isinstance(error, mg.errors.InvalidBackprop) else Kind.UNKNOWN
+
+
+def _array(value: mg.Tensor | np.ndarray) -> Any:
+    return value.data if isinstance(value, mg.Tensor) else value
+
+
+def _address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])

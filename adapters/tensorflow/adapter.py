@@ -1,0 +1,108 @@
+"""TensorFlow: https://www.tensorflow.org/api_docs/python/tf/GradientTape, and tf/function beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from autograd_conformance.adapters.tensorflow.dialect import OPS, dialect
+from autograd_conformance.frameworks.running.functional import Functional
+from autograd_conformance.frameworks.running.templates import Templates
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.observations import Kind
+
+Tensor = Any
+"""A tensor that holds its elements, or one that stands for them while a function is staged."""
+
+LACKING = ("gradient registry has no entry for", "No gradient defined for operation")
+"""Parts of the messages of errors about derivatives that are lacking, on a tape and in a graph."""
+
+
+class TensorFlow(Functional):
+    """TensorFlow, eager: each call for gradients has a tape of its own, which it walks once."""
+
+    name = "tensorflow"
+    version = tf.__version__
+    variables = ("TF_", "XLA_")
+    capabilities = frozenset(
+        {
+            Capability.FUNCTIONAL, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS, Capability.CREATE_GRAPH,
+            Capability.MATERIALIZES, Capability.DETACH,
+        }
+    )  # fmt: skip
+    """The documentation of `tf.GradientTape`: `gradient` takes several targets with `output_gradients`, and tapes can
+    be nested to compute derivatives of higher order; of `tf.stop_gradient`. Not claimed: a check of the shapes of
+    `output_gradients`, of which it says nothing."""
+    ops = frozenset(OPS)
+    dtypes = ("float64", "float32")
+    dialect = dialect("gradients({function}, [{inputs}], [{cotangents}])")
+
+    def __init__(self, device: str = "cpu") -> None:
+        if device != "cpu":
+            raise ValueError("TensorFlow is tested on the CPU only")
+        tf.config.set_visible_devices([], "GPU")
+        self.templates = Templates.of(self.dialect)
+        self.gradients = self.templates.scope["gradients"]
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
+        """A tensor from an array of its dtype."""
+        return tf.constant(data)
+
+    def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
+        """All results of an op."""
+        out = self.templates.op(op, attrs, len(operands))(*operands)
+        return tuple(out) if isinstance(out, (tuple, list)) else (out,)
+
+    def detach(self, value: Tensor) -> Tensor:
+        """`tf.stop_gradient`."""
+        return tf.stop_gradient(value)
+
+    def vjp(
+        self,
+        function: Callable[..., tuple[Tensor, ...]],
+        values: Sequence[Tensor],
+        cotangents: Sequence[np.ndarray],
+    ) -> Sequence[Tensor]:
+        """`tf.GradientTape.gradient`, on a tape that recorded the function; cotangents are copied."""
+        return self.gradients(function, list(values), [tf.constant(each) for each in cotangents])
+
+    def read(self, value: Tensor) -> np.ndarray:
+        """A copy of the elements."""
+        return np.array(value)
+
+    def dtype(self, value: Tensor) -> str:
+        """The name of the dtype."""
+        return value.dtype.name
+
+    def classify(self, error: BaseException) -> Kind:
+        """The kind of an error by its type: the derivative of an op that has none is looked up in vain."""
+        lacking = isinstance(error, LookupError) and any(part in str(error) for part in LACKING)
+        return Kind.NOT_IMPLEMENTED if lacking or isinstance(error, tf.errors.UnimplementedError) else Kind.UNKNOWN
+
+
+class TensorFlowFunction(TensorFlow):
+    """TensorFlow, staged: each call for gradients is traced as a graph, its function and its tape included."""
+
+    name = "tensorflow-function"
+    dialect = dialect(
+        "tf.function(lambda values, cotangents: gradients({function}, values, cotangents), autograph=False)"
+        "([{inputs}], [{cotangents}])"
+    )
+
+    def vjp(
+        self,
+        function: Callable[..., tuple[Tensor, ...]],
+        values: Sequence[Tensor],
+        cotangents: Sequence[np.ndarray],
+    ) -> Sequence[Tensor]:
+        """`tf.function` of values and cotangents; without AutoGraph, for programs have no statements to rewrite."""
+
+        def pulled(values: list[Tensor], cotangents: list[Tensor]) -> list[Tensor]:
+            return self.gradients(function, values, cotangents)
+
+        staged = tf.function(pulled, autograph=False)
+        return staged(list(values), [tf.constant(each) for each in cotangents])

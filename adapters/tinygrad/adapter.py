@@ -1,0 +1,130 @@
+"""tinygrad: each instruction is one call of its public interface; values are computed when they are read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import ClassVar
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+from tinygrad.helpers import DEV, PARALLEL
+from tinygrad.uop.ops import Ops
+
+from autograd_conformance.adapters.tinygrad.dialect import OPS, dialect
+from autograd_conformance.frameworks.running.templates import Templates
+from autograd_conformance.programs.capabilities import Capability, Traits
+from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.observations import Kind
+
+_DTYPES = {
+    dtypes.float64: "float64", dtypes.float32: "float32", dtypes.float16: "float16", dtypes.bfloat16: "bfloat16",
+    dtypes.int64: "int64", dtypes.int32: "int32", dtypes.int16: "int16", dtypes.int8: "int8", dtypes.bool: "bool",
+    dtypes.uint64: "uint64", dtypes.uint32: "uint32", dtypes.uint16: "uint16", dtypes.uint8: "uint8",
+}  # fmt: skip
+"""NumPy's names of tinygrad's dtypes."""
+
+
+class Tinygrad:
+    """tinygrad's `Tensor`."""
+
+    name = "tinygrad"
+    version = version("tinygrad")
+    capabilities = frozenset(
+        {
+            Capability.IMPERATIVE,
+            Capability.ACCUMULATES,
+            Capability.COTANGENTS,
+            Capability.NON_SCALAR_CHECK,
+            Capability.IDENTITY,
+            Capability.DETACH,
+            Capability.ZERO_TO_NONE,
+        }
+    )
+    """Not claimed: what there is not. Every float tensor takes part, so that there are no constants; no call frees
+    anything, or can be told to."""
+    traits = Traits(implicit_for_numbers=True, fills=True)
+    """`Tensor.backward`: without a gradient "the tensor must be a scalar", and it "fills .grad for every in-scope float
+    tensor", with zeros where `Tensor.gradient` has none."""
+    trait_sources: ClassVar[Mapping[str, str]] = {
+        "implicit_for_numbers": "docstring of tinygrad.Tensor.backward",
+        "fills": "tinygrad/tensor.py, the comment in Tensor.backward",
+    }
+    ops = frozenset(OPS)
+    dtypes = ("float64", "float32")
+
+    def __init__(self, device: str = "cpu") -> None:
+        if device == "cpu" and shutil.which("clang") is None:
+            device = "python"
+        DEV.value = device.upper()
+        if "PARALLEL" not in os.environ:  # else a process is started for every sixteen kernels; tests have all cores
+            PARALLEL.value = 0
+        self.dialect = dialect(device.upper())
+        self.templates = Templates.of(self.dialect)
+        Tensor([0.0]).numpy()
+
+    def reset(self) -> None:
+        """tinygrad keeps no state between programs, but for the kernels that it has compiled."""
+
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
+        """A tensor from an array of its dtype; made from a number it would be a constant, without storage."""
+        assert requires_grad, "constants are not claimed, so never asked for"
+        return _tensor(data)
+
+    def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
+        """All results of an op."""
+        made = self.templates.op(op, attrs, len(operands))(*operands)
+        return (made,) if isinstance(made, Tensor) else tuple(made)
+
+    def detach(self, value: Tensor) -> Tensor:
+        """`Tensor.detach`."""
+        return value.detach()
+
+    def backward(
+        self, roots: Sequence[Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
+    ) -> None:
+        """`Tensor.backward`."""
+        (root,), (cotangent,) = roots, cotangents
+        given = None if cotangent is None else _tensor(cotangent)
+        try:
+            root.backward(given)
+        finally:
+            if cotangent is not None and given is not None:
+                cotangent[...] = given.numpy()
+
+    def zero_grad(self, leaves: Sequence[Tensor], set_to_none: bool) -> None:
+        """Clear as the optimizers' `zero_grad` does."""
+        assert set_to_none, "clearing to zeros is not claimed"
+        for leaf in leaves:
+            leaf.grad = None
+
+    def gradient(self, leaf: Tensor) -> Tensor | None:
+        """`Tensor.grad`."""
+        return leaf.grad
+
+    def identity(self, gradient: Tensor) -> int:
+        """The buffer that holds a gradient's elements, or the tensor where they are not computed yet."""
+        base = gradient.uop.base
+        return id(base if base.op is Ops.BUFFER else gradient)
+
+    def read(self, value: Tensor) -> np.ndarray:
+        """A copy of the values, which are computed now."""
+        return value.numpy().copy()
+
+    def dtype(self, value: Tensor) -> str:
+        """The dtype's name."""
+        return _DTYPES.get(value.dtype, value.dtype.name)
+
+    def requires_grad(self, value: Tensor) -> None:
+        """Nothing says that a tensor requires grad: all do."""
+
+    def classify(self, error: BaseException) -> Kind:
+        """The kind of an error by its message: they are assertions."""
+        unseeded = isinstance(error, AssertionError) and "backward must be called on a scalar tensor" in str(error)
+        return Kind.NON_SCALAR_ROOT if unseeded else Kind.UNKNOWN
+
+
+def _tensor(data: np.ndarray) -> Tensor:
+    return Tensor(data) if data.shape else Tensor(data.reshape(1)).reshape(())

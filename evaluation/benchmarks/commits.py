@@ -1,0 +1,83 @@
+"""Two commits side by side: the same work in turn, in a process of each, by the time of the processor.
+
+A machine's clock changes within minutes, and others may work on it; what is measured a second apart can be compared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+from rich.table import Table
+
+from evaluation.benchmarks.pace import WORKLOADS
+
+ROOT = Path(__file__).resolve().parents[2]
+PACE = Path(__file__).with_name("pace.py")
+
+
+class Pace:
+    """A process that measures one version of the suite."""
+
+    def __init__(self, checkout: Path, links: Path) -> None:
+        (links / "autograd_conformance").symlink_to(checkout)
+        environment = {**os.environ, "PYTHONPATH": str(links)}
+        self.process = subprocess.Popen(
+            [sys.executable, str(PACE)], cwd=checkout, env=environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def ask(self, name: str, number: int, start: int) -> tuple[float, float]:
+        """Seconds to draw some programs, and to draw, run and judge them."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(json.dumps([name, number, start]), file=self.process.stdin, flush=True)
+        drawing, whole = json.loads(self.process.stdout.readline())
+        return drawing, whole
+
+
+@contextmanager
+def paces(commit: str) -> Iterator[tuple[Pace, Pace]]:
+    """A process of another commit, and one of the checkout as it is."""
+    with TemporaryDirectory() as folder:
+        exported = Path(folder, "commit")
+        links = [Path(folder, name) for name in ("before", "after")]
+        for each in (exported, *links):
+            each.mkdir()
+        archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
+        subprocess.run(["tar", "x"], cwd=exported, input=archive, check=True)
+        made = Pace(exported, links[0]), Pace(ROOT, links[1])
+        try:
+            yield made
+        finally:
+            for pace in made:
+                pace.process.kill()
+                pace.process.wait()
+
+
+def compare(commit: str, number: int, repeats: int, console: Console) -> None:
+    """The table of workloads: programs for a second of the processor, and how many times those of a commit."""
+    table = Table("workload", "programs/s", f"at {commit}", "times as fast", "spread", "drawing alone", box=None)
+    with paces(commit) as (before, after):
+        for name in WORKLOADS:
+            for start in range(repeats):  # warm: everything is staged once
+                before.ask(name, number, start), after.ask(name, number, start)
+            pairs = [(before.ask(name, number, k), after.ask(name, number, k)) for k in range(repeats)]
+            ratios = sorted(old[1] / new[1] for old, new in pairs)
+            table.add_row(
+                name,
+                f"{number / statistics.median(new[1] for _, new in pairs):.0f}",
+                f"{number / statistics.median(old[1] for old, _ in pairs):.0f}",
+                f"{statistics.median(ratios):.2f}",
+                f"{ratios[0]:.2f}-{ratios[-1]:.2f}",
+                f"{statistics.median(old[0] / new[0] for old, new in pairs):.2f}",
+            )
+    console.print(table)

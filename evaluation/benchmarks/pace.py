@@ -1,0 +1,70 @@
+"""How much time of the processor programs take: an answer to each line that asks, for `evaluation.benchmarks.commits`.
+
+Run by its path, so that it measures whichever commit's package is found first. A line is a workload, a number of
+programs and a seed; the answer is JSON: seconds to draw them, and to draw, run and judge them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.seeding import BACKEND
+from autograd_conformance.checking.session import Session
+from autograd_conformance.known_differences import known
+from autograd_conformance.strategies.random_programs import programs
+from autograd_conformance.strategies.sequences import sequences
+from autograd_conformance.strategies.situations.gradients import whole_graphs
+from autograd_conformance.strategies.training import loops
+
+WORKLOADS = {"programs": programs, "sequences": sequences, "training loops": loops, "whole graphs": whole_graphs}
+
+
+def seconds(strategy: Any, number: int, start: int, do: Callable[[Any], None]) -> float:
+    """Seconds of the processor for drawing some programs, and doing something with each."""
+
+    @seed(start)
+    @settings(
+        max_examples=number, backend=BACKEND, deadline=None, database=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(strategy)
+    def body(case: Any) -> None:
+        do(case)
+
+    began = time.process_time()
+    body()
+    return time.process_time() - began
+
+
+def main() -> None:
+    """Answer each line."""
+    warnings.simplefilter("ignore")
+    with TemporaryDirectory() as folder:
+        session = Session("torch", Path(folder))
+        session.prepare()
+        check = Check(session.target, known=known("torch"))
+
+        def checked(case: Any) -> None:
+            with suppress(Broken):  # what PyTorch is known to do otherwise, and what an audit would leave out
+                check(case)
+
+        for line in sys.stdin:
+            name, number, start = json.loads(line)
+            drawing = seconds(WORKLOADS[name](), number, start, lambda case: None)
+            whole = seconds(WORKLOADS[name](), number, start, checked)
+            print(json.dumps([drawing, whole]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""The sets of fresh faults."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from importlib import import_module
+
+from evaluation.fresh import first, fourth, second, third
+from evaluation.fresh.fault import Fault
+
+SETS = {"first": first, "second": second, "third": third, "fourth": fourth}
+"""The sets of faults, by name."""
+
+
+def faults_of(name: str) -> list[type[Fault]]:
+    """The faults of a set, module by module, in the order in which they are written."""
+    places = pkgutil.iter_modules(SETS[name].__path__, f"{SETS[name].__name__}.")
+    modules = [import_module(place.name) for place in places]
+    return [
+        made
+        for module in modules
+        for made in vars(module).values()
+        if inspect.isclass(made) and issubclass(made, Fault) and made.__module__ == module.__name__
+    ]

@@ -1,0 +1,129 @@
+"""What the suite says of a program, as JSON: what each instruction may do, the judgement, and how a failure is told."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autograd_conformance.checking.check import Broken, related_as
+from autograd_conformance.checking.session import Session
+from autograd_conformance.failures import record as failures
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.language import Instruction, Modes
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reporting.records.encoding import encode
+from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
+from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.relations import codec as relations_codec
+from autograd_conformance.tape.graph import Expectation
+from autograd_conformance.tape.model import Tape
+
+Json = Any
+TOLD = 2
+"""How many failures of a faulty framework are told in full; that takes longest."""
+
+
+class Freezer:
+    """Judges programs for one framework."""
+
+    def __init__(self, name: str) -> None:
+        folder = Path(tempfile.mkdtemp())
+        self.session = Session(name, folder, start=folder)
+        self.told = TOLD
+        self.expected: list[str] = []
+        expect = Tape.expect
+
+        def watched(tape: Tape, at: int, step: Instruction, modes: Modes = ()) -> Expectation:
+            found = expect(tape, at, step, modes)
+            raises = ", ".join(sorted(f"{kind.value}: {rule}" for kind, rule in found.raises.items()))
+            self.expected.append(f"{at} {found.returns} [{raises}] {found.exercises} {found.unspecified}")
+            return found
+
+        Tape.expect = watched  # type: ignore[method-assign]
+        self.restore = lambda: setattr(Tape, "expect", expect)
+
+    def line(self, form: Json) -> Json:
+        """All that is said of a program, given as a line of a capture; the process has one freezer at a time."""
+        target = self.session.saved_tensor_counter if form["counts"] else self.session.target
+        program = form["program"]
+        self.expected.clear()
+        if relations_codec.is_relation(program):
+            found = self._related(program, target)
+        else:
+            found = self._alone(program, target)
+        return {"suite": form["suite"], "id": digest(json.dumps(program)), **found}
+
+    def _alone(self, form: Json, target: Target) -> Json:
+        program = codec.from_json(form, VOCABULARY)
+        written = codec.to_json(program)
+        observation = target.observe(program)
+        reference = Reference() if program.stateful else Reference(program)
+        judgement = judge(program, observation, reference, target.capabilities)
+        expected = digest("\n".join(self.expected))
+        return {
+            "written": digest(json.dumps(written)),
+            "expected": expected,
+            "exercised": dict(sorted(judgement.exercised.items())),
+            "unspecified": judgement.unspecified,
+            "violation": violated(judgement.violation),
+            **self._told(judgement.violation, lambda v: Broken(program, observation, v, target)),
+        }
+
+    def _related(self, form: Json, target: Target) -> Json:
+        related = relations_codec.from_json(form, VOCABULARY)
+        one, other = target.observe(related.first), target.observe(related.second)
+        relation = related_as(related, one, other, target)
+        return {
+            "written": digest(json.dumps(relations_codec.to_json(related))),
+            "decided": relation.decided,
+            "violation": violated(relation.violation),
+            **self._told(relation.violation, lambda v: Broken(related.first, one, v, target, related)),
+        }
+
+    def _told(self, violation: Violation | None, broken: Any) -> Json:
+        if violation is None or not self.told:
+            return {}
+        self.told -= 1
+        failure = failures.failure(broken(violation), "suites/test_frozen.py::test_it", self.session)
+        return {"told": encode(failure)}
+
+
+def violated(violation: Violation | None) -> Json:
+    """A violation as JSON, its arrays as digests."""
+    if violation is None:
+        return None
+    names = {"held": "grad_before", "got": "got", "want": "want", "bound": "bound"}
+    arrays = {key: _array(getattr(violation, name)) for key, name in names.items()}
+    return {
+        "rule": violation.rule, "at": violation.at, "observed": observed_text(violation),
+        "allowed": [list(pair) for pair in allowed_texts(violation)], "subject": str(violation.subject),
+        "op": violation.op, "diagnosis": violation.diagnosis, "partner": str(violation.partner), **arrays,
+    }  # fmt: skip
+
+
+def _array(value: np.ndarray | None) -> str | None:
+    return None if value is None else digest(repr(np.asarray(value, dtype=float).tolist()))
+
+
+def digest(text: str) -> str:
+    """A short name for a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def lines(path: Path) -> Iterator[Json]:
+    """The lines of a capture, each program once."""
+    seen = set()
+    with path.open(encoding="utf-8") as stream:
+        for text in stream:
+            if text not in seen:
+                seen.add(text)
+                yield json.loads(text)

@@ -1,0 +1,168 @@
+"""The kills behind the matrix: a mutant made by hand against every family of rules, a generated one against its op's.
+
+The own family gets what the quick profile would give it, and its failure is shrunk; the others get a few programs per
+test, and stop at the first failure.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import Phase
+
+from autograd_conformance.checking.audit import corners
+from autograd_conformance.checking.audit import programs as audit
+from autograd_conformance.checking.check import Broken
+from autograd_conformance.checking.session import Session
+from autograd_conformance.known_differences import Known, known
+from autograd_conformance.programs.language import Leaf, Program
+from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.alphabet import CORE
+from autograd_conformance.strategies.higher_order import derivatives_of
+from autograd_conformance.strategies.situations import gradients
+from evaluation.kill_matrix.rows import Cell, Row
+from evaluation.kill_matrix.settings import OTHERS, STANDARD
+from evaluation.mutants import MUTANTS
+from evaluation.mutants.generated import GENERATED, Generated, candidates
+from evaluation.mutants.kill import FIRST_OPS, TORCH, Counting, failure, prepared
+from evaluation.mutants.mutant import Mutant
+from evaluation.mutants.probes import QUICK, Probe, alone, probes, tests
+
+NEAR = ("multiply", "sum", "add", "negative")
+"""What programs about one op are made of besides it."""
+
+SHARE = 8
+"""How often the op stands among these, so that every other op drawn is it."""
+
+BEYOND = {"gradients": "accumulation", "higher": "functional"}
+"""The family that a generated mutant is shown to after its own."""
+
+
+def row(name: str) -> Row:
+    """The row of a mutant, by its name."""
+    return generated(name) if name in candidates() else by_hand(MUTANTS[name])
+
+
+def families() -> tuple[str, ...]:
+    """Every family of rules that has tests, in the catalogue's order."""
+    tested = {RULES[probe.rule].family for probe in tests()}
+    return tuple(dict.fromkeys(rule.family for rule in RULES.values() if rule.family in tested))
+
+
+def by_hand(mutant: type[Mutant]) -> Row:
+    """A mutant that was made by hand, against every family."""
+    own = RULES[mutant.killed_by[0]].family
+    with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
+        session, differences = prepared(mutant, Path(folder)), known(mutant.framework)
+        by_itself = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
+        first = tuple(dict.fromkeys(by_itself + mutant.killed_by))
+        found = probes(first, tuple(sorted(session.broken)) or CORE[:FIRST_OPS], QUICK)
+        cells = {
+            family: _family([p for p in found if RULES[p.rule].family == family], session, family == own, differences)
+            for family in families()
+        }
+    return Row(mutant.name, False, mutant.__module__.rpartition(".")[2], None, own, mutant.killed_by, cells)
+
+
+def _family(found: Sequence[Probe], session: Session, own: bool, differences: tuple[Known, ...]) -> Cell:
+    """A family's tests, one after the other until one fails, which is shrunk if it is the own family's; that family's
+    other tests get a few programs, too, so that it is known which of them fail.
+    """
+    began, before = time.process_time(), 0
+    killed, failed = None, []
+    for probe in found:
+        if not RULES[probe.rule].needs <= session.target.capabilities:
+            continue
+        check = Counting(session.target, known=differences)
+        whole = own and killed is None
+        few = probe if whole else replace(probe, examples=min(probe.examples, OTHERS))
+        phases = (Phase.generate, Phase.shrink) if whole else (Phase.generate,)
+        failing = failure(few, check, 0, phases)
+        if failing:
+            failed.append(probe.rule)
+        if failing and killed is None:
+            count = before + (check.until or check.programs)
+            killed = _killed(failing[0], probe.name, count, time.process_time() - began, own)
+        if killed is not None and not own:
+            return killed
+        before += check.programs
+    if killed is not None:
+        return replace(killed, tests=tuple(dict.fromkeys(failed)))
+    return Cell(False, before, _rounded(time.process_time() - began))
+
+
+def generated(name: str) -> Row:
+    """A generated mutant, against the tests of its op and one family beyond."""
+    mutant = GENERATED[name]
+    own = RULES[mutant.killed_by[0]].family
+    with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
+        session = Session(f"{mutant.__module__}:{name}", Path(folder))
+        session.prepare()
+        cells = {own: by_itself(mutant, session)}
+        near = tuple(op for op in NEAR if op in mutant.ops and op != mutant.op)
+        alphabet.use(replace(alphabet.current(), ops=(*near, *(mutant.op,) * SHARE)))
+        about = [replace(probe, examples=OTHERS) for probe in tests() if RULES[probe.rule].family == BEYOND[own]]
+        cells[BEYOND[own]] = _family(about, session, False, TORCH)
+    return Row(mutant.name, True, candidates()[name][1], mutant.op, own, mutant.killed_by, cells)
+
+
+def by_itself(mutant: type[Generated], session: Session) -> Cell:
+    """The tests that a quick run has for one op, the fixed programs first; and what drawn ones shrink to."""
+    began = time.process_time()
+    op, twice = mutant.op, mutant.killed_by[0] == "higher/op"
+    fixed = audit.curvatures(op, session.drawable) if twice else _fixed(op, session)
+    strategy = derivatives_of(op) if twice else gradients.single_ops(op)
+    probe = Probe(mutant.killed_by[0], f"op[{op}]", alone, {"drawn": strategy}, QUICK // 6)
+    check = Counting(session.target, known=TORCH)
+    broken = _first(fixed, check)
+    count = check.until or check.programs
+    drawn = Counting(session.target, known=TORCH)
+    drawn_failure = failure(probe, drawn, 0)
+    if broken is None and (drawn_failure is None or twice):  # a quick run draws no second derivatives
+        tried = count if twice else count + drawn.programs
+        spent = _rounded(time.process_time() - began)
+        return Cell(False, tried, spent, later=_later(mutant, probe, session))
+    count += 0 if broken else drawn.until or drawn.programs
+    shrunk = drawn_failure[0] if drawn_failure else broken
+    assert shrunk is not None
+    made = _killed(broken or shrunk, f"op_samples[{op}]" if broken else probe.name, count, 0.0, False)
+    return replace(made, size=len(shrunk.program), seconds=_rounded(time.process_time() - began))
+
+
+def _fixed(op: str, session: Session) -> Iterator[Program]:
+    """The fixed programs that a quick run has for one op."""
+    yield from audit.programs(op, session.drawable)
+    yield from corners.programs(op, session.drawable)
+
+
+def _later(mutant: type[Generated], probe: Probe, session: Session) -> bool:
+    """Whether what a standard run adds for an op kills a mutant: the op in all its forms, and more random programs."""
+    forms = audit.forms(mutant.op, session.drawable[0]) if probe.rule == "gradients/op" else ()
+    check = Counting(session.target, known=TORCH)
+    return bool(_first(forms, check) or failure(replace(probe, examples=STANDARD // 10), check, 0, (Phase.generate,)))
+
+
+def _first(programs: Iterable[Program], check: Callable[[Program], None]) -> Broken | None:
+    for program in programs:
+        try:
+            check(program)
+        except Broken as error:
+            return error
+    return None
+
+
+def _killed(broken: Broken, test: str, programs: int, seconds: float, shrunk: bool) -> Cell:
+    leaves = (step for step in broken.program if isinstance(step, Leaf))
+    dtype = next((leaf.value.dtype for leaf in leaves), None)
+    size = len(broken.program) if shrunk else None
+    found = broken.violation
+    return Cell(True, programs, _rounded(seconds), test, found.rule, found.op, dtype, size)
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds, 3)

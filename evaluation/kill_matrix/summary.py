@@ -1,0 +1,225 @@
+"""What the results come to: families and kinds with what they killed, the rules that kill nothing, the baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import Any
+
+from autograd_conformance.rules.catalogue import RULES, Level
+from evaluation.kill_matrix.rows import Row
+
+
+@dataclass(frozen=True, slots=True)
+class RoundFigures:
+    """A baseline's round on PyTorch itself."""
+
+    baseline: str
+    what: str
+    cases: int
+    cost: float
+    """CPU seconds of its cases."""
+    alarms: int
+    """How many cases complained about PyTorch."""
+    ops: list[str]
+    """The ops of those that ran one op."""
+    seconds: float
+    """What making the round cost in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A run that did everything, from nothing: its seconds, and how many processes it had."""
+
+    seconds: float
+    jobs: int
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that was found out: rows of the matrix, what each baseline did with each mutant, and what it took."""
+
+    rows: tuple[Row, ...]
+    finds_by_name: dict[tuple[str, str], dict[str, Any]]
+    rounds: dict[str, RoundFigures]
+    whole: Whole | None = None
+
+    @cached_property
+    def by_hand(self) -> list[Row]:
+        """The rows of mutants that were made by hand."""
+        return [row for row in self.rows if not row.generated]
+
+    @cached_property
+    def generated(self) -> list[Row]:
+        """The rows of generated mutants."""
+        return [row for row in self.rows if row.generated]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The mutants of one family or one kind."""
+
+    name: str
+    mutants: int
+    killed: int
+    own: int
+    """How many were killed by their own family's tests."""
+    right: int
+    """How many were killed there by a rule that has to name them."""
+    programs: float | None
+    """The median of the programs until the first kill."""
+    size: float | None
+    """The median length of the shrunk program."""
+    seconds: float
+    """The CPU seconds of all."""
+    others: int
+    """How many mutants of other families this family kills; of a kind, another family."""
+    shown: int
+    """Of how many."""
+
+    @property
+    def beyond(self) -> str:
+        """How many of those that it was shown."""
+        return f"{self.others} of {self.shown}"
+
+
+def families(rows: Sequence[Row]) -> list[Group]:
+    """A group for each family that mutants are about, or that kills any."""
+    names = dict.fromkeys(rule.family for rule in RULES.values())
+    tried = {family for row in rows for family, cell in row.cells.items() if cell.programs}
+    return [
+        _group(name, [r for r in rows if r.own == name], *_elsewhere(name, rows)) for name in names if name in tried
+    ]
+
+
+def _elsewhere(name: str, rows: Sequence[Row]) -> tuple[int, int]:
+    shown = [row.cells[name] for row in rows if row.own != name and name in row.cells and row.cells[name].programs]
+    return sum(cell.killed for cell in shown), len(shown)
+
+
+def kinds(rows: Sequence[Row], sort: Callable[[str], int]) -> list[Group]:
+    """A group for each kind of generated fault."""
+    names = sorted({row.group for row in rows}, key=sort)
+    return [_kind(name, [row for row in rows if row.group == name]) for name in names]
+
+
+def _kind(name: str, rows: Sequence[Row]) -> Group:
+    beyond = [cell for row in rows for family, cell in row.cells.items() if family != row.own]
+    return _group(name, rows, sum(cell.killed for cell in beyond), len(beyond))
+
+
+def _group(name: str, rows: Sequence[Row], others: int, shown: int) -> Group:
+    mine = [row.mine for row in rows if row.mine.killed]
+    return Group(
+        name,
+        len(rows),
+        sum(row.killed for row in rows),
+        len(mine),
+        sum(row.right for row in rows),
+        _median(cell.programs for cell in mine),
+        _median(cell.size for cell in mine if cell.size is not None),
+        sum(row.mine.seconds for row in rows),
+        others,
+        shown,
+    )
+
+
+def total(groups: Sequence[Group], rows: Sequence[Row]) -> Group:
+    """All groups together."""
+    others, shown = (sum(getattr(group, name) for group in groups) for name in ("others", "shown"))
+    return _group("all", rows, others, shown)
+
+
+def _median(values: Iterable[float]) -> float | None:
+    known = list(values)
+    return median(known) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class Killer:
+    """A rule: of how many mutants it is named as the one that is broken, and on how many its own tests fail, tried in
+    their own families alone.
+    """
+
+    rule: str
+    named: int
+    tests: int
+
+
+def killers(rows: Sequence[Row]) -> list[Killer]:
+    """Every rule that can fail, with what it kills."""
+    named = [{cell.rule for cell in row.cells.values() if cell.killed} for row in rows]
+    failed = [{slug for cell in row.cells.values() for slug in cell.tests} for row in rows]
+    slugs = [slug for slug, rule in RULES.items() if rule.level is not Level.INFO]
+    return [Killer(slug, sum(slug in each for each in named), sum(slug in each for each in failed)) for slug in slugs]
+
+
+@dataclass(frozen=True, slots=True)
+class Long:
+    """Mutants whose shrunk programs have more than ten instructions, for one reason."""
+
+    why: str
+    mutants: list[tuple[str, int]]
+
+
+TEN = 10
+"""More instructions than that in a shrunk program need a reason."""
+
+
+def long(rows: Sequence[Row], why: Callable[[Row], str]) -> list[Long]:
+    """The mutants whose shrunk programs are long, by the reason."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for row in rows:
+        if row.mine.size is not None and row.mine.size > TEN:
+            found.setdefault(why(row), []).append((row.mutant, row.mine.size))
+    return [Long(reason, sorted(mutants)) for reason, mutants in found.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a baseline came to on one sort of mutants."""
+
+    mutants: int
+    """How many it was shown."""
+    could: int
+    """How many it could see in principle."""
+    found: int
+    seconds: float
+    """The CPU seconds that its cases cost on all that it could see."""
+
+    @property
+    def each(self) -> float | None:
+        """CPU seconds for each mutant that was found."""
+        return self.seconds / self.found if self.found else None
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineScore:
+    """A baseline with its scores on generated mutants and on those made by hand."""
+
+    round: RoundFigures
+    generated: Score
+    by_hand: Score
+    missed: dict[str, int]
+
+
+def scores(results: Results) -> list[BaselineScore]:
+    """Every baseline that was compared."""
+    hand = {row.mutant for row in results.by_hand}
+    group_of = {row.mutant: row.group for row in results.rows}
+    found = []
+    for name, made in results.rounds.items():
+        finds = [find for (baseline, _), find in results.finds_by_name.items() if baseline == name]
+        generated = [find for find in finds if find["mutant"] not in hand]
+        lost = [group_of.get(find["mutant"], "?") for find in generated if not find["found"]]
+        missed = {kind: lost.count(kind) for kind in sorted(set(lost))}
+        by_hand = _score([find for find in finds if find["mutant"] in hand])
+        found.append(BaselineScore(made, _score(generated), by_hand, missed))
+    return found
+
+
+def _score(finds: Sequence[dict[str, Any]]) -> Score:
+    could = [find for find in finds if find["could"]]
+    return Score(len(finds), len(could), sum(find["found"] for find in could), sum(find["seconds"] for find in could))

@@ -1,0 +1,139 @@
+"""Mutants whose fault concerns what a leaf holds: after one call, after several, after clearing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import torch
+
+from evaluation.mutants.mutant import Combining, Given, Mutant
+
+ReadGrad: TypeAlias = torch.Tensor | None
+
+
+class Overwrites(Combining):
+    """A backward call replaces the gradient that a leaf holds."""
+
+    killed_by = ("accumulation/adds",)
+
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
+        return old if new is None else new
+
+
+class KeepsFirst(Combining):
+    """A leaf that holds a gradient ignores every later contribution."""
+
+    killed_by = ("accumulation/adds",)
+
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
+        return new if old is None else old
+
+
+class AddsTwice(Combining):
+    """Every contribution is added twice, the first one too."""
+
+    killed_by = ("accumulation/first", "accumulation/adds")
+
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
+        return super().combine(leaf, old, None if new is None else 2 * new)
+
+
+class Averages(Combining):
+    """A leaf that holds a gradient afterwards holds the mean of it and the contribution."""
+
+    killed_by = ("accumulation/adds",)
+
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
+        return super().combine(leaf, old, new) if old is None or new is None else (old + new) / 2
+
+
+class UnusedGetsZeros(Combining):
+    """A leaf that the root does not depend on gets a gradient of zeros where it had none."""
+
+    killed_by = ("accumulation/unreached",)
+
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
+        made = super().combine(leaf, old, new)
+        return torch.zeros_like(leaf) if made is None and leaf.requires_grad else made
+
+
+class UnusedLosesGradient(Combining):
+    """A leaf that the root does not depend on loses the gradient that it had."""
+
+    killed_by = ("accumulation/unreached",)
+
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
+        return None if new is None else super().combine(leaf, old, new)
+
+
+class ConstantGetsGradient(Combining):
+    """A leaf that requires no grad gets a gradient of ones."""
+
+    killed_by = ("accumulation/constant",)
+
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
+        return super().combine(leaf, old, new) if leaf.requires_grad else torch.ones_like(leaf)
+
+
+class ForgetsAtZero(Combining):
+    """A leaf that holds a gradient holds none any more when a contribution is zero throughout."""
+
+    killed_by = ("accumulation/adds",)
+
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
+        forgets = old is not None and new is not None and not new.any()
+        return None if forgets else super().combine(leaf, old, new)
+
+
+class SharesGradient(Mutant):
+    """Leaves whose gradients are equal hold one and the same object."""
+
+    killed_by = ("accumulation/own-object",)
+
+    def backward(
+        self, roots: Sequence[torch.Tensor], cotangents: Given, retain_graph: bool | None, **options: Any
+    ) -> None:
+        super().backward(roots, cotangents, retain_graph, **options)
+        for n, leaf in enumerate(self.leaves):
+            for other in self.leaves[:n]:
+                both = leaf.grad is not None and other.grad is not None and leaf.dtype == other.dtype
+                if both and torch.equal(leaf.grad, other.grad):
+                    leaf.grad = other.grad
+
+
+class ClearsToZeros(Mutant):
+    """Clearing to none leaves zeros."""
+
+    killed_by = ("accumulation/zero-to-none",)
+
+    def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
+        super().zero_grad(leaves, False)
+
+
+class ClearsToNone(Mutant):
+    """Clearing to zeros leaves none."""
+
+    killed_by = ("accumulation/zero-to-zeros",)
+
+    def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
+        super().zero_grad(leaves, True)
+
+
+class ZeroesNothing(Mutant):
+    """Clearing to zeros changes nothing."""
+
+    killed_by = ("accumulation/zero-to-zeros",)
+
+    def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
+        if set_to_none:
+            super().zero_grad(leaves, True)
+
+
+class ClearsAll(Mutant):
+    """Clearing some leaves to none clears every leaf of the program."""
+
+    killed_by = ("accumulation/zero-to-none",)
+
+    def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
+        super().zero_grad(self.leaves if set_to_none else leaves, set_to_none)

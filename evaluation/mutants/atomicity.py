@@ -1,0 +1,106 @@
+"""Mutants whose fault concerns what is left after an error: gradients that are half new, graphs that no longer work."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import torch
+
+from evaluation.mutants.mutant import Given, Mutant, Recording, Roots, is_freed
+
+
+class NothingAfterAnError(Mutant):
+    """After a call that failed every further call fails."""
+
+    killed_by = (
+        "errors/recovers",
+        "errors/refusal-keeps-graph",
+        "lifetime/rebuilt",
+        "lifetime/independent",
+        "lifetime/traversed-only",
+        "errors/legal-returns",
+    )
+    longest = 12
+    why_long = "a graph that is freed, a call that fails on it, and another graph to go on with"
+
+    def reset(self) -> None:
+        super().reset()
+        self.failed = False
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        if self.failed:
+            raise RuntimeError("the tape is in an inconsistent state")
+        try:
+            super().backward(roots, cotangents, retain_graph, **options)
+        except RuntimeError:
+            self.failed = True
+            raise
+
+
+class DoneTwiceAfterAnError(NothingAfterAnError):
+    """After a call that failed the next one contributes twice."""
+
+    killed_by = (
+        "errors/recovers",
+        "errors/refusal-keeps-graph",
+        "sequences/history",
+        "accumulation/first",
+        "accumulation/adds",
+    )
+    longest = 12
+    why_long = "a graph that is freed, a call that fails on it, and another graph to go on with"
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        failed, self.failed = self.failed, False
+        if failed and all(root.requires_grad for root in roots):
+            with suppress(RuntimeError):
+                super().backward(roots, cotangents, True, **options)
+        super().backward(roots, cotangents, retain_graph, **options)
+
+
+class TornAtTheFirst(Mutant):
+    """A call that fails on a freed graph leaves the first leaf with half of what it would have contributed."""
+
+    killed_by = ("errors/atomic",)
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        try:
+            super().backward(roots, cotangents, retain_graph, **options)
+        except RuntimeError as error:
+            if is_freed(error):
+                for leaf in self.leaves:
+                    if leaf.requires_grad and leaf.grad is not None:
+                        leaf.grad = leaf.grad + 0.5
+            raise
+
+
+class FailureFreesAll(Recording):
+    """A call that fails on a freed graph frees every graph of the program."""
+
+    killed_by = (
+        "errors/recovers",
+        "lifetime/traversed-only",
+        "lifetime/independent",
+        "lifetime/rebuilt",
+        "lifetime/default-frees",
+        "errors/legal-returns",
+    )
+    longest = 12
+    why_long = "a graph that is freed, a call that fails on it, and another graph to go on with"
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        try:
+            super().backward(roots, cotangents, retain_graph, **options)
+        except RuntimeError as error:
+            if is_freed(error):
+                held = self.held()
+                for value in self.values:
+                    self._free(value)
+                self.hold(held)
+            raise
+
+    def _free(self, value: torch.Tensor) -> None:
+        if value.requires_grad:
+            with suppress(RuntimeError):  # it may have been freed before
+                value.sum().backward()

@@ -1,0 +1,159 @@
+"""Mutants whose fault concerns the numbers of single ops: their derivatives and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import torch
+
+from autograd_conformance.programs.language import Attrs
+from evaluation.mutants.mutant import Mutant, gated
+
+Tensors = Sequence[torch.Tensor]
+
+
+class Wrong(Mutant):
+    """A mutant that changes what one op, `op`, sends back to an operand."""
+
+    op = ""
+
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        """What it sends instead; here the truth."""
+        return contribution
+
+    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
+        if op == self.op:
+            operands = [gated(x, partial(self.wrong, x.detach())) for x in operands]
+        return super().apply(op, operands, attrs)
+
+
+class ExpOff(Wrong):
+    """The derivative of exp is off by one part in a million."""
+
+    op, killed_by = "exp", ("gradients/op",)
+
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        return contribution * (1 + 1e-6)
+
+
+class SinFlipped(Wrong):
+    """The derivative of sin has the wrong sign."""
+
+    op, killed_by = "sin", ("gradients/op",)
+
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        return -contribution
+
+
+class SinAtZero(Wrong):
+    """The derivative of sin is zero where its operand is exactly zero."""
+
+    op, killed_by = "sin", ("gradients/op", "gradients/graph")
+
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        return torch.where(operand == 0, torch.zeros_like(contribution), contribution)
+
+
+class MultiplyAtZero(Wrong):
+    """A product with a factor of exactly zero sends nothing back to that factor."""
+
+    op, killed_by = "multiply", ("gradients/op", "gradients/graph")
+
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        return torch.where(operand == 0, torch.zeros_like(contribution), contribution)
+
+
+class SingleTanh(Wrong):
+    """The derivative of tanh is off by one part in ten thousand, in float32 only."""
+
+    op, killed_by = "tanh", ("gradients/op",)
+
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        return contribution * (1.0001 if operand.dtype == torch.float32 else 1)
+
+
+class MatmulTransposed(Wrong):
+    """The derivative of matmul comes back transposed where the operand is a square matrix."""
+
+    op, killed_by = "matmul", ("gradients/op", "gradients/graph")
+
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        square = operand.dim() >= 2 and operand.shape[-1] == operand.shape[-2]
+        return contribution.mT if square else contribution
+
+
+class MeanUnscaled(Wrong):
+    """The derivative of mean is that of sum."""
+
+    op, killed_by = "mean", ("gradients/op",)
+
+    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
+        made = super().apply(op, operands, attrs)
+        times = operands[0].numel() / max(1, made[0].numel())
+        return [gated(made[0], lambda g: g * times)] if op == self.op else made
+
+
+class BroadcastAverages(Mutant):
+    """An operand that was broadcast gets the mean, not the sum, of what flows back to its elements."""
+
+    killed_by = ("gradients/op",)
+
+    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
+        if op in ("multiply", "add", "subtract", "divide"):
+            size = max(1, max(x.numel() for x in operands))
+            operands = [gated(x, partial(torch.mul, torch.tensor(x.numel() / size))) for x in operands]
+        return super().apply(op, operands, attrs)
+
+
+class SaturatedSigmoid(Wrong):
+    """The derivative of sigmoid is zero where its operand is above three."""
+
+    op, killed_by = "sigmoid", ("gradients/op", "gradients/graph")
+
+    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        return torch.where(operand > 3, torch.zeros_like(contribution), contribution)
+
+
+class TanhValueOff(Mutant):
+    """The value of tanh is off by one part in a hundred thousand; its derivative is that of the right value."""
+
+    killed_by = ("gradients/forward",)
+
+    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
+        made = super().apply(op, operands, attrs)
+        return [y + (y * 1e-5).detach() for y in made] if op == "tanh" else made
+
+
+class PartnersPrecision(Mutant):
+    """What flows back to a factor is rounded to the dtype of the other factor, where that is narrower."""
+
+    killed_by = ("gradients/op",)
+
+    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
+        if op == "multiply" and len({x.dtype for x in operands}) > 1:
+            operands = [gated(x, lambda g: g.float().to(g.dtype)) for x in operands]
+        return super().apply(op, operands, attrs)
+
+
+class KeepsFirstDtype(Mutant):
+    """A sum of two dtypes has the dtype of its first operand."""
+
+    killed_by = ("gradients/forward",)
+
+    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
+        made = super().apply(op, operands, attrs)
+        return [y.to(operands[0].dtype) for y in made] if op == "add" else made
+
+
+class GramOnce(Mutant):
+    """A matrix times a view of its own memory sends nothing back through the view."""
+
+    killed_by = ("gradients/fan-out", "gradients/op")
+
+    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
+        if op in ("matmul", "mm") and len(operands) == 2:
+            left, right = operands
+            if left.data_ptr() == right.data_ptr() and left.dim() == right.dim() == 2 and left.numel() > 1:
+                operands = [left, right if left is right else right.detach()]
+        return super().apply(op, operands, attrs)

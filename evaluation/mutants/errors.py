@@ -1,0 +1,179 @@
+"""Mutants whose fault concerns what is refused, with which kind of error, and what a refusal leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from evaluation.mutants.mutant import FREED, Given, Mutant, is_freed
+
+Roots = Sequence[torch.Tensor]
+
+
+class NoGradIsSilent(Mutant):
+    """A backward call on roots that require no grad returns and does nothing; such a root among others is left out."""
+
+    killed_by = ("errors/no-grad-root", "detach/root-raises")
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        pairs = [(root, ct) for root, ct in zip(roots, cotangents, strict=True) if root.requires_grad]
+        if pairs:
+            super().backward([root for root, _ in pairs], [ct for _, ct in pairs], retain_graph, **options)
+
+
+class ImplicitOnes(Mutant):
+    """A root of any shape is accepted without a cotangent: it is a cotangent of ones."""
+
+    killed_by = ("errors/non-scalar-root",)
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        given = [self.read(torch.ones_like(r)) if c is None else c for r, c in zip(roots, cotangents, strict=True)]
+        super().backward(roots, given, retain_graph, **options)
+
+
+class ImplicitMean(Mutant):
+    """A root of several elements without a cotangent is averaged first."""
+
+    killed_by = ("errors/non-scalar-root",)
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        ones = [self.read(torch.ones_like(root) / max(1, root.numel())) for root in roots]
+        super().backward(
+            roots, [o if c is None else c for o, c in zip(ones, cotangents, strict=True)], retain_graph, **options
+        )
+
+
+class CotangentBroadcast(Mutant):
+    """A cotangent that broadcasts to the root's shape is accepted."""
+
+    killed_by = ("errors/cotangent-shape",)
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        given = [_broadcast(c, tuple(r.shape)) for r, c in zip(roots, cotangents, strict=True)]
+        super().backward(roots, given, retain_graph, **options)
+
+
+def _broadcast(cotangent: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray | None:
+    try:
+        return None if cotangent is None else np.broadcast_to(cotangent, shape).copy()
+    except ValueError:
+        return cotangent
+
+
+class CotangentReshaped(Mutant):
+    """A cotangent with as many elements as the root is accepted in any shape."""
+
+    killed_by = ("errors/cotangent-shape",)
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        given = [_reshape(c, tuple(r.shape)) for r, c in zip(roots, cotangents, strict=True)]
+        super().backward(roots, given, retain_graph, **options)
+
+
+def _reshape(cotangent: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray | None:
+    try:
+        return None if cotangent is None else cotangent.reshape(shape)
+    except ValueError:
+        return cotangent
+
+
+class WrongKind(Mutant):
+    """Whatever goes wrong, the error is a ValueError that says "bad"."""
+
+    killed_by = (
+        "errors/non-scalar-root", "errors/no-grad-root", "errors/cotangent-shape", "lifetime/same-root-raises",
+        "detach/root-raises",
+    )  # fmt: skip
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        try:
+            super().backward(roots, cotangents, retain_graph, **options)
+        except RuntimeError as error:
+            raise ValueError("bad") from error
+
+
+class FreedIsNoGrad(Mutant):
+    """A freed graph is reported as a root that does not require grad."""
+
+    killed_by = ("lifetime/same-root-raises", "lifetime/freed-subgraph-raises", "lifetime/default-frees")
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        try:
+            super().backward(roots, cotangents, retain_graph, **options)
+        except RuntimeError as error:
+            if is_freed(error):
+                raise RuntimeError("the root does not require grad and does not have a grad_fn") from error
+            raise
+
+
+class RefusalClears(Mutant):
+    """A call that is refused for its arguments clears the gradients."""
+
+    killed_by = ("errors/refusal-keeps-gradients",)
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        try:
+            super().backward(roots, cotangents, retain_graph, **options)
+        except RuntimeError as error:
+            if not is_freed(error):
+                self.zero_grad(self.leaves, True)
+            raise
+
+
+class RefusalFrees(Mutant):
+    """A call that is refused for its arguments frees the graph all the same."""
+
+    killed_by = ("errors/refusal-keeps-graph",)
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        held = self.held()
+        try:
+            super().backward(roots, cotangents, retain_graph, **options)
+        except RuntimeError as error:
+            for root in roots:
+                if root.requires_grad and not is_freed(error):
+                    root.sum().backward()
+            self.hold(held)
+            raise
+
+
+class TearsGradients(Mutant):
+    """A call that fails on a freed graph has added half of something to each gradient."""
+
+    killed_by = ("errors/atomic",)
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        try:
+            super().backward(roots, cotangents, retain_graph, **options)
+        except RuntimeError as error:
+            if is_freed(error):
+                self.hold([None if old is None else 1.5 * old for old in self.held()])
+            raise
+
+
+class FailureClears(Mutant):
+    """A call that fails on a freed graph leaves no gradients at all."""
+
+    killed_by = ("errors/atomic",)
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        try:
+            super().backward(roots, cotangents, retain_graph, **options)
+        except RuntimeError as error:
+            if FREED in str(error):
+                self.zero_grad(self.leaves, True)
+            raise
+
+
+class RefusesHighRank(Mutant):
+    """A root of three dimensions or more is refused as "not implemented"."""
+
+    killed_by = ("errors/legal-returns",)
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        if any(root.dim() > 2 for root in roots):
+            raise RuntimeError("not implemented")
+        super().backward(roots, cotangents, retain_graph, **options)

@@ -1,0 +1,258 @@
+"""Mutants whose fault concerns what functions are called with and what comes out: whose memory, whose history."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from autograd_conformance.frameworks.adapter import HookFunction
+from autograd_conformance.frameworks.pytorch.units import Function
+from evaluation.mutants.mutant import gated
+from evaluation.mutants.units import Called, Tensors, shares
+
+
+class SwapsResults(Called):
+    """Two results of a function that have one shape and dtype change places."""
+
+    killed_by = ("gradients/forward", "gradients/requires-grad", "modes/no-grad-result")
+
+    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+        found = list(made)
+        for k, (one, other) in enumerate(pairwise(made)):
+            if one.shape == other.shape and one.dtype == other.dtype:
+                found[k], found[k + 1] = other, one
+                break
+        return found
+
+
+class LosesAliases(Called):
+    """A result that is a view of an input is a copy of it."""
+
+    killed_by = ("views/shares", "writes/aliases")
+
+    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+        return [y.clone() if any(shares(y, x) for x in inputs) else y for y in made]
+
+
+class PartsResults(Called):
+    """Of several results in one memory, all but the first are copies."""
+
+    killed_by = ("views/shares", "writes/aliases")
+
+    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+        return [y.clone() if any(shares(y, before) for before in made[:k]) else y for k, y in enumerate(made)]
+
+
+class DetachesLaterViews(Called):
+    """Of several results in one memory, all but the first have no history."""
+
+    killed_by = ("gradients/requires-grad", "views/history", "views/shares", "accumulation/first")
+
+    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+        return [y.detach() if any(shares(y, before) for before in made[:k]) else y for k, y in enumerate(made)]
+
+
+class LeavesViewsBehind(Called):
+    """A result that is a view of another is none for autograd: what is written to one is no history of the other."""
+
+    killed_by = (
+        "writes/aliases",
+        "views/history",
+        "writes/error-or-recorded",
+        "gradients/requires-grad",
+        "writes/requires-grad",
+    )
+
+    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+        views = [any(shares(y, before) for before in made[:k]) for k, y in enumerate(made)]
+        return [_Apart.apply(y) if view else y for y, view in zip(made, views, strict=True)]  # type: ignore[no-untyped-call]
+
+
+class _Apart(torch.autograd.Function):
+    """The same memory, which autograd takes for memory of its own."""
+
+    @staticmethod
+    def forward(context: Any, value: torch.Tensor) -> torch.Tensor:
+        return value.detach()
+
+    @staticmethod
+    def backward(context: Any, cotangent: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return cotangent
+
+
+class GivesInputsOut(Called):
+    """A result that equals an input, and is a copy of it, is the input's own memory."""
+
+    killed_by = ("views/own-memory", "writes/nothing-else")
+
+    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+        found = []
+        for y in made:
+            same = (x for x in inputs if x.shape == y.shape and x.dtype == y.dtype and torch.equal(x, y))
+            x = next((x for x in same if not shares(x, y) and x.requires_grad == y.requires_grad), None)
+            found.append(y if x is None else x.view_as(x))
+        return found
+
+
+class CutsInputsGivenOut(Called):
+    """A result that is all of an input has no history."""
+
+    killed_by = ("gradients/requires-grad", "gradients/graph")
+
+    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+        return [y.detach() if any(shares(y, x) and y.shape == x.shape for x in inputs) else y for y in made]
+
+
+class LastResultAlone(Called):
+    """Gradients flow back from the last alone of those results of a function that require grad."""
+
+    killed_by = ("gradients/graph", "gradients/op", "accumulation/first")
+
+    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+        last = max((k for k, y in enumerate(made) if y.requires_grad), default=0)
+        return [y if k == last or y._is_view() else gated(y, torch.zeros_like) for k, y in enumerate(made)]
+
+
+class TiesInputs(Called):
+    """A result of a function depends on all of the function's inputs: those that it was not made from get zeros."""
+
+    killed_by = ("accumulation/unreached", "functional/unused-none")
+
+    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+        ties = sum(0 * x.sum() for x in inputs if x.requires_grad)
+        return [y if y._is_view() or not y.requires_grad or y.is_leaf else y + ties for y in made]
+
+
+class DropsHooks(Called):
+    """A hook on one of several results of a function is never called."""
+
+    killed_by = ("hooks/called",)
+
+    def reset(self) -> None:
+        super().reset()
+        self.among: list[torch.Tensor] = []
+
+    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+        self.among += made if len(made) > 1 else ()
+        return made
+
+    def hook(self, value: torch.Tensor, function: HookFunction) -> Any:
+        handle = super().hook(value, function)
+        if any(value is each for each in self.among):
+            handle.remove()
+        return handle
+
+
+class HooksAreTooLate(Called):
+    """A hook on a value that a function was called with before is not called for what the function contributes."""
+
+    killed_by = ("hooks/called",)
+
+    def reset(self) -> None:
+        super().reset()
+        self.used: list[torch.Tensor] = []
+
+    def taken(self, inputs: Tensors) -> Tensors:
+        self.used += inputs
+        return inputs
+
+    def hook(self, value: torch.Tensor, function: HookFunction) -> Any:
+        handle = super().hook(value, function)
+        if any(value is each for each in self.used):
+            handle.remove()
+        return handle
+
+
+class ForgetsRetaining(DropsHooks):
+    """One of several results of a function does not retain its gradient."""
+
+    killed_by = ("hooks/retained",)
+
+    def hook(self, value: torch.Tensor, function: HookFunction) -> Any:
+        return Called.hook(self, value, function)
+
+    def retain_grad(self, value: torch.Tensor) -> None:
+        if not any(value is each for each in self.among):
+            super().retain_grad(value)
+
+
+# -- inputs ------------------------------------------------------------------------------------------------------------
+
+
+class FirstOfTwins(Called):
+    """Of inputs that share memory, as an input and its view do, only the first gets a gradient."""
+
+    killed_by = ("views/shares", "accumulation/adds", "accumulation/first", "gradients/fan-out", "gradients/graph")
+
+    def taken(self, inputs: Tensors) -> Tensors:
+        twins = [any(shares(x, before) for before in inputs[:k]) for k, x in enumerate(inputs)]
+        return [gated(x, torch.zeros_like) if twin else x for x, twin in zip(inputs, twins, strict=True)]
+
+
+class TakesNumbers(Called):
+    """A 0-d input is taken as a number: it gets no gradient."""
+
+    killed_by = ("gradients/form", "gradients/graph", "gradients/requires-grad", "accumulation/first", "gradients/op")
+
+    def taken(self, inputs: Tensors) -> Tensors:
+        return [x if x.dim() else x.detach().clone() for x in inputs]
+
+
+class NumbersGetAMean(Called):
+    """A 0-d input that is combined with several elements gets the mean of what they contribute."""
+
+    killed_by = ("gradients/form", "gradients/graph", "gradients/op")
+
+    def taken(self, inputs: Tensors) -> Tensors:
+        most = max((x.numel() for x in inputs), default=1)
+        return [gated(x, lambda ct: ct / max(1, most)) if not x.dim() and most > 1 else x for x in inputs]
+
+
+class SkipsEmpties(Called):
+    """A function with an empty input is not recorded."""
+
+    killed_by = ("gradients/requires-grad", "gradients/form")
+
+    def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
+        with torch.set_grad_enabled(torch.is_grad_enabled() and all(x.numel() for x in inputs)):
+            return super().called(function, inputs)
+
+
+class LosesWrites(Called):
+    """What a function writes into its inputs is lost."""
+
+    killed_by = ("writes/value", "writes/aliases")
+
+    def taken(self, inputs: Tensors) -> Tensors:
+        return [x.clone() for x in inputs]
+
+
+class WritesTwice(Called):
+    """A function that writes into its inputs is run once more, as if what it did were to be seen."""
+
+    killed_by = ("writes/value",)
+
+    def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
+        before = [x._version for x in inputs]
+        made = super().called(function, inputs)
+        written = [x._version for x in inputs] != before
+        return super().called(function, inputs) if written else made
+
+
+class WritesApart(Called):
+    """Inputs that share memory are taken for memory of their own: what is written into one is not seen in another."""
+
+    killed_by = ("views/shares", "writes/aliases", "gradients/forward")
+
+    def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
+        if not any(shares(x, before) for k, x in enumerate(inputs) for before in inputs[:k]):
+            return super().called(function, inputs)
+        apart = [x.clone() for x in inputs]
+        versions = [x._version for x in apart]
+        made = super().called(function, apart)
+        for outer, inner, version in zip(inputs, apart, versions, strict=True):
+            if inner._version != version:
+                outer.copy_(inner)
+        return made

@@ -1,0 +1,213 @@
+"""Mutants whose fault concerns how long a graph can be walked: they free too little, too much, or the wrong graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from autograd_conformance.programs.language import Attrs
+from evaluation.mutants.mutant import FREED, Given, Mutant, Recording, is_freed
+
+Roots = Sequence[torch.Tensor]
+
+
+class NeverFrees(Mutant):
+    """Every backward call keeps the graph, whatever retain_graph says."""
+
+    killed_by = (
+        "lifetime/same-root-raises",
+        "lifetime/freed-subgraph-raises",
+        "lifetime/default-frees",
+        "lifetime/last-call-frees",
+    )
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        super().backward(roots, cotangents, True, **options)
+
+
+class AlwaysFrees(Mutant):
+    """Every backward call frees the graph: retain_graph=True is ignored."""
+
+    killed_by = ("lifetime/retained-works",)
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        super().backward(roots, cotangents, None, **options)
+
+
+class DefaultKeeps(Mutant):
+    """With retain_graph left out the graph is kept."""
+
+    killed_by = ("lifetime/default-frees", "lifetime/same-root-raises")
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        super().backward(roots, cotangents, retain_graph is not False, **options)
+
+
+class FalseKeeps(Mutant):
+    """retain_graph=False keeps the graph; left out, it frees."""
+
+    killed_by = ("lifetime/same-root-raises", "lifetime/last-call-frees", "lifetime/freed-subgraph-raises")
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        super().backward(roots, cotangents, retain_graph is not None, **options)
+
+
+class LateRetainRevives(Recording):
+    """A freed graph is silently computed anew when a later call asks to retain it."""
+
+    killed_by = ("lifetime/late-retain-raises",)
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        held = self.held()
+        try:
+            super().backward(roots, cotangents, retain_graph, **options)
+        except RuntimeError as error:
+            if not retain_graph or not is_freed(error):
+                raise
+            self.hold(held)
+            super().backward([self._again(root) for root in roots], cotangents, True, **options)
+
+    def _again(self, value: torch.Tensor) -> torch.Tensor:
+        if id(value) not in self.made:
+            return value
+        op, operands, attrs, k = self.made[id(value)]
+        return super().apply(op, [self._again(x) for x in operands], attrs)[k]
+
+
+class SilentWhenFreed(Mutant):
+    """A backward call that meets a freed graph returns and does nothing."""
+
+    killed_by = ("lifetime/same-root-raises", "lifetime/freed-subgraph-raises")
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        held = self.held()
+        try:
+            super().backward(roots, cotangents, retain_graph, **options)
+        except RuntimeError as error:
+            if not is_freed(error):
+                raise
+            self.hold(held)
+
+
+class ChecksRootOnly(Recording):
+    """Only the root itself is checked for having been freed: a new root on a freed graph walks into it."""
+
+    killed_by = ("lifetime/freed-subgraph-raises",)
+
+    def reset(self) -> None:
+        super().reset()
+        self.freed: set[int] = set()
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        if any(id(root) in self.freed for root in roots):
+            raise RuntimeError(FREED)
+        super().backward(roots, cotangents, True, **options)
+        if not retain_graph:
+            self.freed.update(id(root) for root in roots if not root.is_leaf)
+
+
+class RetainSticks(Recording):
+    """A root that was retained once is kept by every later call."""
+
+    killed_by = ("lifetime/last-call-frees",)
+
+    def reset(self) -> None:
+        super().reset()
+        self.kept: set[int] = set()
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        if retain_graph:
+            self.kept.update(map(id, roots))
+        super().backward(roots, cotangents, retain_graph or any(id(root) in self.kept for root in roots), **options)
+
+
+class RetainsOnce(Recording):
+    """A retained graph can be walked twice, and is freed then."""
+
+    killed_by = ("lifetime/retained-works",)
+
+    def reset(self) -> None:
+        super().reset()
+        self.walked: set[int] = set()
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        again = any(id(root) in self.walked for root in roots)
+        self.walked.update(map(id, roots))
+        super().backward(roots, cotangents, retain_graph and not again, **options)
+
+
+class FreesEverything(Recording):
+    """A call that frees its graph frees every graph of the process with it."""
+
+    killed_by = ("lifetime/independent", "lifetime/traversed-only")
+
+    def reset(self) -> None:
+        super().reset()
+        self.gone: set[int] = set()
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        if any(id(root) in self.gone for root in roots):
+            raise RuntimeError(FREED)
+        super().backward(roots, cotangents, retain_graph, **options)
+        if not retain_graph:
+            self.gone.update(map(id, self.values))
+
+
+class FreesWholeGraph(Recording):
+    """A call that frees what it walked also frees all that was made from the same values: the branches beside it."""
+
+    killed_by = ("lifetime/traversed-only",)
+
+    def reset(self) -> None:
+        super().reset()
+        self.graph: dict[int, int] = {}
+        self.gone: set[int] = set()
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        made = super().apply(op, operands, attrs)
+        parts = {self.graph[id(x)] for x in operands if id(x) in self.graph}
+        self.graph.update({id(value): id(made[0]) for value in made})
+        self.graph.update({value: id(made[0]) for value, part in self.graph.items() if part in parts})
+        self.gone |= {id(made[0])} if parts & self.gone else set()
+        return made
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        graphs = {self.graph[id(root)] for root in roots if id(root) in self.graph}
+        if graphs & self.gone:
+            raise RuntimeError(FREED)
+        super().backward(roots, cotangents, retain_graph, **options)
+        if not retain_graph:
+            self.gone |= graphs
+
+
+class CachesResults(Recording):
+    """The same op on the same operands gives a copy of what it gave before, whose history is the old one's, freed or
+    not.
+    """
+
+    killed_by = ("lifetime/rebuilt", "lifetime/independent")
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        def same(value: torch.Tensor) -> bool:
+            made = self.made[id(value)]
+            return (made[0], made[2]) == (op, attrs) and list(map(id, made[1])) == list(map(id, operands))
+
+        return [value.clone() for value in self.values if same(value)] or super().apply(op, operands, attrs)
+
+
+class LeftoverCotangents(Recording):
+    """What flowed into a root stays there: walking it for the nth time adds n times its gradient."""
+
+    killed_by = ("lifetime/retained-works", "accumulation/adds")
+
+    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+        held = self.held()
+        super().backward(roots, cotangents, retain_graph, **options)
+        for root in roots:
+            times = sum(value is root for value in self.values) - 1
+            self.values.append(root)
+            for leaf, old in zip(self.leaves, held, strict=True):
+                if leaf.grad is not None and times > 0:
+                    leaf.grad = leaf.grad + times * (leaf.grad if old is None else leaf.grad - old)

@@ -1,0 +1,144 @@
+"""Mutants whose fault is source code, which is both what they run and what their printed programs begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.language import Attrs, Program
+from autograd_conformance.programs.observations import Observation
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.rules.judge.violation import Violation
+
+WALK = """
+def leaves(root):
+    found, todo = set(), [root.grad_fn]
+    while todo:
+        node = todo.pop()
+        if hasattr(node, "variable"):
+            found.add(node.variable)
+        todo += [n for n, _ in node.next_functions if n is not None]
+    return found
+"""
+KEEPS = """
+def backward(root, cotangent=None, retain_graph=None):
+    root.backward(cotangent, retain_graph=True)
+"""
+"""Never frees a graph."""
+OVERWRITES = f"""{WALK}
+def backward(root, cotangent=None, retain_graph=None):
+    for leaf in leaves(root):
+        leaf.grad = None
+    root.backward(cotangent, retain_graph=retain_graph)
+"""
+"""Forgets what a leaf held."""
+TEARS = f"""{WALK}
+def backward(root, cotangent=None, retain_graph=None):
+    try:
+        root.backward(cotangent, retain_graph=retain_graph)
+    except RuntimeError:
+        for leaf in leaves(root):
+            leaf.grad = torch.full_like(leaf, 0.5)
+        raise
+"""
+"""Leaves rubbish behind where it fails."""
+HALVES = """
+def backward(root, cotangent=None, retain_graph=None):
+    root.backward(torch.ones_like(root) * 0.5 if cotangent is None else cotangent, retain_graph=retain_graph)
+"""
+"""Halves the implicit cotangent."""
+FREES = """
+def backward(root, cotangent=None, retain_graph=None):
+    root.backward(cotangent)
+"""
+"""Knows no retain_graph."""
+IGNORES = "def backward(root, cotangent=None, retain_graph=None):\n    root.backward(torch.ones_like(root))"
+"""Ignores the cotangent."""
+NARROW = f"""{WALK}
+def backward(root, cotangent=None, retain_graph=None):
+    root.backward(cotangent)
+    for leaf in leaves(root):
+        leaf.grad *= 1.001 if leaf.dtype == torch.float32 else 1.0
+"""
+"""Is wrong in float32."""
+HOLES = f"""{WALK}
+def backward(root, cotangent=None, retain_graph=None):
+    root.backward(cotangent)
+    for leaf in leaves(root):
+        leaf.grad[leaf == 0] = 7.0
+"""
+"""Is wrong where a leaf is zero."""
+
+
+class Printed(Torch):
+    """PyTorch with a backward of its own."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        scope: dict[str, Any] = {"torch": torch}
+        exec(source, scope)
+        self.fault = scope["backward"]
+        prelude = f"{self.dialect.prelude}\n{source}"
+        self.dialect = replace(self.dialect, prelude=prelude, backward="backward({root}, {arguments})")
+
+    def backward(
+        self, roots: Sequence[torch.Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
+    ) -> None:
+        (root,), (given,) = roots, cotangents
+        self.fault(root, None if given is None else torch.tensor(given), retain_graph=retain_graph)
+
+
+class Stopped(Torch):
+    """Computes exp with a derivative of zero, and says so in its code."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.dialect = replace(self.dialect, ops={**self.dialect.ops, "exp": "torch.exp({0}.detach()) + 0 * {0}"})
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        if op == "exp":
+            return (torch.exp(operands[0].detach()) + 0 * operands[0],)
+        return super().apply(op, operands, attrs)
+
+
+class Bent(Torch):
+    """Computes exp a little wrong, forward and backward, and says so in its code."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.dialect = replace(self.dialect, ops={**self.dialect.ops, "exp": "torch.exp(1.01 * {0})"})
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        return super().apply(op, [1.01 * x for x in operands] if op == "exp" else operands, attrs)
+
+
+class Attached(Torch):
+    """Keeps the history of what is detached, and denies it."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.dialect = replace(self.dialect, detach="{source}.view_as({source})")
+
+    def detach(self, value: torch.Tensor) -> torch.Tensor:
+        return value.view_as(value)
+
+    def requires_grad(self, value: torch.Tensor) -> None:
+        return None
+
+
+def broken(text: str, framework: Torch) -> tuple[Program, Observation, Violation]:
+    """A program that a framework fails, what it did, and the verdict."""
+    program = parse(text, VOCABULARY)
+    observation = run(program, framework)
+    violation = judge(program, observation, Reference(program), framework.capabilities).violation
+    assert violation is not None
+    return program, observation, violation

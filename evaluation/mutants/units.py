@@ -1,0 +1,165 @@
+"""What mutants with faulty units share: PyTorch whose functions are called as they are, recomputed, or one node each.
+
+Their faults are those of compilers and checkpoints, put into plain Python, so that no compiler is waited for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
+
+from autograd_conformance.frameworks.pytorch.units import Function, TorchCheckpoint, TorchUnits
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.capabilities import Capability, Traits
+from autograd_conformance.programs.language import Apply, Program
+from evaluation.mutants.mutant import Mutant
+
+Tensors = Sequence[torch.Tensor]
+
+LINE = re.compile(r"(?P<indent> *)(?P<modes>with [^:]*: )?(?:(?P<made>\(?y\d+(?:, y\d+)*,?\)?) = )?(?P<call>.*)")
+"""A line of a function: its grad modes, the names of what it makes, and the call that it makes."""
+
+
+def shares(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors share memory."""
+    return bool(one.numel()) and one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+
+
+class Called(Mutant, TorchUnits):
+    """A mutant whose computing instructions stand in functions, which are called as they are."""
+
+    def unit(self, source: str, inputs: Tensors) -> Tensors:
+        """The results of a function whose source is `rewritten`."""
+        head, *lines = source.split("\n")
+        return super().unit("\n".join([head, *self.rewritten(lines)]), inputs)
+
+    def rewritten(self, lines: list[str]) -> list[str]:
+        """The lines of a function; here as they are."""
+        return lines
+
+    def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
+        """The results of a function, as they are `given_out`."""
+        return tuple(self.given_out(function(*self.taken(inputs)) or (), inputs))
+
+    def taken(self, inputs: Tensors) -> Tensors:
+        """What a function is called with; here its inputs."""
+        return inputs
+
+    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+        """What comes out of a function that has made some results; here these."""
+        return made
+
+
+class Recomputed(Mutant, TorchCheckpoint):
+    """A mutant whose functions are checkpointed."""
+
+    framework = "torch-checkpoint"
+
+    def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...] | None:
+        """A function's results; what `again` gives is what a call finds that needs them computed once more."""
+        calls = 0
+
+        def run(*given: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
+            nonlocal calls
+            calls += 1
+            return function(*given) if calls == 1 else self.again(function, given)
+
+        return checkpoint(run, *inputs, use_reentrant=False)  # type: ignore[no-any-return]
+
+    def again(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...] | None:
+        """A function's results, computed once more."""
+        return function(*inputs)
+
+
+class OneNode(Mutant, TorchUnits):
+    """A mutant whose functions are one node of the graph each: they compute, they neither write nor give views."""
+
+    capabilities = Mutant.capabilities - {Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES}
+    traits = Traits(one_node=True)
+    versions: ClassVar[bool] = True
+    """Whether it is noticed that something was written over what a function has saved."""
+    frees: ClassVar[bool] = True
+    """Whether a call that does not retain the graph frees it."""
+    zeros: ClassVar[bool] = True
+    """Whether inputs that a call does not reach get zeros."""
+
+    def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
+        """Ops that give new memory."""
+        step = program[at]
+        return isinstance(step, Apply) and row_of(step.op).aliases is Certainty.NEVER
+
+    def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
+        """A function's results, all recorded as one."""
+        recorded = torch.is_grad_enabled()
+        with torch.enable_grad():
+            return _Node.apply(self, function, recorded, *inputs)  # type: ignore[no-any-return, no-untyped-call]
+
+    def traced(self, context: Any, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
+        """A function's results, with the graph within the node."""
+        return function(*inputs) or ()
+
+    def cotangents(self, context: Any, given: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
+        """The cotangents that a call has for a function's results, None for those that it does not come by."""
+        return given
+
+    def gradients(self, context: Any, found: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
+        """The gradients of those of a function's inputs that require grad."""
+        return found
+
+
+class _Node(torch.autograd.Function):
+    """A function as one node: what is recorded within it is differentiated when the node is."""
+
+    @staticmethod
+    def forward(context: Any, framework: OneNode, function: Function, recorded: bool, *inputs: torch.Tensor) -> Any:
+        """The function's results, from inputs that begin a graph of their own."""
+        context.framework, context.outer = framework, inputs
+        context.inputs = [x.detach() if framework.versions else x.data for x in inputs]
+        for inner, outer in zip(context.inputs, inputs, strict=True):
+            inner.requires_grad_(outer.requires_grad)
+        with torch.set_grad_enabled(recorded):
+            context.made = framework.traced(context, function, context.inputs)
+        results = tuple(y.detach() for y in context.made)
+        constant = (y for y, inner in zip(results, context.made, strict=True) if not inner.requires_grad)
+        context.mark_non_differentiable(*constant)
+        context.set_materialize_grads(False)
+        context.save_for_backward(*([results[0].new_zeros(0)] if framework.frees else []))
+        return results
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, *cotangents: torch.Tensor | None) -> Any:
+        """The gradients of all inputs that require grad; asking for what is saved raises where that was freed."""
+        framework = context.framework
+        assert not framework.frees or len(context.saved_tensors) == 1
+        given = framework.cotangents(context, cotangents)
+        walked = [(y, ct) for y, ct in zip(context.made, given, strict=True) if ct is not None and y.requires_grad]
+        requiring = [x for x in context.inputs if x.requires_grad]
+        roots, weights = [y for y, _ in walked], [ct for _, ct in walked]
+        found = torch.autograd.grad(
+            roots, requiring, weights, retain_graph=True, allow_unused=True, materialize_grads=framework.zeros
+        )
+        each = iter(framework.gradients(context, found))
+        return None, None, None, *(next(each) if x.requires_grad else None for x in context.inputs)
+
+
+class HonestCalled(Called):
+    """Has no fault, and functions that are called as they are: whatever is found here is a false alarm."""
+
+
+class HonestRecomputed(Recomputed):
+    """Has no fault but those of PyTorch's checkpoints: whatever else is found here is a false alarm."""
+
+
+class HonestOneNode(OneNode):
+    """Has no fault, and functions that are one node: whatever is found here is a false alarm."""
+
+
+HONEST: tuple[type[Mutant], ...] = (HonestCalled, HonestRecomputed, HonestOneNode)
+"""The controls."""

@@ -1,0 +1,68 @@
+"""``python -m evaluation.pages.facts``: write docs/results/facts.md from the table of facts."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from autograd_conformance.claims.facts import FACTS, GROUPS
+from autograd_conformance.claims.facts.fact import RETURNS, Shown
+from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.printing.dialect import code
+from autograd_conformance.programs.observations import Kind, Raised
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reporting.render.markdown import environment
+from evaluation.pages.articles import plain
+
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "facts.md"
+STANDINGS = ("rule", "rule in part", "no rule")
+
+
+def main() -> int:
+    """Write the page; 0."""
+    PAGE.write_text(page(), encoding="utf-8")
+    print(PAGE.name)
+    return 0
+
+
+def page() -> str:
+    """The page, in GitHub's Markdown, ending in a line end."""
+    counts = Counter(fact.standing for fact in FACTS.values())
+    template = environment().get_template("facts.md.j2")
+    text = template.render(
+        facts=FACTS,
+        counts={standing: counts[standing] for standing in STANDINGS},
+        groups=GROUPS.items(),
+        written=written,
+    )
+    return text.rstrip() + "\n"
+
+
+def written(shown: Shown) -> str:
+    """A program as a reader would write it, with what PyTorch does where it raises and on the last line, and what else
+    it might do there.
+    """
+    torch = load("torch")
+    assert torch.dialect is not None
+    short = replace(torch.dialect, tensor="torch.tensor({data}{flags})", empty="torch.zeros({shape}{flags})")
+    program = parse(shown.text)
+    lines = plain("\n".join(code(program, torch.dialect if "f32" in shown.text else short))).split("\n")
+    with warnings.catch_warnings(action="ignore"):
+        outcomes = [seen.outcome for seen in run(program, torch)]
+    for at, outcome in enumerate(outcomes):
+        did = outcome.kind.value if isinstance(outcome, Raised) else RETURNS
+        if isinstance(outcome, Raised):
+            error = "ZeroDivisionError" if outcome.kind is Kind.HOOK_RAISED else outcome.type  # the printed hook's own
+            lines[at] += f"  # {error}: {did}"
+        elif at == len(program) - 1:
+            lines[at] += f"  # {did}"
+    others = " or ".join(sorted(shown.outcomes - {did}))
+    return "\n".join(lines) + (f" (allowed, too: {others})" if others else "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

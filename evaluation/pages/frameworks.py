@@ -1,0 +1,65 @@
+"""`python -m evaluation.pages.frameworks chainer=/its/python`: write docs/frameworks.md, a row for
+each framework that the suite comes with. One that cannot be installed beside others is asked in the environment that is
+given for it; one that is neither given nor installed keeps the row that it has.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter, load
+from autograd_conformance.frameworks.remote.command import served
+from autograd_conformance.frameworks.running.target import InProcess, opened
+from autograd_conformance.known_differences import known
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.reporting.render.markdown import environment
+from autograd_conformance.rules.catalogue import RULES, Level
+
+PAGE = Path(__file__).parents[2] / "docs" / "frameworks.md"
+
+
+def page(pythons: Mapping[str, str]) -> str:
+    """The page, in GitHub's Markdown, ending in a line end; `pythons` are interpreters by the frameworks' names."""
+    template = environment().get_template("frameworks.md.j2")
+    return template.render(rows=[_row(name, pythons.get(name)) for name in FRAMEWORKS]).rstrip() + "\n"
+
+
+def _row(name: str, python: str | None) -> str:
+    try:
+        return row(name, python)
+    except BrokenAdapter:
+        kept = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |")]
+        if not kept:
+            raise
+        return kept[0]
+
+
+def row(name: str, python: str | None = None) -> str:
+    """A framework's row, as it is in this environment or that of an interpreter; `BrokenAdapter` where it is not
+    installed.
+    """
+    target = InProcess(load(name)) if python is None else opened(served(name, python, None))
+    must = [rule for rule in RULES.values() if rule.level is Level.MUST]
+    counter = target.saved_tensor_counter
+    claimed = target.capabilities | (counter.capabilities if counter else frozenset())
+    applicable = sum(rule.needs <= claimed for rule in must)
+    own = [entry for entry in known(name) if name == "torch" or entry not in known("torch")]
+    cells = (
+        f"`{name}`", f"`{FRAMEWORKS[name][1]}`", f"{len({*target.ops}.intersection(OPS))}", ", ".join(target.dtypes),
+        f"{applicable} of {len(must)}", ", ".join(target.traits.named) or "as PyTorch", f"{len(own)}",
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> int:
+    """Write the page; 0."""
+    pythons = dict(argument.split("=", 1) for argument in sys.argv[1:])
+    PAGE.write_text(page(pythons), encoding="utf-8")
+    print(PAGE.name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

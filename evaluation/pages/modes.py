@@ -1,0 +1,50 @@
+"""`python -m evaluation.pages.modes`: write docs/results/modes.md, a row for PyTorch and one for each
+of its modes whose records are published.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from autograd_conformance.reporting.records.records import Report
+from autograd_conformance.reporting.records.stream import read
+from autograd_conformance.reporting.render.markdown import environment
+from autograd_conformance.reporting.summary import summarize
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "results" / "modes.md"
+RECORDS = ROOT / "reports" / "published"
+
+
+def page(folder: Path = RECORDS) -> str:
+    """The page about the record files of a folder, in GitHub's Markdown, ending in a line end."""
+    files = sorted(folder.glob("torch*.jsonl.gz"), key=lambda path: path.name.partition(".")[0])
+    runs = [cells(read(path)) for path in files]
+    template = environment().get_template("modes.md.j2")
+    return template.render(runs=runs, number=lambda n: f"{n:,.0f}").rstrip() + "\n"
+
+
+def cells(run: Report) -> Mapping[str, object]:
+    """What a run's row says, and the rules that it did not really test."""
+    summary = summarize(run)
+    passed = [rule for rule in summary.rules if rule.verdict == "pass"]
+    return {
+        "header": run.header,
+        "summary": summary,
+        "seen": sum(entry.known.seen > 0 for entry in summary.known),
+        "least": min(passed, key=lambda rule: rule.exercised, default=None),
+        "vacuous": [rule for rule in summary.rules if rule.verdict == "vacuous"],
+    }
+
+
+def main() -> int:
+    """Write the page; 0."""
+    PAGE.write_text(page(), encoding="utf-8")
+    print(PAGE.name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""`python -m evaluation.pages.ops`: write docs/ops.md from the tables of ops, modules and optimizers:
+what an adapter is asked to compute, with which attributes, on which shapes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.modules import TABLE, Module, inputs, parameters, results
+from autograd_conformance.ops.optimizers import OPTIMIZERS, Row
+from autograd_conformance.ops.random import RANDOM_OPS
+from autograd_conformance.ops.row import Certainty, Op, arity, choices_of, rest_of, takes
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.printing.dialect import fill
+from autograd_conformance.programs.language import Attrs, Shape
+from autograd_conformance.reporting.render.markdown import environment
+
+PAGE = Path(__file__).parents[2] / "docs" / "ops.md"
+
+WIDTH, SAMPLES = 2, 4
+"""How many features modules are shown with; how many samples, steps of a sequence, and places of a kernel."""
+
+SIZES = dict.fromkeys(("inputs", "features", "width", "kernel"), WIDTH) | {
+    "outputs": 3, "hidden": 3, "feedforward": 3, "keys": 5,
+}  # fmt: skip
+"""The sizes that modules are shown with."""
+
+SHOWN = 4
+"""How many of an attribute's values, or of an operand's ranks, are shown."""
+
+
+def page() -> str:
+    """The page, in GitHub's Markdown, ending in a line end."""
+    families: dict[str, list[Op]] = {}
+    for row in (*OPS.values(), *WRITES.values(), *RANDOM_OPS.values()):
+        families.setdefault(row.family, []).append(row)
+    template = environment().get_template("ops.md.j2")
+    rendered = template.render(
+        families=families.items(), code=code, ranks=ranks, attributes=attributes, domains=domains, notes=notes,
+        modules=TABLE.values(), settings=settings, operands=operands, sizes=SIZES,
+        optimizers=OPTIMIZERS.values(), drawn=drawn, implementations=implementations,
+    )  # fmt: skip
+    return rendered.rstrip() + "\n"
+
+
+def _operands(row: Op) -> Iterator[tuple[Shape, ...]]:
+    """The shapes that programs give all operands together."""
+    return ((first, *rest) for first in row.fresh if takes(row, first) for rest in rest_of(row, first))
+
+
+def _attributes(row: Op) -> Iterator[Attrs]:
+    """The attributes that programs give, with each of the operands' shapes."""
+    return (attrs for shapes in _operands(row) for attrs in choices_of(row, shapes))
+
+
+def code(row: Op) -> str:
+    """What it computes, as PyTorch's documentation writes it, for the first attributes that there are."""
+    names = [chr(ord("a") + k) for k in range(arity(row))]
+    return fill(row.template, names, next(_attributes(row))).replace("|", r"\|")
+
+
+def ranks(row: Op) -> str:
+    """The ranks of each operand, in the order of the operands."""
+    found = list(_operands(row))
+    return ", ".join(_span(sorted({len(shapes[k]) for shapes in found})) for k in range(len(found[0])))
+
+
+def _span(numbers: list[int]) -> str:
+    return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+
+
+def attributes(row: Op) -> str:
+    """Each attribute with some of its values."""
+    values: dict[str, dict[str, None]] = {}
+    for attrs in _attributes(row):
+        for name, value in attrs:
+            values.setdefault(name, {})[repr(value)] = None
+    return "; ".join(f"`{name}`: {_some(list(found))}" for name, found in values.items())
+
+
+def _some(found: list[str]) -> str:
+    shown = ", ".join(f"`{value}`" for value in sorted(found, key=len)[:SHOWN])
+    return shown + (", …" if len(found) > SHOWN else "")
+
+
+def domains(row: Op) -> str:
+    """Where its operands lie, where that is not everywhere."""
+    names = [row.domain(k).name for k in range(arity(row))]
+    return "" if set(names) == {"any"} else ", ".join(names)
+
+
+def notes(row: Op) -> str:
+    """What its results are, besides values of the operands' dtype."""
+    results = {Certainty.ALWAYS: "a view", Certainty.MAYBE: "a view or not"}
+    found = [results[row.aliases]] if row.aliases else []
+    found += ["several results"] if row.sequence else []
+    found += [f"{row.dtype} results"] if row.dtype else []
+    found += ["operands of several dtypes"] if row.promotes else []
+    return ", ".join(found)
+
+
+def settings(module: Module) -> str:
+    """A module's settings, for which its operands are shown."""
+    return _named(module.whole)
+
+
+def _named(attrs: Attrs) -> str:
+    return ", ".join(f"`{name}`: `{value!r}`" for name, value in attrs)
+
+
+def operands(module: Module) -> str:
+    """The operands of a module by name, each with its shape, and how many results it has."""
+    own = parameters(module.name, module.whole, SIZES)
+    weight = dict(own).get("weight")
+    in_space = () if weight is None else (SAMPLES,) * (len(weight) - 2)
+    first = (SAMPLES, SAMPLES, WIDTH) if weight is None else (SAMPLES, WIDTH, *in_space)
+    named = (*inputs(module.name, module.whole, SIZES, first), *own)
+    many = results(module.name, module.whole)
+    return ", ".join(f"`{name}` {shape}" for name, shape in named) + (f"; {many} results" if many > 1 else "")
+
+
+def drawn(row: Row) -> str:
+    """What programs set of an optimizer, each setting with the values it is given."""
+    values: dict[str, dict[str, None]] = {}
+    for choice in row.choices:
+        for name, value in choice:
+            values.setdefault(name, {})[repr(value)] = None
+    return "; ".join(f"`{name}`: {_some(list(found))}" for name, found in values.items())
+
+
+def implementations(row: Row) -> str:
+    """The settings that choose one of PyTorch's implementations of an optimizer."""
+    return ", ".join(f"`{name}={value}`" for variant in row.variants for name, value in variant)
+
+
+def main() -> int:
+    """Write the page; 0."""
+    PAGE.write_text(page(), encoding="utf-8")
+    print(PAGE.name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,1 +1,0 @@
-"""Runs after runs: many programs, one report."""

@@ -1,0 +1,1 @@
+"""A conformance suite for reverse-mode automatic differentiation."""

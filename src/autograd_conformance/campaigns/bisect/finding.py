@@ -1,0 +1,113 @@
+"""What is looked for: a program, and the rule that it breaks, from any file that holds one."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from autograd_conformance.checking import corpus
+from autograd_conformance.known_differences import Known, MalformedExpectations, is_known
+from autograd_conformance.known_differences import read as known
+from autograd_conformance.plugin import replay
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.validation import MalformedProgram
+from autograd_conformance.reporting.records.renamed import current_slug
+from autograd_conformance.reporting.records.stream import InvalidReport, load
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.relations import codec as relations_codec
+from autograd_conformance.rules.relations.relation import Related
+
+RECORDS = (".jsonl", ".jsonl.gz")
+"""What the names of record files end in."""
+
+
+class UnusableFinding(Exception):
+    """A file that does not say what is looked for; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A program, or two that are related, and what it shows."""
+
+    program: Program | Related
+    rule: str | None = None
+    """The rule that it breaks; None: whichever it is."""
+    op: str | None = None
+    """The op that it is about, where the file says so."""
+    before: tuple[Program, ...] = ()
+    """The programs that have to run before it."""
+    entry: Known | None = None
+    """The known difference that it is the witness of."""
+
+    @property
+    def title(self) -> str:
+        """The rule and the op."""
+        return f"{self.rule or 'any rule'}{f', op {self.op}' if self.op else ''}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As a replay file has it; an entry of known differences is told by its program and its rule alone."""
+        held = self.program
+        form = relations_codec.to_json(held) if isinstance(held, Related) else codec.to_json(held)
+        before = {"before": [codec.to_json(each) for each in self.before]} if self.before else {}
+        return ({} if self.rule is None else {"rule": self.rule}) | form | before
+
+    def shown_by(self, program: Program, violation: Violation) -> bool:
+        """Whether a violation is what is looked for."""
+        if self.entry is not None:
+            return is_known(self.entry, program, violation)
+        return self.rule in (None, violation.rule)
+
+
+def finding(path: Path, rule: str | None = None, number: int | None = None) -> Finding:
+    """The finding in a file: the only one, that of the rule, or that of a number, from 1; `UnusableFinding`.
+
+    A rule is what counts where the file names none.
+    """
+    there = findings(path)
+    wanted = {at: each for at, each in enumerate(there, 1) if number in (None, at)}
+    if rule is not None:
+        wanted = {at: each for at, each in wanted.items() if each.rule in (None, rule)}
+    if len(wanted) == 1:
+        (found,) = wanted.values()
+        return replace(found, rule=found.rule or rule)
+    if not there:
+        raise UnusableFinding(f"{path}: there is no failure in it")
+    shown = [f"{at}: {each.title}" for at, each in (wanted or dict(enumerate(there, 1))).items()]
+    said = f"it holds {len(wanted):,} findings; say --number" if wanted else "it does not hold that; there are"
+    raise UnusableFinding(f"{path}: {said}:\n  " + "\n  ".join(shown))
+
+
+def findings(path: Path) -> Sequence[Finding]:
+    """All that a file holds: a replay file, a file of the corpus, one of known differences, or records;
+    `UnusableFinding`.
+    """
+    try:
+        return _findings(path)
+    except OSError as error:
+        raise UnusableFinding(f"{path}: {error.strerror or error}") from None
+    except RecursionError:
+        raise UnusableFinding(f"{path}: it is nested too deeply to be a program") from None
+    except (MalformedExpectations, corpus.Misplaced, InvalidReport) as error:
+        raise UnusableFinding(str(error)) from None
+    except (MalformedProgram, ValueError) as error:
+        raise UnusableFinding(f"{path}: {error}") from None
+
+
+def _findings(path: Path) -> Sequence[Finding]:
+    if path.name.endswith(RECORDS):
+        failures = load(path, allow_truncated=True).failures
+        return [Finding(replay.held(dict(each.program))[0], each.rule, each.op) for each in failures if each.program]
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".toml":
+        form = json.loads(text)
+        program, before = replay.held(form)
+        return [Finding(program, None if form.get("rule") is None else current_slug(form["rule"]), before=before)]
+    if "program" in tomllib.loads(text):
+        found = corpus.find(path)
+        return [Finding(found.program, found.rule)]
+    return [Finding(each.witness, each.rule, each.op, entry=each) for each in known(path)]

@@ -1,0 +1,124 @@
+"""Plans that bisect: findings, and the versions of a framework in which they are looked for, as a TOML file says it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from autograd_conformance.campaigns.bisect.environment import PLACE
+from autograd_conformance.campaigns.bisect.step import Sought, Step
+from autograd_conformance.campaigns.plans.table import MalformedPlan, Table
+from autograd_conformance.campaigns.plans.texts import known_texts
+from autograd_conformance.processes.journal import TIMEOUT
+from autograd_conformance.reporting.prose import counted
+
+SEARCH = "bisect"
+"""The key of a plan's searches."""
+
+FILE = "finding.json"
+"""The file in which workers get a finding."""
+
+TOP = ("storage", "storage_options", SEARCH)
+KEYS = (
+    "framework", "findings", "rule", "number", "versions", "python", "install", "environments", "device", "patience",
+    "resources",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A finding, and a step for each version, the oldest first."""
+
+    sought: Sought
+    framework: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """What is looked for, in which versions, and where verdicts go."""
+
+    searches: tuple[Search, ...]
+    storage: str | None = None
+    """A folder, or the URL of one, as fsspec takes it."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What fsspec is told of the storage."""
+
+    @property
+    def steps(self) -> Iterator[Step]:
+        """The steps of all searches."""
+        return (step for search in self.searches for step in search.steps)
+
+    def __str__(self) -> str:
+        lines = [f"{counted(len(self.searches), 'finding')}, {counted(len(set(self.steps)), 'verdict')}"]
+        lines += [f"  {each.framework}: {each.sought.title}: {', '.join(step.label for step in each.steps)}"
+                  for each in self.searches]  # fmt: skip
+        return "\n".join(lines)
+
+
+def search_plan(form: Mapping[str, Any], path: Path) -> SearchPlan:
+    """The plan that a TOML file holds; `path` is where it stands, and files that it names beside it."""
+    top = Table(form, str(path), TOP)
+    searches: list[Search] = []
+    for place, table in enumerate(top.tables(SEARCH), 1):
+        searches += _searches(Table(table, f"{path}, [[{SEARCH}]] {place}", KEYS), path.parent)
+    if not searches:
+        raise MalformedPlan(f"{path}: there is no [[{SEARCH}]] in it")
+    return SearchPlan(tuple(searches), top.text("storage"), dict(top.table("storage_options")))
+
+
+def _searches(table: Table, folder: Path) -> Iterator[Search]:
+    framework = table.framework(table.text("framework"))
+    versions = table.texts("versions", None)
+    if len(versions) < 2:
+        raise MalformedPlan(f"{table.where}: versions: one version has no change in it")
+    python, install = table.text("python"), table.texts("install", ())
+    if (python is None) == (not install):
+        raise MalformedPlan(f"{table.where}: name either the python of each version's environment, or what to install")
+    if PLACE not in "".join((python or "", *install)):
+        raise MalformedPlan(f"{table.where}: {PLACE} has to stand where the version belongs, in python or install")
+    if python and table.text("environments"):
+        raise MalformedPlan(f"{table.where}: environments says where to install, and nothing is installed")
+    patience = table.positive("patience") if "patience" in table.form else TIMEOUT
+    resources = table.resources()
+    for sought in _sought(table, folder):
+        yield Search(sought, framework, tuple(
+            Step(
+                sought, framework, table.text("device") or "cpu", patience, label,
+                python and python.replace(PLACE, label), tuple(each.replace(PLACE, label) for each in install),
+                table.text("environments"), {name.replace(PLACE, label): much for name, much in resources.items()},
+            )
+            for label in versions
+        ))  # fmt: skip
+
+
+def _sought(table: Table, folder: Path) -> Iterator[Sought]:
+    """The findings of all files, each with what workers need of it."""
+    from autograd_conformance.campaigns.bisect.finding import UnusableFinding, findings  # here: it brings JAX along
+
+    rule = table.text("rule")
+    wanted = table.number("number", 1) if "number" in table.form else None
+    for name in table.texts("findings", None):
+        path = folder / name
+        try:
+            there = findings(path)
+        except UnusableFinding as error:
+            raise MalformedPlan(f"{table.where}: findings: {error}") from None
+        kept = [
+            (number, each)
+            for number, each in enumerate(there, 1)
+            if wanted in (None, number) and (rule is None or each.rule in (None, rule))
+        ]
+        if not kept:
+            raise MalformedPlan(f"{table.where}: findings: {path} holds {'no such' if there else 'no'} finding")
+        for number, each in kept:
+            title = f"{replace(each, rule=each.rule or rule).title} ({name}{f', {number}' if len(there) > 1 else ''})"
+            if each.entry is None:
+                form = replace(each, rule=each.rule or rule).to_json()
+                yield Sought(title, ((FILE, json.dumps(form)),))
+            else:
+                named, included = known_texts([path], f"{table.where}: findings")
+                yield Sought(title, named + included, number)

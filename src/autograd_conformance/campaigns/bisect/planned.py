@@ -1,0 +1,57 @@
+"""A plan that bisects, as `campaign` carries it out: verdicts are shown as they come, and a page is written."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from autograd_conformance.campaigns.bisect.searches import Came, Searches
+from autograd_conformance.campaigns.engine import Engine
+from autograd_conformance.campaigns.view import ELSEWHERE
+from autograd_conformance.reporting.prose import counted, printable, shortened
+from autograd_conformance.reporting.render.bisected import STYLES, render_all, table
+
+PAGE = "bisected.md"
+"""The page about all searches."""
+
+
+def go_on(searches: Searches, engine: Engine, console: Console) -> None:
+    """Run what is to be run yet, and show what comes."""
+    steps = set(searches.plan.steps)
+    said = time.monotonic()
+    with console.status("") as status:
+        for came in searches.go_on(engine):
+            if came is not None:
+                _show(came, console)
+            left = searches.left
+            waiting = searches.waiting.told(engine, (step.resources for step in left))
+            done = f"{len(steps) - len(left):,} of {counted(len(steps), 'verdict')}"
+            line = f"{done}; {waiting}" if waiting else done
+            if console.is_terminal:
+                status.update(printable(line))
+            elif time.monotonic() - said >= ELSEWHERE:
+                said = time.monotonic()
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _show(came: Came, console: Console) -> None:
+    console.print(printable(came.step.title), end=": ", markup=False, highlight=False, soft_wrap=True)
+    if came.trial is None:
+        console.print(f"given up: {printable(came.said)}", style="red", markup=False, highlight=False, soft_wrap=True)
+        return
+    console.print(came.trial.outcome, style=STYLES[came.trial.outcome], end="", highlight=False)
+    console.print(f": {shortened(came.trial.said)}", markup=False, highlight=False, soft_wrap=True)
+
+
+def finished(searches: Searches, folder: Path, console: Console) -> bool:
+    """Write the page, print what it says, and say whether it is told of each finding when it began."""
+    found = list(searches.results)
+    (folder / PAGE).write_text(render_all(found, searches.missing), encoding="utf-8")
+    for each in found:
+        console.print(f"\n{printable(each.framework)}: {printable(each.finding)}", markup=False, highlight=False)
+        console.print(table(each))
+        console.print(printable(each.answer), style="bold", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"\npage    {folder / PAGE}", markup=False, highlight=False, soft_wrap=True)
+    return not searches.given_up and all(each.is_told for each in found)

@@ -1,0 +1,59 @@
+"""A finding's program, run again in one environment of a framework."""
+
+from __future__ import annotations
+
+import sys
+
+from autograd_conformance.campaigns.bisect.finding import Finding
+from autograd_conformance.campaigns.bisect.outcome import Trial
+from autograd_conformance.frameworks.process_end import ENDED
+from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
+from autograd_conformance.frameworks.remote.client import Remote
+from autograd_conformance.frameworks.remote.command import parse, served
+from autograd_conformance.frameworks.running.target import opened
+from autograd_conformance.plugin.replay import again
+from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.programs.language import Program
+from autograd_conformance.reporting.prose import shortened
+from autograd_conformance.rules.explanation.words import observed_text
+from autograd_conformance.rules.judge.violation import Violation
+
+
+def tried(finding: Finding, framework: str, python: str | None, device: str, patience: float) -> Trial:
+    """Run a finding's program in the environment of an interpreter, in a process of its own.
+
+    It has the finding where the program shows it, whatever else it shows, or ends its process, or does not come back; a
+    version in which it shows other differences alone cannot tell.
+    """
+    try:
+        target = opened(_elsewhere(framework, python), device, None, patience, stretched)
+    except (BrokenAdapter, UnknownFramework) as error:
+        return Trial("skipped", shortened(str(error), 300))
+    title = f"{target.name} {target.version}"
+
+    def excused(program: Program, violation: Violation) -> bool:
+        return not finding.shown_by(program, violation)
+
+    try:
+        outcome = again(finding.program, finding.before, target, excused)
+    except ENDED as error:
+        return Trial("bad", error.how, title)
+    except BrokenAdapter as error:
+        return Trial("skipped", shortened(str(error), 300), title)
+    finally:
+        if isinstance(target, Remote):
+            target.link.close()
+    if outcome.broken is None:
+        return Trial("good" if outcome.verdict == "fixed" else "skipped", outcome.reason or "it passes", title)
+    violation = outcome.broken.violation
+    seen = observed_text(violation)
+    if excused(outcome.broken.program, violation):
+        return Trial("skipped", f"it differs otherwise: {violation.rule}: {seen}", title)
+    return Trial("bad", f"{violation.rule}: {seen}", title)
+
+
+def _elsewhere(framework: str, python: str | None) -> str:
+    """The name of the framework in a process of its own, of this interpreter where none is named."""
+    if python is None and parse(framework) is not None:
+        return framework
+    return served(framework, python or sys.executable, None)

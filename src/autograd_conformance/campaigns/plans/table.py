@@ -1,0 +1,104 @@
+"""The tables of a plan's TOML file, held to their keys and types."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from autograd_conformance.frameworks.registry import FRAMEWORKS
+from autograd_conformance.reporting.prose import listed
+
+
+class MalformedPlan(Exception):
+    """A plan that cannot be carried out; the message says where and why."""
+
+
+def held(path: Path) -> Mapping[str, Any]:
+    """What a file of TOML holds; `MalformedPlan` where that cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise MalformedPlan(f"{path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise MalformedPlan(f"{path}: not TOML: {error}") from None
+
+
+class Table:
+    """A table of the plan, whose values are asked for by the types that they have to have."""
+
+    def __init__(self, form: Mapping[str, Any], where: str, keys: tuple[str, ...]) -> None:
+        self.form, self.where = form, where
+        unknown = next((key for key in form if key not in keys), None)
+        if unknown is not None:
+            raise MalformedPlan(f"{where}: unknown key {unknown!r}; there are {listed(keys)}")
+
+    def _wrong(self, key: str, what: str) -> MalformedPlan:
+        return MalformedPlan(f"{self.where}: {key} has to be {what}, not {self.form.get(key)!r}")
+
+    def number(self, key: str, otherwise: int, least: int = 1) -> int:
+        """A whole number."""
+        value = self.form.get(key, otherwise)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise self._wrong(key, f"a whole number of at least {least}")
+        return value
+
+    def positive(self, key: str) -> float:
+        """A number above 0."""
+        value = self.form.get(key)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+            raise self._wrong(key, "a number above 0")
+        return float(value)
+
+    def text(self, key: str) -> str | None:
+        """A text, if it is there."""
+        value = self.form.get(key)
+        if value is not None and (not isinstance(value, str) or not value):
+            raise self._wrong(key, "a text")
+        return value
+
+    def texts(self, key: str, otherwise: tuple[str, ...] | None) -> tuple[str, ...]:
+        """A list of texts, each once."""
+        value = self.form.get(key, otherwise)
+        if value is None:
+            raise MalformedPlan(f"{self.where}: {key} is missing")
+        if not isinstance(value, (list, tuple)) or not all(isinstance(each, str) and each for each in value):
+            raise self._wrong(key, "a list of texts")
+        if not value and key in self.form:
+            raise self._wrong(key, "a list of at least one text")
+        return tuple(dict.fromkeys(value))
+
+    def table(self, key: str) -> Mapping[str, Any]:
+        """A table, empty where there is none."""
+        value = self.form.get(key, {})
+        if not isinstance(value, dict):
+            raise self._wrong(key, "a table")
+        return value
+
+    def tables(self, key: str) -> list[Mapping[str, Any]]:
+        """A list of tables."""
+        value = self.form.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+            raise MalformedPlan(f"{self.where}: {key} has to be written [[{key}]]")
+        return value
+
+    def resources(self) -> dict[str, float]:
+        """What a task takes of a worker, by the names of what workers offer."""
+        found = self.table("resources")
+        for name, value in found.items():
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
+                raise MalformedPlan(f"{self.where}: resources: {name} has to be a number above 0, not {value!r}")
+        return {name: float(value) for name, value in found.items()}
+
+    def framework(self, name: str | None) -> str:
+        """A framework by its name, which has to be one of the suite's own or of an adapter."""
+        if name is None:
+            raise MalformedPlan(f"{self.where}: framework is missing")
+        if name not in FRAMEWORKS and ":" not in name:
+            there = ", ".join(FRAMEWORKS)
+            raise MalformedPlan(
+                f"{self.where}: unknown framework {name!r}. There are: {there}. Your own adapter is named "
+                "package.module:factory."
+            )
+        return name

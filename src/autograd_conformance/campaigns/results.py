@@ -1,0 +1,125 @@
+"""What a campaign leaves: for each framework one report, as of one run, with its page and its replay files; a page that
+says what was found over all of them; and a site.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autograd_conformance.campaigns.campaign import Campaign
+from autograd_conformance.campaigns.shards.series import Row
+from autograd_conformance.plugin.recording.folder import ReportFolder
+from autograd_conformance.reporting.causes import Cause, causes
+from autograd_conformance.reporting.merging.findings import digest
+from autograd_conformance.reporting.merging.kinds import Kind
+from autograd_conformance.reporting.merging.merge import Merged
+from autograd_conformance.reporting.records.failure import Alone, Failure
+from autograd_conformance.reporting.records.records import Header, Report
+from autograd_conformance.reporting.records.replay import replay_text
+from autograd_conformance.reporting.records.stream import write
+from autograd_conformance.reporting.render import campaign as page
+from autograd_conformance.reporting.render import markdown
+from autograd_conformance.reporting.site.build import build
+from autograd_conformance.reporting.site.runs import unique
+
+PAGE = "campaign.md"
+"""The page about the whole campaign."""
+
+SITE = "site"
+"""The folder of the site."""
+
+ALONE = {"still failing": "fails", "fixed": "did not fail", "cannot run": "could not be run"}
+"""What came of a failure that was run again alone, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was found of one framework, in one version, on one device."""
+
+    report: Report
+    folder: Path
+
+
+def write_results(campaign: Campaign, folder: Path) -> list[Result]:
+    """Write all that the campaign has come to so far; `UnusableFolder`, `NotOurs` or OSError where that cannot be."""
+    reports = [as_one_run(merged, campaign.missing) for merged in campaign.sums.values()]
+    names = unique(_name(report.header) for report in reports)
+    sections, results = [], []
+    for (found, merged), report, name in zip(campaign.sums.items(), reports, names, strict=True):
+        report = _written(campaign, found, report, folder / name)
+        results.append(Result(report, folder / name))
+        rows = [_cause(campaign, found, merged, each) for each in causes(report)]
+        sections.append(page.Section(report, name, tuple(rows)))
+    text = page.render(sections, [_row(each) for each in campaign.rows], campaign.missing)
+    (folder / PAGE).write_text(text, encoding="utf-8")
+    if results:
+        build([each.report for each in results], folder / SITE)
+    return results
+
+
+def as_one_run(merged: Merged, missing: str | None) -> Report:
+    """What shards came to; each ends when it has run enough, so that how the campaign ended is said by what is
+    `missing` of it, in words, if anything is.
+    """
+    report = merged.report()
+    assert report.footer is not None, "a sum has one"
+    broken = any(each.level == "MUST" for each in report.failures)
+    footer = replace(
+        report.footer, verdict="cut short" if missing else "complete", reason=missing, exit_code=int(broken)
+    )
+    header = replace(report.header, seed=None, profile=f"campaign of {merged.runs:,} runs")
+    return replace(report, header=header, footer=footer)
+
+
+def _name(header: Header) -> str:
+    parts = [header.framework.name, header.framework.version]
+    parts += [header.device] if header.device != "cpu" else []
+    return "-".join([*parts, *(header.dtypes if len(header.dtypes) == 1 else ())])
+
+
+def _row(row: Row) -> page.SeriesRow:
+    given_up = f"{len(row.given_up):,} given up: {next(iter(row.given_up.values()))}" if row.given_up else ""
+    return page.SeriesRow(row.series.title, len(row.done), row.programs, row.seconds, given_up)
+
+
+def _written(campaign: Campaign, found: Kind, report: Report, folder: Path) -> Report:
+    """Write the report of one framework: its records, its page, and a replay file for each of its failures."""
+    held = ReportFolder(folder)
+    try:
+        held.clear()
+        failures = tuple(_kept(each, report.header, found, campaign, folder / "replay") for each in report.failures)
+        report = replace(report, failures=failures)
+        write(report, folder / "records.jsonl")
+        (folder / "report.md").write_text(markdown.render(report), encoding="utf-8")
+    finally:
+        held.release()
+    return report
+
+
+def _kept(failure: Failure, header: Header, found: Kind, campaign: Campaign, folder: Path) -> Failure:
+    """A failure with its replay file, the command that runs it, and what came of it alone."""
+    again = campaign.standing(found, failure)
+    alone = Alone(runs=1, failed=1) if again is not None and again.verdict == "still failing" else failure.alone
+    if not failure.program:
+        return replace(failure, replay=None, command=None, alone=alone)
+    path = folder / f"{failure.rule.replace('/', '-')}.{digest(failure)}.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    seed = campaign.sums[found].findings.seed(failure)
+    path.write_text(replay_text(failure, replace(header, seed=seed)), encoding="utf-8")
+    command = shlex.join(["autograd-conformance", *campaign.origin(found, failure).target, f"--replay={path}"])
+    return replace(failure, replay=str(path), command=command, alone=alone)
+
+
+def _cause(campaign: Campaign, found: Kind, merged: Merged, cause: Cause) -> page.CauseRow:
+    return page.CauseRow(cause, merged.findings.seen(cause), _alone(campaign, found, cause.shown))
+
+
+def _alone(campaign: Campaign, found: Kind, failure: Failure) -> str:
+    again = campaign.standing(found, failure)
+    if again is not None:
+        return ALONE[again.verdict]
+    return (
+        "" if failure.alone is None or not failure.alone.runs else "fails" if failure.alone.failed else "did not fail"
+    )

@@ -1,0 +1,27 @@
+"""From a target to the alphabet that programs for it are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.strategies.building.alphabet import Alphabet
+
+
+def alphabet_of(target: Target, dtypes: Sequence[str]) -> Alphabet:
+    """Everything that a framework has: its ops, in the catalogue's order, in some of its dtypes, and what it claims."""
+    names = tuple(name for name in OPS if name in target.ops)
+    return Alphabet(
+        names,
+        dtypes,
+        target.capabilities,
+        optimizers=target.optimizers,
+        modules=tuple(target.modules),
+        writes=tuple(name for name in WRITES if name in target.writes),
+        limits=target.limits,
+        traits=target.traits,
+        units=target.has_units,
+        absent=frozenset(target.absent),
+    )

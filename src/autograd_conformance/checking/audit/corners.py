@@ -1,0 +1,254 @@
+"""Corners: fixed programs of an op for what implementations treat apart. How operands and cotangents lie in memory,
+dimensions longer than a tile, one tensor in every place, other attributes; and how what an op saves comes to be freed.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, product
+
+from autograd_conformance.checking.audit.programs import Sampler, called, finished
+from autograd_conformance.ops.row import Op, arity, choices_of, rest_of, takes
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Apply, Delete, Program, Ref, Shape
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout, shows
+from autograd_conformance.strategies.building.op_builder import Rarity
+from autograd_conformance.strategies.higher_order import applies
+
+LONG = (17, 65)
+"""How many elements a dimension has that is longer than a tile: one more than a tile of 16, and than several of 16, 32
+and 64.
+"""
+
+FORMS = 2
+"""In how many shapes an op is tried with each such dimension."""
+
+TURNS = 2
+"""How often each shape is drawn until a layout shows."""
+
+DRAWS = 24
+"""Draws until an op has what is rare."""
+
+LARGEST = 512
+"""The most elements of a value."""
+
+
+def laid(op: str, dtype: str) -> Iterator[Program]:
+    """A program of an op on operands that lie in each layout, and one on whose results the cotangent does."""
+    for layout in LAYOUTS:
+        for place in PLACES:
+            program = _laid(op, place, layout, dtype)
+            if program is not None:
+                yield program
+
+
+def _on_operands(sampler: Sampler, op: str, layout: Layout) -> tuple[Program | None, bool]:
+    """A program of an op on operands that lie so, and whether one of them shows it."""
+    sampler.layouts = (layout,)
+    made = sampler.op(op, fresh=True)
+    program = called(sampler, made, op)
+    steps = sampler.reference.steps
+    step = steps[made[0].at]
+    operands = step.args if isinstance(step, Apply) else ()
+    visible = [r for r in operands if isinstance(steps[r.at], Apply) and shows(sampler.shape(r), layout)]
+    return program, any(np.any(sampler.reference.values[r]) for r in visible)
+
+
+def _behind(sampler: Sampler, op: str, layout: Layout) -> tuple[Program | None, bool]:
+    """A program of an op on whose results the cotangent lies so, and whether one of these shows it."""
+    made = sampler.op(op, fresh=True)
+    visible = any(shows(sampler.shape(result), layout) for result in made)
+    return called(sampler, [sampler.behind(result, layout) for result in made], op), visible
+
+
+PLACES = {"on": _on_operands, "behind": _behind}
+"""What makes a program in which a layout is that of operands, or of cotangents."""
+
+
+def _laid(op: str, place: str, layout: Layout, dtype: str) -> Program | None:
+    """Of some draws the first in which the layout shows; else the first of all."""
+    first = None
+    for sampler in _samplers(op, f"{place} {layout}", dtype, layout):
+        program, visible = PLACES[place](sampler, op, layout)
+        if program is not None and visible:
+            return program
+        first = first or program
+    return first
+
+
+def _samplers(op: str, what: str, dtype: str, layout: Layout) -> Iterator[Sampler]:
+    """Samplers of an op, whose first operand has each of the shapes that it takes, those first in which a layout
+    shows.
+    """
+    row = alphabet.current().row(op)
+    fitting = [s for s in row.fresh if alphabet.current().admits(s) and takes(row, s) and 0 not in s]
+    fitting.sort(key=lambda shape: (not shows(shape, layout), -len(shape)))
+    for draw, first in product(range(TURNS), fitting):
+        yield Sampler(zlib.crc32(f"{op} {what} {first} {draw}".encode()), dtype, first)
+
+
+def long(op: str, dtype: str) -> Iterator[Program]:
+    """A few programs of an op whose first operand has a dimension that is longer than a tile."""
+    row = alphabet.current().row(op)
+    for count in LONG:
+        found = (program for shape in _longer(row, count) if (program := _of_shape(op, shape, dtype)) is not None)
+        yield from islice(found, FORMS)
+
+
+def _longer(row: Op, count: int) -> Iterator[Shape]:
+    """The shapes of a first operand with one dimension made longer: each dimension in turn, the last first."""
+    fresh = [shape for shape in row.fresh if shape and 0 not in shape]
+    made = [(*s[:dim], count, *s[dim + 1 :]) for s in fresh for dim in reversed(range(len(s)))]
+    return (s for s in dict.fromkeys(made) if alphabet.current().admits(s) and takes(row, s))
+
+
+def _of_shape(op: str, shape: Shape, dtype: str) -> Program | None:
+    sampler = Sampler(zlib.crc32(f"{op} {shape}".encode()), dtype, shape)
+    sampler.largest = LARGEST
+    return called(sampler, sampler.op(op, fresh=True), op)
+
+
+def same(op: str, dtype: str) -> Program | None:
+    """A program of an op that takes one tensor in all its places; None where it has one place, or none fits all."""
+    row = alphabet.current().row(op)
+    for first in row.fresh:
+        if not alphabet.current().admits(first) or not takes(row, first) or 0 in first:
+            continue
+        rest = next((rest for rest in rest_of(row, first) if rest and set(rest) == {first}), None)
+        if rest is None:
+            continue
+        sampler = Sampler(zlib.crc32(f"{op} same".encode()), dtype)
+        leaf = sampler.leaf(value=sampler.tensor(first, dtype, row.domain(0)))
+        value = sampler.reference.values[leaf]
+        if all(row.domain(place).holds(value) for place in range(1 + len(rest))):
+            attrs = choices_of(row, (first, *rest))[0]
+            return called(sampler, sampler.checked(row, (leaf,) * (1 + len(rest)), attrs), op)
+    return None
+
+
+def beside(op: str, dtype: str) -> Program | None:
+    """A program of an op that takes a view of its first operand as its second; None where no view fits."""
+
+    def found(sampler: Sampler, step: Apply) -> bool:
+        return any(isinstance(sampler.reference.steps[r.at], Apply) for r in step.args)
+
+    return _rare(op, "beside", dtype, found) if arity(OPS[op]) > 1 else None
+
+
+def mixed(op: str, dtype: str) -> Program | None:
+    """A program of an op whose first operand alone has a dtype, on numbers that are not short; None where it does not
+    promote.
+    """
+
+    def found(sampler: Sampler, step: Apply) -> bool:
+        operands = [sampler.reference.values[r] for r in step.args]
+        return len({sampler.dtypes[r] for r in step.args}) > 1 and any(np.any(x * 8 % 1) for x in operands)
+
+    several = OPS[op].promotes and len(alphabet.current().dtypes) > 1
+    return _rare(op, "mixed", dtype, found) if several else None
+
+
+def _rare(op: str, rarity: Rarity, dtype: str, found: Callable[[Sampler, Apply], bool]) -> Program | None:
+    """The first of some draws of an op that has a rarity; None where none has it."""
+    for draw in range(DRAWS):
+        sampler = Sampler(zlib.crc32(f"{op} {rarity} {dtype} {draw}".encode()), dtype)
+        sampler.rarity = rarity
+        made = sampler.op(op, fresh=True)
+        step = sampler.reference.steps[made[0].at]
+        if isinstance(step, Apply) and step.op == op and found(sampler, step):
+            return called(sampler, made, op)
+    return None
+
+
+def again(op: str, dtype: str) -> Program | None:
+    """A program of an op twice on the same operands, with unlike attributes, and a call from each, the last made
+    first: what is kept of one must not show in the other; None where there is no choice.
+    """
+    sampler = Sampler(zlib.crc32(f"{op} again".encode()), dtype)
+    first = sampler.op(op, fresh=True)
+    step = sampler.reference.steps[first[0].at]
+    if not applies(sampler, op) or not isinstance(step, Apply):
+        return None
+    choices = choices_of(alphabet.current().row(op), tuple(sampler.shape(operand) for operand in step.args))
+    other = next((attrs for attrs in reversed(choices) if attrs != step.attrs), None)
+    if other is None:
+        return None
+    second = sampler.checked(OPS[op], step.args, other)
+    try:
+        for made in (second, first):
+            sampler.backward(*made)
+    except Undrawable:  # no call can begin at these results
+        return None
+    return finished(sampler)
+
+
+def unrecorded(op: str, dtype: str) -> Program | None:
+    """A program of an op, the same under no_grad, and the same again, on the same operands, and a call from the last:
+    what is kept of one must not show in another; None where there are no modes, or no call can begin there.
+    """
+    for draw in range(DRAWS):
+        sampler = Sampler(zlib.crc32(f"{op} unrecorded {draw}".encode()), dtype)
+        step = sampler.reference.steps[sampler.op(op, fresh=True)[0].at]
+        if not sampler.can(Capability.MODES):
+            return None
+        if not applies(sampler, op) or not isinstance(step, Apply):
+            continue
+        with sampler.under("no_grad"):
+            sampler.checked(OPS[op], step.args, step.attrs)
+        try:
+            sampler.backward(*sampler.checked(OPS[op], step.args, step.attrs))
+        except Undrawable:  # no call can begin at these results
+            return None
+        return finished(sampler)
+    return None
+
+
+def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
+    """All of them, in the first of some dtypes; what takes several dtypes in each."""
+    yield from laid(op, dtypes[0])
+    yield from long(op, dtypes[0])
+    yield from (program for make in (same, again, beside, unrecorded) if (program := make(op, dtypes[0])) is not None)
+    yield from (program for dtype in dtypes if (program := mixed(op, dtype)) is not None)
+
+
+def releases(op: str, dtype: str) -> Iterator[Program]:
+    """An op whose results are deleted: never walked, walked, walked and retained, and after a call that failed."""
+    for end in (_nothing, _walked, _retained, _refused):
+        sampler = Sampler(zlib.crc32(f"{op} memory".encode()), dtype)
+        made = sampler.op(op, fresh=True)
+        if not applies(sampler, op) or not sampler.requires(made[0]):
+            return
+        try:
+            end(sampler, made)
+        except Undrawable:  # the call cannot begin at these results
+            continue
+        sampler.add(Delete(tuple(r for r in sampler.live if r not in sampler.leaves)))
+        program = finished(sampler)
+        if program is not None:
+            yield program
+
+
+def _nothing(sampler: Sampler, made: Sequence[Ref]) -> None:
+    """No call."""
+
+
+def _walked(sampler: Sampler, made: Sequence[Ref]) -> None:
+    sampler.backward(*made)
+
+
+def _retained(sampler: Sampler, made: Sequence[Ref]) -> None:
+    if not sampler.can(Capability.RETAIN):
+        raise Undrawable("it cannot be asked for")
+    sampler.backward(*made, retain=True)
+
+
+def _refused(sampler: Sampler, made: Sequence[Ref]) -> None:
+    if not sampler.can(Capability.COTANGENTS, Capability.COTANGENT_CHECK):
+        raise Undrawable("it claims to refuse none")
+    wrong = sampler.tensor((*sampler.shape(made[0]), 2), sampler.dtypes[made[0]])
+    sampler.backward(made[0], cotangents=[wrong])

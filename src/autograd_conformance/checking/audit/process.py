@@ -1,0 +1,160 @@
+"""The audit in a process of its own: an op that ends its process, or never comes back, is only one more wrong op.
+
+The process notes each op before it runs it and what came of it afterwards. Where it dies, the op that it had begun is
+lost, and another process goes on with the ops behind it. An op that is right is then differentiated twice, and if that
+is right, too, three times.
+"""
+
+from __future__ import annotations
+
+import errno
+import faulthandler
+import json
+import math
+import os
+import sys
+import traceback
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from autograd_conformance.checking.alphabet import alphabet_of
+from autograd_conformance.checking.audit.notes import END, TOGETHER, Note, Notes, ran, read
+from autograd_conformance.checking.audit.programs import outcomes
+from autograd_conformance.checking.audit.together import GROUP, right_together
+from autograd_conformance.checking.known_answers import unsound
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.frameworks.probing.statements import Statement, unlike
+from autograd_conformance.frameworks.process_end import ENDED
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.remote.command import parse
+from autograd_conformance.frameworks.running.target import opened
+from autograd_conformance.processes import guard
+from autograd_conformance.processes.child import CLOSED, LOADING
+from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.own_numpy import said_rebound
+from autograd_conformance.programs.wording import message, type_of
+from autograd_conformance.reference.staging.cache import store
+from autograd_conformance.strategies.building import alphabet
+
+FAILED = "failed"
+"""The file, beside the notes, that says why the audit itself failed, which says nothing about the op."""
+
+SAID = "said"
+"""The file, beside the notes, of what the framework said of itself in the process that started the run."""
+
+PLACES = 4
+"""How many places of a traceback are named."""
+
+SPENT = 94
+"""The exit code where the run's budget of programs ended."""
+
+
+class Counting:
+    """Counts the programs of an audit, and ends its process where they are too many; other processes go on counting."""
+
+    def __init__(self, notes: Path, most: float) -> None:
+        self.path, self.most = notes.with_suffix(".programs"), most
+        self.programs = ran(notes)
+
+    def before(self, program: Program) -> None:
+        """A program is about to run."""
+        self.programs += 1
+        if self.programs > self.most:
+            os._exit(SPENT)
+
+    def keep(self) -> None:
+        """Write down how many there were."""
+        self.path.write_text(str(self.programs))
+
+
+def main(
+    name: str, device: str, dtypes: str, timeout: str, depth: str, most: str, but: str, part: str, path: str
+) -> None:
+    """Hold a part of the audit, one of so many (0/2), from its first op of which there is no note."""
+    seen = read(Path(path))
+    try:
+        notes = Notes(Path(path))
+        counting = Counting(Path(path), math.inf if most == "any" else int(most))
+
+        limit = float(timeout) if parse(name) is None else float(timeout) * 1.5 + LOADING
+        costly = False
+
+        def before(program: Program) -> None:
+            counting.before(program)
+            notes.before(program)
+            if costly:  # an op, or many at once, may need some units, and has that time for each
+                faulthandler.dump_traceback_later(stretched(limit), exit=True)
+
+        target = opened(name, device, before, float(timeout), stretched)
+        hold_to(Path(path).with_name(SAID), target)
+        costly = target.programs_each > 0
+        tried = tuple(dtypes.split(","))
+        everything = alphabet_of(target, tried)
+        alphabet.use(everything)
+        number, parts = map(int, part.split("/"))
+        ops = [op for op in everything.ops[number::parts] if op not in {*seen, *but.split(",")}]
+        if costly:
+            ops = together(ops, target, tried, notes, seen)
+        for op in ops:
+            faulthandler.dump_traceback_later(stretched(limit), exit=True)
+            notes.take(Note(op, "begun"))
+            try:
+                for outcome, fault in outcomes(op, target, tried, depth == "thrice"):
+                    notes.take(Note(op, outcome, fault=None if fault is None else asdict(fault)))
+            except ENDED:  # a process elsewhere: the op is lost, and the audit goes on
+                pass
+            counting.keep()
+        if why := unsound():
+            raise BrokenAdapter(f"{target.name}: {why}")
+        notes.take(Note(END, "fine"))
+    except BrokenAdapter as error:
+        Path(path).with_name(FAILED).write_text(str(error), encoding="utf-8")
+    except Exception as error:
+        closed = isinstance(error, OSError) and error.errno == errno.EBADF
+        text = f"{name}: {CLOSED}" if closed else f"the audit of the ops failed: {told(error)}"
+        Path(path).with_name(FAILED).write_text(text, encoding="utf-8")
+
+
+def told(error: Exception) -> str:
+    """An error of the audit itself on one line, with the last places that it went through."""
+    frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
+    places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
+    return " ".join(f"{type_of(error)}: {message(error)} ({places}){said_rebound()}".split())
+
+
+def hold_to(path: Path, target: Target) -> None:
+    """Hold the framework to what it said of itself in the process that started the run, if a file says what."""
+    if path.exists():
+        said = Statement.from_json(json.loads(path.read_text(encoding="utf-8")))
+        if why := unlike(said, target, "the audit"):
+            raise BrokenAdapter(why)
+
+
+def together(
+    ops: Sequence[str], target: Target, dtypes: Sequence[str], notes: Notes, seen: Collection[str]
+) -> list[str]:
+    """Try ops together, and give those that were not right so; those that ended a process together are tried singly."""
+    left: list[str] = []
+    for at in range(0, len(ops), GROUP):
+        group = ops[at : at + GROUP]
+        named = f"{TOGETHER}{group[0]}"
+        if named in seen:
+            left += group
+            continue
+        notes.take(Note(named, "begun"))
+        right = set(right_together(group, target, dtypes))
+        for op in group:
+            if op in right:
+                notes.take(Note(op, "fine"))
+            else:
+                left.append(op)
+    return left
+
+
+if __name__ == "__main__":
+    guard.die_with_parent(int(sys.argv.pop(1)))  # an orphan would go on beside the next run
+    main(*sys.argv[1:])
+    store().close()  # what was staged, before this process leaves
+    os._exit(0)  # whatever threads the framework leaves

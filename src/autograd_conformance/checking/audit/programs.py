@@ -1,0 +1,325 @@
+"""The audit: which ops are wrong by themselves, found before any random program is drawn.
+
+Each op is run on a few fixed programs of its own. One that fails is left out of the programs of all other suites, so
+that one bad op does not turn the whole board red; its own rule reports it. One that the device has no kernel of is
+missing, and asked for no more. One whose second or third derivative fails, or is not implemented, is left out of
+programs that differentiate so many times.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
+from typing import Any
+
+from autograd_conformance.checking.alphabet import alphabet_of
+from autograd_conformance.checking.audit.joining import suspects
+from autograd_conformance.checking.audit.outcome import Audited, Fault, Outcome
+from autograd_conformance.checking.check import advises, judged
+from autograd_conformance.failures.category import deviation_of
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.ops.catalogue import LONG
+from autograd_conformance.ops.domains import ANY, Domain
+from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
+from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.codec import to_json
+from autograd_conformance.programs.editing import inserted
+from autograd_conformance.programs.language import Apply, Attrs, DefaultDtype, InPlace, Literal, Program, Ref, Shape
+from autograd_conformance.programs.observations import Kind, Observation, Raised, is_open, lacks_kernel
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.op_builder import OTHER_DEFAULT, OpBuilder, Rarity
+from autograd_conformance.strategies.building.tensors import literal
+from autograd_conformance.strategies.higher_order import applies, differentiate
+
+SAMPLES = 4
+"""Random programs of an op in each dtype."""
+
+DRAWS = 6
+"""Draws of a program before it is given up."""
+
+TIMES = {2: "twice", 3: "thrice"}
+
+SWEPT = ("elementwise", "activations", "binary")
+"""The families whose ops treat each element by itself."""
+
+GRID = np.arange(-32, 33) / 8.0
+"""Every value that tensors are drawn from."""
+
+
+class Sampler(OpBuilder):
+    """A builder that draws from NumPy's generator instead of Hypothesis."""
+
+    requiring = (True,)
+    rarity: Rarity | None = None
+    """What is rare elsewhere and sure here."""
+
+    def __init__(self, seed: int, dtype: str, first: Shape | None = None) -> None:
+        self.random, self.first = np.random.default_rng(seed), first
+        self.strayed = False
+        """Whether something in the program is more than the framework takes."""
+        super().__init__(lambda strategy: True, dtype)
+
+    def _operand(self, op: Op, place: int, accepts: Any, shapes: Sequence[Shape], *more: Any) -> Ref:
+        """A fresh leaf; the first operand has the shape `first` where one is asked for."""
+        return super()._operand(op, place, accepts, shapes if place or self.first is None else (self.first,), *more)
+
+    def _keep_within(self, step: Apply | InPlace) -> None:
+        self.strayed = self.strayed or self.beyond_claims(step) is not None
+
+    def rarely(self, rarity: Rarity) -> bool:
+        return rarity == self.rarity
+
+    def below(self, n: int) -> int:
+        return int(self.random.integers(n))
+
+    def pick(self, options: Sequence[Any]) -> Any:
+        return options[self.below(len(options))]
+
+    def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
+        return literal(self.random.bytes(size(shape)), shape, dtype or self.dtype, domain)
+
+    def cotangent(self, root: Any) -> Literal | None:
+        if not self.can(Capability.COTANGENTS):
+            return None
+        drawn = self.tensor(self.shape(root), self.dtypes[root])
+        while drawn.data and not any(drawn.data):  # of zeros nothing can be seen
+            drawn = self.tensor(self.shape(root), self.dtypes[root])
+        return drawn
+
+
+def finished(sampler: Sampler) -> Program | None:
+    """The program of a sampler; None where the framework does not take something in it."""
+    return None if sampler.strayed else sampler.program()
+
+
+def sample(op: str, seed: int, dtype: str) -> Program | None:
+    """A program of an op on fresh leaves with a backward call from all its results; None where every draw came to
+    another op.
+    """
+    for draw in range(DRAWS):
+        sampler = Sampler(zlib.crc32(f"{op} {seed}{f' {draw}' if draw else ''}".encode()), dtype)
+        program = called(sampler, sampler.op(op, fresh=True), op)
+        if program is not None:
+            return program
+    return None
+
+
+def shapes(op: str, dtype: str) -> Iterator[Program]:
+    """A program of an op on fresh leaves for each shape that its first operand has in programs."""
+    row = alphabet.current().row(op)
+    for first in filter(alphabet.current().admits, row.fresh):
+        sampler = Sampler(zlib.crc32(f"{op} {first}".encode()), dtype, first)
+        program = called(sampler, sampler.op(op, fresh=True), op) if takes(row, first) else None
+        if program is not None:
+            yield program
+
+
+def forms(op: str, dtype: str) -> Iterator[Program]:
+    """A program of an op in each of its forms: all shapes of its operands, and all attributes, that programs have."""
+    row = alphabet.current().row(op)
+    admits = alphabet.current().admits
+    for first in filter(admits, row.fresh):
+        for rest in rest_of(row, first) if takes(row, first) else ():
+            for attrs in () if not all(map(admits, rest)) else choices_of(row, (first, *rest)):
+                tried = (_formed(row, (first, *rest), attrs, dtype, draw) for draw in range(DRAWS))
+                yield from islice((program for program in tried if program is not None), 1)
+
+
+def _formed(op: Op, operands: Sequence[Shape], attrs: Attrs, dtype: str, draw: int) -> Program | None:
+    sampler = Sampler(zlib.crc32(f"{op.name} {operands} {attrs} {draw}".encode()), dtype)
+    return called(sampler, sampler.form(op, operands, attrs), op.name)
+
+
+def sweep(op: str, dtype: str) -> Program | None:
+    """An elementwise op on every value that programs are drawn with; None for other ops."""
+    sampler = Sampler(0, dtype)
+    made = _on_every_value(sampler, op)
+    return None if made is None else called(sampler, made, op)
+
+
+def _on_every_value(sampler: Sampler, op: str) -> Sequence[Ref] | None:
+    row = alphabet.current().row(op)
+    if (
+        not alphabet.current().admits(GRID.shape)
+        or row.family not in SWEPT
+        or not row.accepts(GRID.shape)
+        or rest_of(row, GRID.shape)[0] not in ((), (GRID.shape,))
+    ):
+        return None
+    arity = 1 + len(rest_of(row, GRID.shape)[0])
+    leaves = [sampler.leaf(value=_swept(row.domain(k), k, sampler.dtype)) for k in range(arity)]
+    values = [sampler.reference.values[leaf] for leaf in leaves]
+    if row.apart is not None and not row.apart(*values):
+        return None
+    return sampler.apply(op, leaves, choices_of(row, (GRID.shape,) * arity)[0])
+
+
+def _swept(domain: Domain, operand: int, dtype: str) -> Literal:
+    values = domain.fit(np.roll(GRID, 7 * operand)).astype(dtype)
+    return Literal(tuple(values.tolist()), GRID.shape, dtype)
+
+
+def called(sampler: Sampler, made: Sequence[Ref], op: str) -> Program | None:
+    """The program of a sampler with a backward call from some results; None where it came to another op, or no call
+    can begin there.
+    """
+    if not applies(sampler, op):
+        return None
+    try:
+        sampler.backward(*made)
+    except Undrawable:  # the call cannot begin at these results
+        return None
+    return finished(sampler)
+
+
+def curvature(op: str, seed: int, dtype: str, weighted: bool, times: int = 2) -> Program | None:
+    """A program that differentiates an op so many times; None where every draw came to another op, or its derivatives
+    end before.
+    """
+    for draw in range(DRAWS):
+        sampler = Sampler(zlib.crc32(f"{op} {seed} {TIMES[times]} {draw}".encode()), dtype)
+        made = sampler.op(op, fresh=True)
+        program = _curved(sampler, made, op, weighted, times)
+        if program or (applies(sampler, op) and size(sampler.shape(made[0])) and not weighted):
+            return program
+    return None
+
+
+def _curved(sampler: Sampler, made: Sequence[Ref], op: str, weighted: bool, times: int) -> Program | None:
+    if not applies(sampler, op) or not differentiate(sampler, made, weighted, times):
+        return None
+    return finished(sampler)
+
+
+def _swept_again(op: str, dtype: str, times: int) -> Program | None:
+    sampler = Sampler(1, dtype)
+    made = _on_every_value(sampler, op)
+    return None if made is None else _curved(sampler, made, op, False, times)
+
+
+def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
+    """The fixed programs that an op is audited with: one of each shape, samples in every dtype, and a sweep of its
+    values.
+    """
+    yield from shapes(op, dtypes[0])
+    for dtype in dtypes:
+        for program in (sweep(op, dtype), *(sample(op, seed, dtype) for seed in range(SAMPLES))):
+            if program is not None:
+                yield program
+
+
+def under_another_default(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
+    """A program of an op for each of the narrower dtypes, under the default dtype of the wider one."""
+    for dtype in dtypes if Capability.DEFAULT_DTYPE in alphabet.current().capabilities else ():
+        program = sample(op, 0, dtype) if dtype != OTHER_DEFAULT else None
+        if program is not None:
+            yield inserted(program, 0, DefaultDtype(OTHER_DEFAULT))
+
+
+def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -> Iterator[Program]:
+    """The fixed programs that differentiate an op so many times: its results as they are and weighted, and a sweep of
+    its values; in each dtype others, so that fewer attributes are left out.
+    """
+    for other, dtype in enumerate(dtypes):
+        swept = _swept_again(op, dtype, times)
+        if swept is not None:
+            yield swept
+        for seed, weighted in product(range(seeds), (False, True)):
+            alike = swept is not None and not seed and not weighted
+            program = None if alike else curvature(op, seed + other * seeds, dtype, weighted, times)
+            if program is not None:
+                yield program
+
+
+def audit(target: Target, dtypes: Sequence[str], thrice: bool) -> Audited:
+    """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
+
+    An op that ends its process ends this one: `checking.audit.process` holds the audit in another.
+    """
+    found: dict[str, Outcome] = {}
+    faults: dict[str, Fault] = {}
+    with alphabet.using(alphabet_of(target, dtypes)) as everything:
+        for op in everything.ops:
+            for outcome, fault in outcomes(op, target, dtypes, thrice):
+                found[op] = outcome
+                if fault is not None:
+                    faults[op] = fault
+    return Audited.of(found, faults)
+
+
+def outcomes(op: str, target: Target, dtypes: Sequence[str], thrice: bool) -> Iterator[tuple[Outcome, Fault | None]]:
+    """What comes of an op, better each time, and its fault where it is wrong; a derivative is tried after the outcome
+    without it was given.
+
+    The alphabet in use has to be the target's.
+    """
+    fault, absent = _first_order(op, target, dtypes)
+    if fault is not None or absent is not None:
+        yield "wrong" if fault is not None else absent or "missing", fault
+        return
+    yield "once", None
+    if not is_once_only(op, target, dtypes):
+        yield "twice", None
+        if not thrice or not is_twice_only(op, target, dtypes):
+            yield "fine", None
+
+
+def fault_of(op: str, target: Target, dtypes: Sequence[str]) -> Fault | None:
+    """How the first of an op's programs breaks a rule by the op's own fault, if one does."""
+    return _first_order(op, target, dtypes)[0]
+
+
+def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault | None, Outcome | None]:
+    """The fault of an op, if it has one, and why it is left out without one: one of the programs up to there found no
+    kernel, or raised an error of which nobody can tell whose it is.
+    """
+    absent: Outcome | None = None
+    for program in suspects(programs(op, dtypes), target):
+        observation = target.observe(program)
+        violation = judged(program, observation, target, advises)
+        if violation is not None and violation.op == op:
+            allowed = tuple(allowed_texts(violation))
+            observed, deviation = observed_text(violation), deviation_of(violation)
+            fault = Fault(to_json(program), violation.rule, observed, violation.at, allowed, deviation=deviation)
+            return fault, absent
+        if is_open(*observation):
+            absent = "missing" if lacks_kernel(*observation) else absent or "wrong"
+    return None, absent
+
+
+def is_once_only(op: str, target: Target, dtypes: Sequence[str]) -> bool:
+    """Whether an op's second derivative breaks a rule in its most exact dtype, or is not implemented."""
+    return _fails(op, target, dtypes, 2)
+
+
+def is_twice_only(op: str, target: Target, dtypes: Sequence[str]) -> bool:
+    """Whether an op's third derivative does; long ops are not tried."""
+    return not is_long(op) and _fails(op, target, dtypes, 3)
+
+
+def _fails(op: str, target: Target, dtypes: Sequence[str], times: int) -> bool:
+    if Capability.CREATE_GRAPH not in target.capabilities:
+        return False
+    for program in curvatures(op, dtypes[:1], times=times):
+        observation = target.observe(program)
+        if unsupported(observation) or judged(program, observation, target, advises):
+            return True
+    return False
+
+
+def is_long(op: str) -> bool:
+    """Whether an op's third derivative is a sum of so many products that rounding may show in it."""
+    return OPS[op].family in LONG
+
+
+def unsupported(observation: Observation) -> bool:
+    """Whether the framework says of an instruction that it does not implement it, here or at all."""
+    found = (seen.outcome for seen in observation)
+    refused = any(isinstance(outcome, Raised) and outcome.kind is Kind.NOT_IMPLEMENTED for outcome in found)
+    return refused or is_open(*observation)

@@ -1,0 +1,41 @@
+"""The functions of a program, as a compiler tells them apart: what a unit computes, and of what kind its inputs are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.programs.language import Leaf, Program, Ref
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.regions import form
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.strategies.building.drawn import Drawn
+
+
+def functions(case: Program | Drawn | Related, target: Target) -> Collection[Hashable]:
+    """The functions of a program, or of two that are related: equal ones need to be compiled once."""
+    match case:
+        case Related(first=first, second=second):
+            return {*functions(first, target), *functions(second, target)}
+        case Drawn(program, reference):
+            return _functions(program, reference, target)
+        case Program():
+            return _functions(case, Reference(case, target.traits), target)
+
+
+def _functions(program: Program, reference: Reference, target: Target) -> set[Hashable]:
+    found = target.regions(program)
+    dtypes = frozenset(step.value.dtype for step in program if isinstance(step, Leaf)) if found else frozenset()
+    return {
+        (form(program, region), tuple(_kind(program, ref, reference) for ref in region.inputs), dtypes)
+        for region in found
+    }
+
+
+def _kind(program: Program, ref: Ref, reference: Reference) -> Hashable:
+    """What a compiler asks of an input before it takes what it has compiled."""
+    step = program[ref.at]
+    made = step.value.dtype if isinstance(step, Leaf) else type(step)
+    value = reference.values.get(ref)
+    return None if value is None else np.shape(value), reference.requires_grad.get(ref), made

@@ -1,0 +1,101 @@
+"""The counts that tests send to the controlling process beside their records.
+
+A tally is no record: it never reaches the file. Only when all tests have ended can the sum of their tallies be said as
+records: a claim's, once all its programs ran; a known difference's, with how often the run saw it; an op's coverage;
+what was done where the rules leave a choice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograd_conformance.checking.coverage import Pair
+from autograd_conformance.checking.remarks import Remarks
+from autograd_conformance.known_differences.cases import Clause
+from autograd_conformance.known_differences.update import Finding, in_both, joined
+from autograd_conformance.reporting.records.failure import Allowed
+from autograd_conformance.reporting.records.records import Behaviour, Coverage, Setting
+from autograd_conformance.rules.judge.choices import Choice
+
+
+@dataclass(slots=True)
+class Tally:
+    """The counts of one test, or of all tests so far."""
+
+    articles: dict[str, str] = field(default_factory=dict)
+    """For each claim of an article that was tried, what the framework showed of it."""
+    differences: Counter[int] = field(default_factory=Counter)
+    """For each known difference, by its number, how often programs showed it."""
+    pairs: Counter[Pair] = field(default_factory=Counter)
+    """In how many programs each op came before each action."""
+    ended: Counter[int] = field(default_factory=Counter)
+    """For each known difference, by its number, in how many programs nothing could be judged behind it."""
+    findings: list[Finding] = field(default_factory=list)
+    """The differences that become known."""
+    choices: Counter[Choice] = field(default_factory=Counter)
+    """How often each outcome was chosen where the rules allow several."""
+    remarks: Remarks = field(default_factory=Remarks)
+    """What is to be said to the adapter's author."""
+    common: dict[str, frozenset[Clause]] = field(default_factory=dict)
+    """Where differences become known: what all programs that kept a rule have in common, for each rule."""
+
+    def add(self, other: Tally) -> None:
+        """Add the counts of other tests."""
+        self.articles.update(other.articles)
+        self.differences.update(other.differences)
+        self.pairs.update(other.pairs)
+        self.ended.update(other.ended)
+        self.findings = joined([*self.findings, *other.findings])
+        self.choices.update(other.choices)
+        self.remarks.add(other.remarks)
+        self.common = in_both(self.common, other.common)
+
+    def coverage(self) -> Iterator[Coverage]:
+        """What each op met, in the order of their names."""
+        found: dict[str, dict[tuple[str, bool], dict[str, int]]] = {}
+        for each, count in sorted(self.pairs.items()):
+            found.setdefault(each.op, {}).setdefault((each.dtype, each.recorded), {})[each.action] = count
+        for op, settings in found.items():
+            yield Coverage(op=op, met=tuple(Setting(*setting, actions) for setting, actions in settings.items()))
+
+    def behaviours(self) -> Iterator[Behaviour]:
+        """What was done at each kind of choice, the instructions in the order of their names."""
+        found: dict[tuple[str, tuple[tuple[str, str], ...]], dict[str, int]] = {}
+        for each, count in sorted(self.choices.items()):
+            found.setdefault((each.instruction, each.allowed), {})[each.chosen] = count
+        for (instruction, allowed), seen in found.items():
+            yield Behaviour(instruction=instruction, allowed=tuple(Allowed(*each) for each in allowed), seen=seen)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data, which crosses pytest-xdist."""
+        return {
+            "articles": self.articles,
+            "differences": list(self.differences.items()),
+            "pairs": [[*pair, count] for pair, count in self.pairs.items()],
+            "ended": list(self.ended.items()),
+            "findings": [each.to_json() for each in self.findings],
+            "choices": [[*each, count] for each, count in self.choices.items()],
+            "remarks": self.remarks.to_json(),
+            "common": {rule: [list(each) for each in sorted(said, key=repr)] for rule, said in self.common.items()},
+        }
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> Tally:
+        """From plain data."""
+        return cls(
+            dict(form["articles"]),
+            Counter(dict(form["differences"])),
+            Counter({Pair(*pair): count for *pair, count in form["pairs"]}),
+            Counter(dict(form["ended"])),
+            [Finding.from_json(each) for each in form["findings"]],
+            Counter({_choice(*each): count for *each, count in form["choices"]}),
+            Remarks.from_json(form["remarks"]),
+            {rule: frozenset((key, value) for key, value in said) for rule, said in form["common"].items()},
+        )
+
+
+def _choice(instruction: str, allowed: Iterable[Sequence[str]], chosen: str) -> Choice:
+    return Choice(instruction, tuple((outcome, rule) for outcome, rule in allowed), chosen)

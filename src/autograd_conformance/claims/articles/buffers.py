@@ -1,0 +1,308 @@
+"""How can I avoid freeing model buffers before a second backward pass? Steps between calls, several losses, and
+gradients that are put back.
+"""
+
+from __future__ import annotations
+
+from autograd_conformance.claims.articles.cases import FREED, case, written
+from autograd_conformance.claims.articles.claim import Article, Claim, Holds, Raises, Returns, Saved
+
+EXPLANATION = "1. Clear Explanation"
+ONE = "Example 1: Basic Implementation with `retain_graph=True`"
+TWO = "Example 2: Handling Multiple Losses with `retain_graph=True`"
+THREE = "Example 3: Detached Gradient Computation (Memory Efficient)"
+
+LINEAR = """
+    i = leaf [[1, 2]] const
+    t = leaf [[1]] const
+    w = leaf [[1, 1]]
+    b = leaf [0]
+    o = linear_bias i w b
+    l = mse_loss o t reduction='mean'
+"""
+"""One linear layer and its loss, (1·1 + 2·1 - 1)² = 4: six lines."""
+
+DEEP = """
+    i = leaf [[1, 2]] const
+    t = leaf [[1]] const
+    w = leaf [[1, 1]]
+    v = leaf [[2]]
+    h = linear i w
+    r = relu h
+    o = linear r v
+    l = mse_loss o t reduction='mean'
+"""
+"""Two linear layers with a relu between them: eight lines."""
+
+SGD = "step w, b sgd lr=0.125"
+AGAIN = "h2 = linear i w; r2 = relu h2; o2 = linear r2 v; l2 = mse_loss o2 t reduction='mean'"
+
+EXAMPLE_1 = f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; backward l; {SGD}; zero w, b"
+EXAMPLE_2 = f"{DEEP}; {AGAIN}; backward l retain=True; backward l2; step w, v adam lr=0.125; zero w, v"
+WITHOUT_FLAG = EXAMPLE_2.replace(" retain=True", "")
+EXAMPLE_3 = f"""
+    {LINEAR}
+    backward l
+    g = held w
+    k = clone g
+    d = detach k
+    g2 = held b
+    k2 = clone g2
+    d2 = detach k2
+    {SGD}
+    zero w, b
+    assign w d
+    assign b d2
+    {SGD}
+    zero w, b
+"""
+
+ARTICLE = Article(
+    "buffers",
+    "How can I avoid freeing model buffers before a second backward pass in PyTorch?",
+    "003_a45e0f268b009bfb.txt",
+    ("Introduction", EXPLANATION, ONE, TWO, THREE, "3. Resource Recommendations"),
+    {ONE: (EXAMPLE_1,), TWO: (EXAMPLE_2, WITHOUT_FLAG), THREE: (EXAMPLE_3,)},
+)
+
+CLAIMS = (
+    Claim(
+        key="buffers-frees-buffers",
+        article="buffers",
+        section="Introduction",
+        says="It is the model's buffers that the first backward pass frees.",
+        truth="Parameters, buffers and outputs stay. What goes are the values saved in the graph of that one forward "
+        "pass, and the next forward pass saves its own.",
+        rules=("lifetime/rebuilt",),
+        wrong=(
+            case("w = leaf 3; y = square w; backward y; z = square w; backward z", Raises(5),
+                 note="the same model, run again"),
+            case("w = leaf 3; y = square w; backward y; z = negative y", Raises(4), note="the output is still there"),
+        ),
+        situation="rebuilt",
+    ),
+    Claim(
+        key="buffers-needs-retain",
+        article="buffers",
+        section="Introduction",
+        says="Without retain_graph=True, further backward passes are impossible.",
+        truth="Over the same graph, yes. A new forward pass makes a new one; parts of the old that were not walked "
+        "are still good.",
+        condition="the later pass walks what the earlier one walked, and something was saved there",
+        rules=("lifetime/same-root-raises", "lifetime/traversed-only"),
+        right=(case("x = leaf 3; y = exp x; backward y; backward y", Raises(4, FREED)),),
+        wrong=(
+            case("x = leaf 3; h = add x x; p = square h; q = sin h; backward p; backward q", Raises(6, FREED),
+                 note="two losses on h, but the walks only meet where nothing was saved"),
+        ),
+        situation="branches",
+    ),
+    Claim(
+        key="buffers-keeps-everything",
+        article="buffers",
+        section="Introduction",
+        says="Retaining keeps the whole graph in memory.",
+        truth="Yes, the graph behind the root that was walked; not one value of it is given back.",
+        rules=("lifetime/retained-works",),
+        right=(
+            case("x = leaf 3; y = exp x; z = sin y; backward z retain=True", Saved(4, "as many", 3)),
+            case(f"{DEEP}; backward l retain=True", Saved(9, "as many", 8)),
+        ),
+        situation="retained",
+    ),
+    Claim(
+        key="buffers-simplest",
+        article="buffers",
+        section="Introduction",
+        says="Retaining in the first call is the simplest and most reliable way.",
+        truth="Adding the losses and calling backward once is simpler, and cannot run into modified weights.",
+        untestable="what is simplest is a matter of taste; where retaining fails, other claims show",
+    ),
+    Claim(
+        key="buffers-records-everything",
+        article="buffers",
+        section=EXPLANATION,
+        says="The graph records all operations on tensors.",
+        truth="Only those with an operand that requires grad. What is computed from data alone leaves no graph, and "
+        "no memory to free.",
+        condition="some operand requires grad",
+        rules=("gradients/requires-grad",),
+        right=(case("x = leaf 3; y = square x", Saved(2, "more", 1)),),
+        wrong=(case("x = leaf 3 const; y = square x", Saved(2, "more", 1)),),
+        situation="constant_leaves",
+    ),
+    Claim(
+        key="buffers-example-1-step-between",
+        article="buffers",
+        section=ONE,
+        says="Backward with retain, optimizer step, backward again: that works.",
+        truth="In this one-layer model it does, since the layer saves its input and not its weight. With a second "
+        "layer, the step overwrites a weight that the graph needs, and the call raises 'modified by an inplace "
+        "operation'.",
+        condition="no stepped parameter was saved by the graph: one linear layer, on an input that requires no grad",
+        rules=("writes/error-or-recorded", "writes/unsaved-works"),
+        right=(
+            written(EXAMPLE_1, Returns(10)),
+        ),
+        wrong=(
+            case(f"{DEEP}; backward l retain=True; step w, v sgd lr=0.125; zero w, v; backward l", Returns(12)),
+            case("w = leaf 2; y = square w; backward y retain=True; step w sgd lr=0.125; backward y", Returns(5)),
+        ),
+        situation="deep_steps_between_calls",
+    ),
+    Claim(
+        key="buffers-example-1-second-gradient",
+        article="buffers",
+        section=ONE,
+        says="The second call computes gradients for a second update of the model.",
+        truth="It computes the old gradient again, that of the forward pass as it was recorded before the step. For "
+        "the gradient at the new weights, run the model again.",
+        condition="you want the old weights' gradient; the new weights' gradient needs a new forward pass",
+        rules=("writes/unsaved-works", "gradients/graph"),
+        right=(
+            written(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; backward l", Holds(7, "w", (4.0, 8.0)),
+                    Holds(10, "w", (4.0, 8.0))),
+        ),
+        wrong=(
+            case(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; o2 = linear_bias i w b; "
+                 "l2 = mse_loss o2 t reduction='mean'; backward l2", Holds(12, "w", (4.0, 8.0)),
+                 note="the stepped weights' gradient is another: w = [0.5, 0], b = -0.5, output 0, target 1"),
+        ),
+        situation="steps_between_calls",
+    ),
+    Claim(
+        key="buffers-example-2-returns",
+        article="buffers",
+        section=TWO,
+        says="Two losses from two runs of a model, the first walked with retain: both calls work.",
+        truth="They do.",
+        rules=("lifetime/independent", "accumulation/adds"),
+        right=(
+            written(EXAMPLE_2, Returns(14)),
+        ),
+        situation="two_forwards",
+    ),
+    Claim(
+        key="buffers-example-2-essential",
+        article="buffers",
+        section=TWO,
+        says="The retain_graph=True in the first of the two calls is essential.",
+        truth="It is not needed: each run of the model made a graph of its own. It would be if both losses came from "
+        "one run.",
+        condition="both losses come from the same run of the model",
+        rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
+        right=(
+            case(f"{DEEP}; backward l; l2 = square o; backward l2", Raises(11, FREED), note="one run, two losses"),
+        ),
+        wrong=(
+            written(f"{DEEP}; {AGAIN}; backward l; backward l2", Raises(14, FREED),
+                    note="the article's example without the flag"),
+            case("w = leaf 3; p = square w; q = square w; backward p; backward q", Raises(5, FREED)),
+        ),
+        situation="two_forwards",
+    ),
+    Claim(
+        key="buffers-example-3-works",
+        article="buffers",
+        section=THREE,
+        says="Gradients that were set aside can be put back and used for a second step, without a second backward.",
+        truth="Yes: the optimizer reads what the parameters hold and does not ask where it comes from.",
+        rules=("accumulation/assigned", "optimizers/formula"),
+        right=(
+            written(EXAMPLE_3, Holds(17, "w", (4.0, 8.0)), Holds(17, "b", (4.0,)), Returns(18)),
+        ),
+        situation="reassigned_gradients",
+    ),
+    Claim(
+        key="buffers-example-3-assigning",
+        article="buffers",
+        section=THREE,
+        says="After zero_grad has set it to None, p.grad can be assigned a tensor.",
+        truth="Yes, one of the parameter's shape and dtype (and on its device); another one is refused.",
+        condition="the tensor has the parameter's shape and dtype",
+        rules=("accumulation/assigned", "accumulation/assigned-form"),
+        right=(
+            written(EXAMPLE_3, Holds(15, "w", None), Returns(16), Holds(16, "w", (4.0, 8.0))),
+            case("w = leaf [1, 2]; k = leaf [3, 4] const; zero w; assign w k", Holds(4, "w", (3.0, 4.0))),
+        ),
+        wrong=(
+            case("w = leaf [1, 2]; k = leaf [[3, 4]] const; zero w; assign w k", Returns(4), note="another shape"),
+            case("w = leaf [1, 2]; k = leaf f32 [3, 4] const; zero w; assign w k", Returns(4), note="another dtype"),
+        ),
+        situation="reassigned_gradients",
+    ),
+    Claim(
+        key="buffers-example-3-saves-memory",
+        article="buffers",
+        section=THREE,
+        says="That way the graph need not be kept.",
+        truth="Yes: backward has given it back, and only the gradients, which are as large as the parameters, remain.",
+        rules=("lifetime/default-frees",),
+        right=(
+            written(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k", Saved(7, "none"),
+                    Saved(10, "none")),
+        ),
+        situation="reassigned_gradients",
+    ),
+    Claim(
+        key="buffers-example-3-severs",
+        article="buffers",
+        section=THREE,
+        says="Gradients hang on the graph until they are detached.",
+        truth="After a plain backward they do not: a gradient requires no grad and keeps nothing alive. Only "
+        "create_graph=True ties it to a graph. Do clone it, though, for zero_grad(set_to_none=False) and later calls "
+        "write into it.",
+        condition="backward was called with create_graph=True",
+        rules=("higher/plain-raises",),
+        right=(case("x = leaf 3; y = square x; backward y create=True; g = held x; backward g", Returns(5)),),
+        wrong=(
+            case("x = leaf 3; y = square x; backward y; g = held x; backward g", Returns(5)),
+            written(f"{LINEAR}; backward l; g = held w; backward g with [[1, 1]]", Returns(9),
+                    note="the article's example, before it detaches: the gradient hangs on nothing"),
+        ),
+        situation="backward_on_gradients",
+    ),
+    Claim(
+        key="buffers-example-3-second-order",
+        article="buffers",
+        section=THREE,
+        says="Reusing the gradients of the first pass matters where second-order gradients are needed directly.",
+        truth="They are not there: a detached gradient has no history, and one of a plain backward has none to be "
+        "detached from. Second derivatives need create_graph=True and no detach.",
+        condition="the first pass was walked with create_graph=True, and its gradients are not detached",
+        rules=("higher/plain-raises", "higher/differentiable", "detach/root-raises"),
+        right=(
+            case(f"{LINEAR}; backward l create=True; g = held w; k = clone g; assign w none; assign b none; "
+                 "backward k with [[1, 1]]", Returns(12), Holds(12, "w", (6.0, 12.0)),
+                 note="2·(1 + 2) of each input"),
+        ),
+        wrong=(
+            written(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k; backward d with [[1, 1]]",
+                    Returns(11), note="the article's example, and a walk from the gradient that it set aside"),
+            case("w = leaf 3; y = square w; backward y create=True; g = held w; d = detach g; backward d", Returns(6),
+                 note="the detach alone is enough to lose them"),
+        ),
+        situation="backward_on_gradients",
+    ),
+    Claim(
+        key="buffers-example-3-stands-in",
+        article="buffers",
+        section=THREE,
+        says="Reusing the first pass's gradients is a cheap substitute for the second backward pass.",
+        truth="It equals walking the same graph again, which gives the same gradient. It does not equal another "
+        "forward and backward with the stepped weights.",
+        condition="the second pass would have walked the same graph; after a step, a fresh pass gives another "
+        "gradient",
+        rules=("lifetime/retained-works", "gradients/graph"),
+        right=(
+            case(f"{LINEAR}; backward l retain=True; zero w, b; backward l", Holds(7, "w", (4.0, 8.0)),
+                 Holds(9, "w", (4.0, 8.0))),
+        ),
+        wrong=(
+            case(f"{LINEAR}; backward l; {SGD}; zero w, b; o2 = linear_bias i w b; "
+                 "l2 = mse_loss o2 t reduction='mean'; backward l2",
+                 Holds(12, "w", (4.0, 8.0)), note="it is [-2, -4]: the step went too far"),
+        ),
+        situation="reassigned_gradients",
+    ),
+)  # fmt: skip

@@ -1,0 +1,392 @@
+"""What does the `retain_graph` parameter control? The general article: what retaining is for, and three examples."""
+
+from __future__ import annotations
+
+from autograd_conformance.claims.articles.cases import FREED, case, written
+from autograd_conformance.claims.articles.claim import Article, Claim, Holds, Raises, Returns, Saved
+
+EXPLANATION = "1. Clear Explanation"
+ONE = "Example 1: Single Backward Pass (Default Behavior)"
+TWO = "Example 2: Multiple Backward Passes with `retain_graph=True`"
+THREE = "Example 3: Higher-Order Gradients"
+
+MEAN = "dim=(0,) keepdim=False"
+
+EXAMPLE_1 = f"""
+    x = leaf [1, 2]
+    y = multiply_scalar x scalar=2.0
+    z = mean y {MEAN}
+    backward z
+    backward z retain=True
+    z2 = mean y {MEAN}
+    backward z2
+"""
+EXAMPLE_2 = f"""
+    x = leaf [1, 2]
+    y = multiply_scalar x scalar=2.0
+    z = mean y {MEAN}
+    backward z retain=True
+    l = sum y {MEAN}
+    backward l retain=True
+    zero x to zeros
+"""
+EXAMPLE_3 = f"""
+    x = leaf [1, 2]
+    y = square x
+    z = mean y {MEAN}
+    backward z retain=True
+    g = held x
+    backward g retain=True
+    zero x to zeros
+"""
+LOSS = f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}"
+"""The mean of x * 2, with which the first two examples start: three lines."""
+SECOND_ORDER = f"x = leaf [1, 2]; y = square x; z = mean y {MEAN}"
+"""The mean of x ** 2, with which the third one starts: three lines."""
+
+ARTICLE = Article(
+    "controls",
+    "What does the `retain_graph` parameter in PyTorch's `backward()` method control?",
+    "000_de5599e1a2786e9e.txt",
+    ("Introduction", EXPLANATION, ONE, TWO, THREE, "3. Resource Recommendations"),
+    {ONE: (EXAMPLE_1,), TWO: (EXAMPLE_2,), THREE: (EXAMPLE_3,)},
+)
+
+CLAIMS = (
+    Claim(
+        key="controls-default-frees",
+        article="controls",
+        section=EXPLANATION,
+        says="Unless told otherwise, backward throws the graph away, and a second backward over it raises.",
+        truth="What goes is the values that ops saved for their gradients. Most ops save some (products, powers, "
+        "sigmoid, linear layers); a graph of sums and negations saves none, and PyTorch walks it as often as you "
+        "like.",
+        condition="some op that the second call walks saved a value",
+        rules=("lifetime/default-frees", "lifetime/same-root-raises", "lifetime/nothing-saved"),
+        right=(
+            case("x = leaf 3; y = square x; backward y; backward y", Returns(3), Raises(4, FREED)),
+            written(f"{LOSS}; backward z; backward z", Returns(4), Raises(5, FREED),
+                    note="the article's example, with the call that it leaves in a comment"),
+        ),
+        wrong=(
+            case(f"x = leaf [1, 2]; y = negative x; z = mean y {MEAN}; backward z; backward z", Raises(5, FREED),
+                 note="negation and mean save nothing"),
+            case(f"x = leaf [1, 2]; y = add x x; z = mean y {MEAN}; backward z; backward z", Raises(5, FREED),
+                 note="nor does x + x, which is what the first example computes as x * 2"),
+        ),
+        situation="backward_twice",
+    ),
+    Claim(
+        key="controls-retain-allows-more",
+        article="controls",
+        section=EXPLANATION,
+        says="With retain_graph=True the graph stays, so that later backward calls over it work.",
+        truth="Each call decides anew: the first one that does not retain frees the graph, whatever earlier calls "
+        "said. So every call but the last has to retain.",
+        condition="every call so far retained",
+        rules=("lifetime/retained-works", "lifetime/last-call-frees"),
+        right=(
+            case("x = leaf 3; y = square x; backward y retain=True; backward y retain=True; backward y",
+                 Returns(4), Returns(5), Holds(5, "x", (18.0,))),
+            written(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l retain=True", Returns(6)),
+        ),
+        wrong=(
+            case("x = leaf 3; y = square x; backward y retain=True; backward y; backward y", Returns(5),
+                 note="only the first call retained; the second one freed"),
+        ),
+        situation="last_calls",
+    ),
+    Claim(
+        key="controls-no-recomputation",
+        article="controls",
+        section=EXPLANATION,
+        says="Retaining spares the forward computation that another backward call would need otherwise.",
+        truth="Yes: two calls over one retained graph give the same gradients as computing the forward pass twice, "
+        "and run each forward op once. (Counted: four calls over six ops in a row run 6 forward ops, where the pass is "
+        "repeated 24.) Adding the losses and calling backward once is cheaper still.",
+        rules=("lifetime/retained-works", "lifetime/rebuilt"),
+        right=(
+            case("x = leaf 3; y = square x; backward y retain=True; backward y", Holds(4, "x", (12.0,)),
+                 note="one forward op for two calls"),
+            case("x = leaf 3; y = square x; backward y; z = square x; backward z", Holds(5, "x", (12.0,)),
+                 note="two forward ops for two calls, and the same gradient"),
+        ),
+        situation="retained",
+    ),
+    Claim(
+        key="controls-single-pass",
+        article="controls",
+        section=EXPLANATION,
+        says="If one backward pass is all that is needed, retain_graph=False is preferable for memory.",
+        truth="Yes, and it is what you get by leaving the flag out: the same gradient, and nothing is kept.",
+        rules=("memory/freed", "memory/retained"),
+        right=(
+            case("x = leaf 3; y = exp x; z = sin y; backward z retain=False", Saved(4, "none")),
+            case("x = leaf 3; y = exp x; z = sin y; backward z retain=True", Saved(4, "as many", 3),
+                 note="retained for nobody"),
+            case("x = leaf 3; y = square x; backward y retain=False", Holds(3, "x", (6.0,))),
+        ),
+        situation="retained",
+    ),
+    Claim(
+        key="controls-false-is-default",
+        article="controls",
+        section=EXPLANATION,
+        says="Leaving retain_graph out means retain_graph=False.",
+        truth="Left out, it takes the value of create_graph. With create_graph=True the graph is therefore retained, "
+        "unless you write retain_graph=False.",
+        condition="create_graph is not set",
+        rules=("lifetime/default-frees",),
+        right=(
+            case("x = leaf 3; y = square x; backward y retain=False; backward y", Raises(4, FREED)),
+            case("x = leaf 3; y = square x; backward y; backward y", Raises(4, FREED)),
+        ),
+        wrong=(
+            case("x = leaf 3; y = square x; backward y create=True; backward y", Raises(4, FREED),
+                 note="create_graph retains by default"),
+        ),
+        situation="backward_on_gradients",
+    ),
+    Claim(
+        key="controls-false-on-later-call",
+        article="controls",
+        section=EXPLANATION,
+        says="Calling backward another time with retain_graph=False raises, unless the graph was rebuilt.",
+        truth="What a call passes only matters to the calls after it. A second call with retain_graph=False works "
+        "when the first one retained.",
+        condition="no earlier call retained the graph; only what earlier calls said counts",
+        rules=("lifetime/same-root-raises", "lifetime/retained-works"),
+        right=(
+            case("x = leaf 3; y = square x; backward y; backward y retain=False", Raises(4, FREED)),
+            case("x = leaf 3; y = square x; backward y; y2 = square x; backward y2 retain=False", Returns(5)),
+        ),
+        wrong=(
+            case("x = leaf 3; y = square x; backward y retain=True; backward y retain=False", Raises(4, FREED)),
+        ),
+        situation="last_calls",
+    ),
+    Claim(
+        key="controls-memory-for-time",
+        article="controls",
+        section=EXPLANATION,
+        says="Retaining trades memory for time: without it the memory of the graph is given back.",
+        truth="After a backward that does not retain, no saved tensor of the walked graph is left; after one that "
+        "retains, as many as the forward pass saved.",
+        rules=("lifetime/default-frees", "lifetime/retained-works"),
+        right=(
+            case("x = leaf 3; y = square x; z = sin y; backward z", Saved(4, "none")),
+            case("x = leaf 3; y = square x; z = sin y; backward z retain=True; backward z",
+                 Saved(4, "as many", 3), Saved(5, "none")),
+        ),
+        situation="retained",
+    ),
+    Claim(
+        key="controls-losses-need-retain",
+        article="controls",
+        section=EXPLANATION,
+        says="Several losses over one forward pass call for several backward calls, and so for retaining.",
+        truth="You need neither: add the losses, or hand them to one backward call. The gradients are the same, and "
+        "nothing has to be retained.",
+        condition="each loss is walked by a call of its own, and the walks meet",
+        rules=("lifetime/freed-subgraph-raises", "gradients/several-roots"),
+        right=(
+            case("x = leaf 3; h = square x; p = sin h; q = cos h; backward p; backward q", Raises(6, FREED)),
+        ),
+        wrong=(
+            case("x = leaf 3; h = square x; p = negative h; q = square h; l = add p q; backward l", Raises(6, FREED),
+                 note="one call over the sum: (x⁴ - x²)' = 4x³ - 2x = 102"),
+        ),
+        situation="several_roots",
+    ),
+    Claim(
+        key="controls-cryptic",
+        article="controls",
+        section=EXPLANATION,
+        says="Wrong use of the flag shows in cryptic errors, mostly with nested loops or second-order methods.",
+        truth="Today's message names the cause and the flag. It is shown for the simplest loops too.",
+        untestable="how cryptic a message is, and how often it is met, no program decides",
+    ),
+    Claim(
+        key="controls-example-1-second-call",
+        article="controls",
+        section=ONE,
+        says="The mean of x * 2 cannot be walked twice without retaining.",
+        truth="So it is in PyTorch, but only just: x * 2 keeps the number 2, and that is what is freed. A framework "
+        "may keep it elsewhere. Written as x + x, the same mean can be walked again.",
+        rules=("lifetime/same-root-raises", "lifetime/nothing-saved"),
+        right=(
+            written(f"{LOSS}; backward z; backward z", Holds(4, "x", (1.0, 1.0)), Raises(5, FREED),
+                    note="the article's example, with the call that it leaves in a comment"),
+        ),
+        situation="nothing_saved",
+    ),
+    Claim(
+        key="controls-example-1-late-retain",
+        article="controls",
+        section=ONE,
+        says="Passing retain_graph=True to the second call avoids the error.",
+        truth="It comes too late: the first call has freed the graph. Retain in every call but the last.",
+        condition="the first call retained, too, and then the second need not; or the graph saved nothing",
+        rules=("lifetime/late-retain-raises", "lifetime/retained-works", "lifetime/nothing-saved"),
+        right=(
+            case(f"{LOSS}; backward z retain=True; backward z retain=True", Returns(5), Holds(5, "x", (2.0, 2.0)),
+                 note="the flag in the first call, too"),
+            case("x = leaf 3; y = add x x; backward y; backward y retain=True", Returns(4),
+                 note="nothing was saved; no flag was needed"),
+        ),
+        wrong=(
+            written(f"{LOSS}; backward z; backward z retain=True", Returns(5)),
+            case("x = leaf 3; y = square x; backward y; backward y retain=True", Returns(4), Holds(4, "x", (12.0,))),
+        ),
+        situation="late_retains",
+    ),
+    Claim(
+        key="controls-example-1-text-against-code",
+        article="controls",
+        section=ONE,
+        says="The code shows how to retain in the first call (so says the text below it).",
+        truth="Text and code contradict each other: in the code, the flag stands in the second call, where it raises. "
+        "The text is right.",
+        condition="the flag is moved from the second call to the first",
+        rules=("lifetime/late-retain-raises", "lifetime/retained-works"),
+        right=(
+            case(f"{LOSS}; backward z retain=True; backward z", Returns(5), Holds(5, "x", (2.0, 2.0)),
+                 note="what the text describes"),
+        ),
+        wrong=(written(f"{LOSS}; backward z; backward z retain=True", Returns(5), Holds(5, "x", (2.0, 2.0)),
+                       note="what the code does"),),
+        situation="late_retains",
+    ),
+    Claim(
+        key="controls-example-1-rebuild-last",
+        article="controls",
+        section=ONE,
+        says="Computing the last op anew recreates the graph, so that it can be walked again.",
+        truth="Only what you compute again is new. Go back to the first op whose saved values are gone, here y = x * "
+        "2: most easily, run the whole forward pass again.",
+        condition="everything behind the new op that saves values is computed anew too",
+        rules=("lifetime/freed-subgraph-raises", "lifetime/rebuilt"),
+        right=(
+            case(f"{LOSS}; backward z; y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; backward z2",
+                 Returns(7), Holds(7, "x", (2.0, 2.0)), note="y is computed anew, too"),
+        ),
+        wrong=(
+            written(EXAMPLE_1, Returns(7), Holds(7, "x", (2.0, 2.0)),
+                    note="the article's example; Python would not come to its last line, for line 5 raises already"),
+            case(f"{LOSS}; backward z; z2 = mean y {MEAN}; backward z2", Returns(6), Holds(6, "x", (2.0, 2.0)),
+                 note="without the call that raises before it"),
+        ),
+        situation="rebuilt_last_op",
+    ),
+    Claim(
+        key="controls-example-1-accumulates",
+        article="controls",
+        section=ONE,
+        says="With the retain_graph=True of the second call, the gradients of both calls add up.",
+        truth="In the example the second call raises, and x.grad stays as the first one left it. Gradients of calls "
+        "that return add up until you clear them, retained or not.",
+        condition="the first call retained, so that the second returns",
+        rules=("accumulation/adds",),
+        right=(
+            case("x = leaf 3; y = square x; backward y retain=True; backward y", Holds(3, "x", (6.0,)),
+                 Holds(4, "x", (12.0,))),
+            case("x = leaf 3; y = square x; backward y; z = square x; backward z", Holds(5, "x", (12.0,)),
+                 note="they add up without retaining too"),
+        ),
+        wrong=(
+            written(f"{LOSS}; backward z; backward z retain=True", Holds(5, "x", (2.0, 2.0))),
+        ),
+        situation="accumulations",
+    ),
+    Claim(
+        key="controls-example-2-two-losses",
+        article="controls",
+        section=TWO,
+        says="Two losses over one value are walked one after the other when the first call retains.",
+        truth="Yes. The second call need not retain: that only keeps memory that nobody uses again.",
+        rules=("lifetime/retained-works", "accumulation/adds"),
+        right=(
+            written(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l retain=True",
+                    Holds(4, "x", (1.0, 1.0)), Holds(6, "x", (3.0, 3.0))),
+            case(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l", Holds(6, "x", (3.0, 3.0)),
+                 note="the last call need not retain"),
+        ),
+        situation="retained",
+    ),
+    Claim(
+        key="controls-example-2-zeroing",
+        article="controls",
+        section=TWO,
+        says="Zeroing the gradient afterwards keeps it out of the next, unrelated computation.",
+        truth="Yes, where the next computation has leaves in common with this one.",
+        rules=("accumulation/zero-to-zeros", "accumulation/adds"),
+        right=(
+            written(EXAMPLE_2, Holds(6, "x", (3.0, 3.0)), Holds(7, "x", (0.0, 0.0))),
+            case("x = leaf 3; y = square x; backward y; zero x to zeros; z = square x; backward z",
+                 Holds(4, "x", (0.0,)), Holds(6, "x", (6.0,))),
+        ),
+        situation="cleared_to_zeros",
+    ),
+    Claim(
+        key="controls-example-3-second-order",
+        article="controls",
+        section=THREE,
+        says="After a backward that retained, calling backward on the gradient gives second derivatives.",
+        truth="Retaining is not enough: the gradient must itself have been recorded, and that is what "
+        "create_graph=True asks for. Without it the call raises: the gradient does not require grad.",
+        condition="the first call passed create_graph=True, and x has one element",
+        rules=("higher/plain-raises", "higher/differentiable"),
+        right=(
+            case("x = leaf 3; y = square x; backward y create=True; g = held x; assign x none; backward g",
+                 Holds(6, "x", (2.0,))),
+        ),
+        wrong=(
+            case("x = leaf 3; y = square x; backward y retain=True; g = held x; backward g retain=True", Returns(5)),
+            written(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g retain=True", Returns(6)),
+        ),
+        situation="backward_on_gradients",
+    ),
+    Claim(
+        key="controls-example-3-vector",
+        article="controls",
+        section=THREE,
+        says="x.grad, which has ten elements, is walked by a plain backward call.",
+        truth="Whatever is created or retained, a value of several elements needs a cotangent: 'grad can be implicitly "
+        "created only for scalar outputs'. Give one, g.backward(v), or walk g.sum().",
+        condition="the call is given a cotangent, and the first call passed create_graph=True",
+        rules=("errors/non-scalar-root", "gradients/cotangent", "higher/differentiable"),
+        right=(
+            case(f"{SECOND_ORDER}; backward z create=True; g = held x; assign x none; backward g with [1, 1]",
+                 Holds(7, "x", (1.0, 1.0)), note="with a cotangent"),
+        ),
+        wrong=(
+            written(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g retain=True", Returns(6)),
+            case(f"{SECOND_ORDER}; backward z create=True; g = held x; backward g", Returns(6),
+                 note="create_graph=True alone is not enough"),
+            case(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g with [1, 1]", Returns(6),
+                 note="nor is the cotangent alone"),
+        ),
+        situation="backward_on_gradients",
+    ),
+    Claim(
+        key="controls-example-3-printed",
+        article="controls",
+        section=THREE,
+        says="After that second call, x.grad is the second derivative.",
+        truth="Even with create_graph=True, the second derivative is added to the first one that x.grad still holds: "
+        "6 + 2 = 8 here. Clear x.grad in between, or use torch.autograd.grad, which adds to nothing.",
+        condition="the first call passed create_graph=True, x has one element, and its first gradient was set to None "
+        "before the second call",
+        rules=("higher/differentiable", "accumulation/adds"),
+        right=(
+            case("x = leaf 3; y = square x; backward y create=True; g = held x; assign x none; backward g",
+                 Holds(6, "x", (2.0,))),
+        ),
+        wrong=(
+            case("x = leaf 3; y = square x; backward y create=True; g = held x; backward g", Holds(5, "x", (2.0,))),
+            written(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g retain=True",
+                    Holds(6, "x", (1.0, 1.0))),
+        ),
+        situation="backward_on_gradients",
+    ),
+)  # fmt: skip

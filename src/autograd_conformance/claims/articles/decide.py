@@ -1,0 +1,68 @@
+"""Whether what a document predicts of a program came true in an observation of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from autograd_conformance.claims.articles.claim import Case, Claim, Holds, Prediction, Raises, Returns, Saved
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped, is_open
+from autograd_conformance.programs.own_numpy import np
+
+CLOSE = 1e-6
+"""How close a gradient has to be to the one predicted, relatively and absolutely."""
+
+RELATIONS = {
+    "none": lambda count, other: count == 0,
+    "fewer": lambda count, other: count < other,
+    "as many": lambda count, other: count == other,
+    "more": lambda count, other: count > other,
+}
+
+
+def leaves(program: str) -> dict[str, Ref]:
+    """The leaves of a program in text form, by the names that they have there."""
+    made = (line.partition(" = ") for line in program.splitlines())
+    return {head: Ref(at) for at, (head, _, tail) in enumerate(made) if tail.startswith("leaf ")}
+
+
+def came_true(case: Case, observation: Observation) -> bool | None:
+    """Whether all that the document predicts came true; None where nothing was wrong but the framework does not show
+    all of it: it cannot count saved tensors, has no kernel, or never came to the line.
+    """
+    found = [_came_true(prediction, case, observation) for prediction in case.predicts]
+    return False if False in found else None if None in found else True
+
+
+def verdict(claim: Claim, found: Iterable[bool | None]) -> str:
+    """What a framework's outcomes, in the order of the claim's cases, say of it: right, wrong, mixed or unknown.
+
+    Undecided cases are passed over, unless a kind of case (those that bear the claim out, those that refute it) has
+    none that is decided: then nothing is known.
+    """
+    outcomes = list(found)
+    kinds: Collection[list[bool | None]] = (outcomes[: len(claim.right)], outcomes[len(claim.right) :])
+    if not outcomes or any(kind and set(kind) == {None} for kind in kinds):
+        return "unknown"
+    decided = {outcome for outcome in outcomes if outcome is not None}
+    return "mixed" if len(decided) == 2 else "right" if True in decided else "wrong"
+
+
+def _came_true(prediction: Prediction, case: Case, observation: Observation) -> bool | None:
+    seen = observation[prediction.line - 1]
+    if isinstance(seen.outcome, Skipped) or is_open(seen):
+        return None
+    match prediction:
+        case Raises(_, kind):
+            return isinstance(seen.outcome, Raised) and kind in (None, seen.outcome.kind)
+        case Returns():
+            return isinstance(seen.outcome, Returned)
+        case Holds(_, leaf, values):
+            gradient = seen.gradients.get(leaves(case.program)[leaf])
+            if gradient is None or values is None:
+                return gradient is None and values is None
+            got = gradient.value.ravel()
+            return got.size == len(values) and bool(np.allclose(got, values, rtol=CLOSE, atol=CLOSE))
+        case Saved(_, relation, than):
+            other = 0 if than is None else observation[than - 1].saved
+            return None if seen.saved is None or other is None else bool(RELATIONS[relation](seen.saved, other))

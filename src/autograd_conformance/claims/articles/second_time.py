@@ -1,0 +1,371 @@
+"""How to avoid 'Trying to backward through the graph a second time'? Three ways: retaining, detaching, zeroing."""
+
+from __future__ import annotations
+
+from autograd_conformance.claims.articles.cases import FREED, MODIFIED, case, written
+from autograd_conformance.claims.articles.claim import Article, Claim, Holds, Raises, Returns, Saved
+
+SOURCE = "1. Understanding PyTorch's Autograd and the Source of the Error"
+STRATEGIES = "2. Strategies for Avoiding the Error"
+RETAINING = "a. Utilizing `retain_graph=True`"
+DETACHING = "b. Detaching the Computational Graph"
+ZEROING = "c. Zeroing Gradients Before Each Backward Pass"
+
+MEAN = "dim=(0,) keepdim=False"
+LOSS = f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}"
+"""The mean of x * 2, with which the article's examples start: three lines."""
+
+ROUND = f"y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; zero x; backward z; step x sgd lr=0.5"
+"""One round of the training loop in part c: five lines."""
+
+BARE = f"y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; backward z; step x sgd lr=0.5"
+"""The same without clearing: four lines."""
+
+EXAMPLE_A = f"{LOSS}; backward z retain=True; backward z; zero x to zeros; backward z"
+DETACHED = f"{LOSS}; backward z; d = detach x; w = multiply_scalar d scalar=3.0"
+EXAMPLE_B = f"""
+    {DETACHED}
+    zero x to zeros
+    d = detach x
+    w = multiply_scalar d scalar=3.0
+    y = multiply_scalar x scalar=2.0
+    z = mean y {MEAN}
+    backward z
+"""
+EXAMPLE_C = f"x = leaf [1, 2]; {ROUND}; {ROUND}; {ROUND}"
+WITHOUT_ZEROING = f"x = leaf [1, 2]; {BARE}; {BARE}; {BARE}"
+
+ARTICLE = Article(
+    "second-time",
+    "How to avoid 'RuntimeError: Trying to backward through the graph a second time'?",
+    "004_e0148f0ab01e4721.txt",
+    ("Introduction", SOURCE, STRATEGIES, RETAINING, DETACHING, ZEROING, "3. Resource Recommendations"),
+    {RETAINING: (EXAMPLE_A,), DETACHING: (EXAMPLE_B,), ZEROING: (EXAMPLE_C, WITHOUT_ZEROING)},
+)
+
+CLAIMS = (
+    Claim(
+        key="second-time-optimizer-steps-cause",
+        article="second-time",
+        section="Introduction",
+        says="Optimizer steps in the wrong place are a common cause of this error.",
+        truth="A step never frees a graph. In the wrong place, between two calls over a retained graph, it causes "
+        "another error: 'modified by an inplace operation'.",
+        rules=("writes/error-or-recorded",),
+        wrong=(
+            case("w = leaf 2; y = square w; backward y retain=True; step w sgd lr=0.125; backward y", Raises(5, FREED)),
+            case("w = leaf 2; y = square w; step w sgd lr=0.125; backward y", Raises(4, FREED),
+                 note="the leaf holds no gradient yet, so the step does nothing"),
+        ),
+        situation="deep_steps_between_calls",
+    ),
+    Claim(
+        key="second-time-anew-each-forward",
+        article="second-time",
+        section=SOURCE,
+        says="Each forward pass makes its graph anew.",
+        truth="Of what it computes, yes. A value that is carried over from an earlier pass, such as a hidden state or "
+        "a running loss, brings that pass's freed graph along. Detach what you carry over.",
+        condition="nothing computed in an earlier pass, other than detached, enters the new one",
+        rules=("lifetime/rebuilt", "lifetime/freed-subgraph-raises"),
+        right=(
+            case("w = leaf 3; y = square w; backward y; z = square w; backward z", Holds(5, "w", (12.0,))),
+            written(EXAMPLE_C, Returns(10), Returns(15)),
+            case("w = leaf 0.5; h = tanh w; backward h; d = detach h; k = multiply w d; backward k", Returns(6),
+                 note="a hidden state, detached"),
+        ),
+        wrong=(
+            case("w = leaf 0.5; h = tanh w; backward h; k = multiply w h; backward k", Returns(5),
+                 note="a hidden state, carried over"),
+        ),
+        situation="carried_state",
+    ),
+    Claim(
+        key="second-time-each-operation",
+        article="second-time",
+        section=SOURCE,
+        says="Each operation on tensors makes a node of the graph.",
+        truth="Only one with an operand that requires grad. The article's own second example has an operation that "
+        "makes none: it works on a detached tensor.",
+        condition="some operand requires grad",
+        rules=("gradients/requires-grad", "errors/no-grad-root"),
+        right=(
+            case("x = leaf 3; y = square x; backward y", Returns(3)),
+            case("x = leaf 3 const; w = leaf 2; y = multiply x w; backward y", Returns(4), note="one is enough"),
+        ),
+        wrong=(
+            case("x = leaf 3 const; y = square x; backward y", Returns(3), note="no node, nothing to walk"),
+            written(f"{DETACHED}; backward w", Returns(7),
+                    note="the article's example, with the call that it leaves in a comment"),
+        ),
+        situation="constant_leaves",
+    ),
+    Claim(
+        key="second-time-state-deleted",
+        article="second-time",
+        section=SOURCE,
+        says="backward deletes what the graph has kept.",
+        truth="It deletes what it walked: everything between the leaves and this root. Other branches of the same "
+        "graph keep theirs.",
+        condition="everything that saved something lies on the way from the root",
+        rules=("lifetime/default-frees", "lifetime/traversed-only"),
+        right=(case("x = leaf 3; y = square x; z = sin y; backward z", Saved(4, "none")),),
+        wrong=(
+            case("x = leaf 3; p = square x; q = exp x; backward p", Saved(4, "none"), note="q can still be walked"),
+        ),
+        situation="branches",
+    ),
+    Claim(
+        key="second-time-once-per-forward",
+        article="second-time",
+        section=STRATEGIES,
+        says="The cure is to call backward only once for each forward pass.",
+        truth="That is a sound habit, and more than is needed: calls that do not meet in the graph may be several. "
+        "And it does not help where an earlier pass's value is carried over.",
+        condition="sufficient unless a value is carried over from an earlier pass; not necessary where the walks do "
+        "not meet",
+        rules=("lifetime/traversed-only", "lifetime/independent", "lifetime/freed-subgraph-raises"),
+        right=(
+            case("w = leaf 3; y = square w; backward y; zero w; z = square w; backward z", Returns(3), Returns(6)),
+        ),
+        wrong=(
+            case("w = leaf 3; p = square w; q = exp w; backward p; backward q", Raises(5, FREED),
+                 note="one forward pass, two calls, no error"),
+            case("w = leaf 0.5; h = tanh w; backward h; k = multiply w h; backward k", Returns(5),
+                 note="two forward passes, a call for each, and an error: k leads back into h"),
+        ),
+        situation="carried_state",
+    ),
+    Claim(
+        key="second-time-a-retained-twice",
+        article="second-time",
+        section=RETAINING,
+        says="With retain_graph=True in the first call, a second call over the same root works and adds to the "
+        "gradient.",
+        truth="Yes; and without the flag, as the comment says, the second call raises.",
+        rules=("lifetime/retained-works", "accumulation/adds"),
+        right=(
+            written(f"{LOSS}; backward z retain=True; backward z", Holds(4, "x", (1.0, 1.0)),
+                    Holds(5, "x", (2.0, 2.0))),
+            case(f"{LOSS}; backward z; backward z", Raises(5, FREED), note="without the flag"),
+        ),
+        situation="retained",
+    ),
+    Claim(
+        key="second-time-a-zero-then-walk",
+        article="second-time",
+        section=RETAINING,
+        says="Without retaining, zero the gradient and call backward again.",
+        truth="Zeroing empties x.grad and brings no graph back: the call raises. The forward pass has to be run "
+        "again.",
+        condition="the forward pass is run again, or every call before this one retained",
+        rules=("lifetime/same-root-raises", "lifetime/rebuilt", "lifetime/retained-works"),
+        right=(
+            case(f"{LOSS}; backward z; zero x to zeros; y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; "
+                 "backward z2", Holds(8, "x", (1.0, 1.0)), note="the forward pass is run again"),
+            case(f"{LOSS}; backward z retain=True; backward z retain=True; zero x to zeros; backward z",
+                 Holds(7, "x", (1.0, 1.0)), note="the flag in the second call, too"),
+        ),
+        wrong=(
+            written(EXAMPLE_A, Returns(7), note="the article's example; its second call has freed the graph"),
+            case("x = leaf 3; y = square x; backward y; zero x to zeros; backward y", Returns(5),
+                 Holds(5, "x", (6.0,))),
+        ),
+        situation="zeroed_then_backward",
+    ),
+    Claim(
+        key="second-time-a-more-memory",
+        article="second-time",
+        section=RETAINING,
+        says="Retaining costs much more memory.",
+        truth="It takes no more than the forward pass has taken already, but keeps it for longer. It costs when you "
+        "go on to build the next graph while the old one is still there.",
+        condition="compared with having freed it; the peak of one forward and backward pass is the same",
+        rules=("lifetime/default-frees", "lifetime/retained-works"),
+        right=(
+            case("x = leaf 3; p = exp x; q = exp x; backward p retain=True; backward q", Saved(4, "as many", 3),
+                 Saved(5, "fewer", 4),
+                 note="one retained, one freed"),
+        ),
+        wrong=(case("x = leaf 3; y = exp x; backward y retain=True", Saved(3, "more", 2)),),
+        situation="retained",
+    ),
+    Claim(
+        key="second-time-a-not-recommended",
+        article="second-time",
+        section=RETAINING,
+        says="For ordinary training, retaining is not recommended.",
+        truth="Good advice: in ordinary training nothing needs it, and it can hide a mistake (a value carried over "
+        "from an earlier iteration) behind a growing graph.",
+        untestable="a recommendation is not true or false",
+    ),
+    Claim(
+        key="second-time-b-no-contribution",
+        article="second-time",
+        section=DETACHING,
+        says="What is done with a detached tensor adds nothing to the gradient.",
+        truth="Nothing by that way; by other ways the same source may still receive gradient.",
+        rules=("detach/blocks",),
+        right=(
+            case("x = leaf 3; d = detach x; w = multiply x d; backward w", Holds(4, "x", (3.0,)),
+                 note="not 6, as for x * x"),
+            written(EXAMPLE_B, Holds(12, "x", (1.0, 1.0))),
+        ),
+        situation="detached_operands",
+    ),
+    Claim(
+        key="second-time-b-prevents",
+        article="second-time",
+        section=DETACHING,
+        says="Detaching therefore prevents the error.",
+        truth="It does where the second walk would have come into the freed graph by the detached value. The old root "
+        "itself can be walked no more than before.",
+        condition="every way from the new root into the freed graph is cut",
+        rules=("detach/blocks", "lifetime/same-root-raises"),
+        right=(
+            case("x = leaf 3; y = square x; backward y; d = detach y; v = leaf 2; z = multiply d v; backward z",
+                 Returns(7)),
+            written(EXAMPLE_B, Returns(12), note="the article's example, which would return without the detach, too"),
+        ),
+        wrong=(
+            case(f"{LOSS}; backward z; d = detach x; w = multiply_scalar d scalar=3.0; backward z", Returns(7),
+                 note="detached, and the old root walked again"),
+        ),
+        situation="detached_sources",
+    ),
+    Claim(
+        key="second-time-b-backward-on-detached",
+        article="second-time",
+        section=DETACHING,
+        says="Calling backward on what was computed from a detached tensor raises no error; it merely does nothing.",
+        truth="It raises 'element 0 of tensors does not require grad and does not have a grad_fn': there is nothing "
+        "to walk.",
+        condition="after the detach, something that requires grad takes part; then x still receives nothing",
+        rules=("detach/root-raises", "errors/no-grad-root", "detach/blocks"),
+        right=(
+            case("x = leaf 3; d = detach x; v = leaf 2; w = multiply d v; backward w", Returns(5), Holds(5, "x", None)),
+        ),
+        wrong=(
+            case("x = leaf 3; d = detach x; w = multiply_scalar d scalar=3.0; backward w", Returns(4)),
+            written(f"{DETACHED}; backward w", Returns(7),
+                    note="the article's example, with the call that it leaves in a comment"),
+        ),
+        situation="detached_roots",
+    ),
+    Claim(
+        key="second-time-b-example-proceeds",
+        article="second-time",
+        section=DETACHING,
+        says="After zeroing and detaching, the last backward of the example goes through.",
+        truth="It does, because y and z were computed again two lines before. Neither the zeroing nor the detaching "
+        "has a part in it.",
+        rules=("lifetime/rebuilt",),
+        right=(
+            written(EXAMPLE_B, Holds(12, "x", (1.0, 1.0))),
+            case(f"{LOSS}; backward z; y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; backward z2", Returns(7),
+                 note="neither zeroed nor detached"),
+        ),
+        situation="rebuilt",
+    ),
+    Claim(
+        key="second-time-b-shares-data",
+        article="second-time",
+        section=DETACHING,
+        says="The detached tensor shares its data with the source.",
+        truth="Yes, one memory: what is written into one stands in the other, and a graph that had saved the source "
+        "notices. Clone it before you write.",
+        rules=("views/shares", "detach/values", "writes/error-or-recorded"),
+        right=(
+            case("x = leaf 3; d = detach x; write d mul_scalar_ scalar=2.0; y = square x; backward y",
+                 Holds(5, "x", (12.0,)), note="x is 6 now: 2·6"),
+            case("x = leaf 3; y = square x; d = detach x; write d mul_scalar_ scalar=2.0; backward y",
+                 Raises(5, MODIFIED), note="the graph had saved x"),
+            case("x = leaf 3; d = detach x; k = clone d; write k mul_scalar_ scalar=2.0; y = square x; backward y",
+                 Holds(6, "x", (6.0,)), note="a clone shares nothing"),
+        ),
+        situation="detached_sources",
+    ),
+    Claim(
+        key="second-time-b-nested-loops",
+        article="second-time",
+        section=DETACHING,
+        says="In nested loops, such as those of meta-learning, detaching is vital.",
+        truth="Often it is right. But where the outer loop has to differentiate through the inner one, detaching "
+        "removes just the gradient that is wanted.",
+        untestable="it depends on what the outer loop is meant to compute",
+    ),
+    Claim(
+        key="second-time-c-missing-zero-triggers",
+        article="second-time",
+        section=ZEROING,
+        says="A forgotten zero_grad is the most common cause of this error.",
+        truth="It never causes it. Without zero_grad gradients add up and the training goes wrong, silently.",
+        rules=("accumulation/adds", "lifetime/rebuilt"),
+        wrong=(
+            written(f"x = leaf [1, 2]; {BARE}; {BARE}", Raises(8, FREED),
+                    note="two rounds of the article's example, without zero_grad"),
+            case("x = leaf 3; y = square x; backward y; z = square x; backward z", Raises(5, FREED)),
+        ),
+        situation="accumulating_iterations",
+    ),
+    Claim(
+        key="second-time-c-zero-cures",
+        article="second-time",
+        section=ZEROING,
+        says="Clearing the gradients before each backward avoids the error.",
+        truth="Gradients and graphs are two things. Clear as often as you like, the second call over a freed graph "
+        "raises.",
+        rules=("lifetime/same-root-raises", "accumulation/zero-to-none"),
+        wrong=(
+            case("x = leaf 3; y = square x; zero x; backward y; zero x; backward y", Returns(6)),
+            case(f"{LOSS}; zero x; backward z; step x sgd lr=0.5; zero x; backward z; step x sgd lr=0.5", Returns(8),
+                 note="the article's loop, with its forward pass before it"),
+        ),
+        situation="zeroed_then_backward",
+    ),
+    Claim(
+        key="second-time-c-once-per-forward",
+        article="second-time",
+        section=ZEROING,
+        says="Clearing makes sure that backward is called only once for each forward pass.",
+        truth="It has no say in that. In the loop there is one call for each pass because both stand in the loop, with "
+        "or without zero_grad.",
+        rules=("lifetime/rebuilt", "accumulation/adds", "lifetime/same-root-raises"),
+        wrong=(
+            written(f"x = leaf [1, 2]; {BARE}; {BARE}; {BARE}", Raises(8), Raises(12),
+                    note="the article's example without zero_grad: still one call for each forward pass"),
+            case("x = leaf 3; y = square x; zero x; backward y; zero x; backward y", Returns(6),
+                 note="cleared, and two calls for one forward pass"),
+        ),
+        situation="zeroed_then_backward",
+    ),
+    Claim(
+        key="second-time-c-stale-gradients",
+        article="second-time",
+        section=ZEROING,
+        says="Without clearing, gradients of earlier iterations go into the next update.",
+        truth="Yes. That is a mistake in most training loops, and a technique in some: gradient accumulation over "
+        "several batches.",
+        rules=("accumulation/adds",),
+        right=(
+            case("x = leaf 3; y = square x; backward y; z = square x; backward z", Holds(3, "x", (6.0,)),
+                 Holds(5, "x", (12.0,))),
+            written(f"x = leaf [1, 2]; {BARE}; {BARE}", Holds(4, "x", (1.0, 1.0)), Holds(8, "x", (2.0, 2.0)),
+                    note="two rounds of the article's example, without zero_grad"),
+        ),
+        situation="accumulating_iterations",
+    ),
+    Claim(
+        key="second-time-c-loop-works",
+        article="second-time",
+        section=ZEROING,
+        says="The loop that computes, clears, walks and steps runs without error.",
+        truth="It does. What keeps it from the error is that the forward pass stands inside the loop.",
+        rules=("lifetime/rebuilt", "accumulation/zero-to-none"),
+        right=(
+            written(EXAMPLE_C, Holds(5, "x", (1.0, 1.0)), Holds(10, "x", (1.0, 1.0)), Holds(15, "x", (1.0, 1.0)),
+                    Returns(16)),
+        ),
+        situation="accumulating_iterations",
+    ),
+)  # fmt: skip

@@ -1,0 +1,24 @@
+"""Sixty-one facts about PyTorch's autograd, and what of each is a rule; what is none, and why."""
+
+from __future__ import annotations
+
+from autograd_conformance.claims.facts.beyond import HOOKS, REST
+from autograd_conformance.claims.facts.calls import CALLING, LIFETIME
+from autograd_conformance.claims.facts.fact import Fact as Fact
+from autograd_conformance.claims.facts.gradients import ACCUMULATION, FUNCTIONAL
+from autograd_conformance.claims.facts.values import HISTORY, WRITES
+
+GROUPS: dict[str, tuple[Fact, ...]] = {
+    "Calling backward": CALLING,
+    "Graph lifetime": LIFETIME,
+    "Accumulation": ACCUMULATION,
+    "Inputs, and the functional form": FUNCTIONAL,
+    "Leaves, detaching, grad modes": HISTORY,
+    "Writes in place": WRITES,
+    "Hooks": HOOKS,
+    "Functions, transforms, checkpoints, optimizers": REST,
+}
+"""The facts by what they are about, in the order of their numbers."""
+
+FACTS: dict[str, Fact] = {fact.key: fact for group in GROUPS.values() for fact in group}
+"""Every fact by its number."""

@@ -1,0 +1,142 @@
+"""Facts R19 to R33: what leaves hold, and gradients that are asked for."""
+
+from __future__ import annotations
+
+from autograd_conformance.claims.facts.fact import RETURNS, fact
+
+TWO = "a = leaf 2; b = leaf 3; c = multiply a b"
+
+ACCUMULATION = (
+    fact(
+        "R19",
+        "A call adds to the gradient that a leaf holds.",
+        "accumulation/adds accumulation/first",
+        ("a = leaf 3; b = exp a; backward b retain=True; backward b", RETURNS),
+    ),
+    fact(
+        "R20",
+        "Without create_graph it adds in place: a reference to the gradient sees the sum.",
+        "accumulation/in-place",
+        ("a = leaf 3; b = exp a; backward b retain=True; g = held a; backward b; h = negative g", RETURNS),
+        open="The gradient's version number: `_version` is PyTorch's own.",
+    ),
+    fact(
+        "R21",
+        "With create_graph the leaf gets a new gradient, which is differentiable; the old one stays as it was.",
+        "accumulation/replaces higher/differentiable",
+        (
+            "a = leaf 3; b = multiply a a; backward b retain=True; g = held a; backward b create=True; h = negative g",
+            RETURNS,
+        ),
+        (
+            "a = leaf 3; b = multiply a a; backward b create=True; g = held a; zero a; backward g",
+            "returns | not implemented",
+        ),
+    ),
+    fact(
+        "R22",
+        "`backward` with create_graph warns of a cycle that keeps memory; clearing the gradient ends it.",
+        "memory/cycle",
+        ("a = leaf 3; b = exp a; backward b create=True; zero a; drop b", RETURNS),
+        open="The warning: an observation holds what was returned or raised.",
+    ),
+    fact(
+        "R23",
+        "No two leaves share a gradient.",
+        "accumulation/own-object",
+        ("a = leaf [1, 2]; b = leaf [3, 4]; c = add a b; backward c with [1, 1]; backward a with [1, 1]", RETURNS),
+    ),
+    fact(
+        "R24",
+        "A gradient is laid out as its leaf where that is dense, else in row-major order.",
+        "accumulation/layout",
+        (
+            "c = leaf [[1, 2, 1], [2, 1, 2]] const; t = transpose c dim0=0 dim1=1; requires t True; b = exp t;"
+            " backward b with [[1, 1], [1, 1], [1, 1]]",
+            RETURNS,
+        ),
+        (
+            "c = leaf [1, 2] const; t = broadcast_to c shape=(2,2); requires t True; b = exp t;"
+            " backward b with [[1, 1], [1, 1]]",
+            RETURNS,
+        ),
+    ),
+    fact(
+        "R25",
+        "A gradient that is assigned is added to; one of another shape or dtype, or the leaf itself, cannot be"
+        " assigned.",
+        "accumulation/assigned accumulation/assigned-form accumulation/adds",
+        ("a = leaf 3; g = leaf 2 const; assign a g; b = exp a; backward b", RETURNS),
+        ("a = leaf 3; g = leaf [1, 2] const; assign a g", "assigned gradient of another form"),
+        ("a = leaf 3; g = leaf f32 2 const; assign a g", "returns | assigned gradient of another form"),
+        ("a = leaf 3; assign a a", "returns | assigned gradient of another form"),
+        open="That another dtype, or the leaf itself, is refused: the documentation does not say so, and either is"
+        " allowed."
+        " What is no tensor cannot be written.",
+    ),
+    fact(
+        "R26",
+        "Leaves that a call does not reach, or that are frozen, also after the forward pass, keep what they hold.",
+        "accumulation/unreached accumulation/constant modes/frozen-leaf",
+        ("a = leaf 3; b = leaf 2; c = exp a; backward c", RETURNS),
+        ("a = leaf 3; b = leaf 2 const; c = multiply a b; backward c", RETURNS),
+        (f"{TWO}; requires b False; backward c", RETURNS),
+    ),
+    fact(
+        "R27",
+        "Each call adds the contributions of all uses of a leaf.",
+        "gradients/fan-out gradients/same-argument",
+        ("a = leaf 3; b = exp a; c = multiply a b; backward c", RETURNS),
+        ("a = leaf 3; b = multiply a a; backward b", RETURNS),
+    ),
+)
+
+FUNCTIONAL = (
+    fact(
+        "R28",
+        "`backward` with inputs adds to these alone, also where they are no leaves; an empty list, or an input that"
+        " requires"
+        " no grad, raises.",
+        "functional/inputs-only functional/no-inputs functional/input-no-grad",
+        (f"{TWO}; backward c inputs a", RETURNS),
+        ("a = leaf 3; b = exp a; c = sin b; backward c inputs b", RETURNS),
+        (f"{TWO}; d = leaf 1; backward c inputs a, d", RETURNS),
+        (f"{TWO}; backward c inputs none", "no inputs"),
+        (f"{TWO}; d = leaf 1 const; backward c inputs d", "input requires no grad | no gradient to retain"),
+    ),
+    fact(
+        "R29",
+        "The functional form returns gradients and adds to none; they are differentiable with create_graph alone.",
+        "functional/value functional/no-accumulation higher/plain-raises higher/differentiable",
+        (f"{TWO}; g, h = grad c wrt a, b", RETURNS),
+        ("a = leaf 3; b = exp a; g = grad b wrt a; backward g", "no grad"),
+        ("a = leaf 3; b = exp a; g = grad b wrt a create=True; backward g", "returns | not implemented"),
+    ),
+    fact(
+        "R30",
+        "An input that is not used raises, is none where that is allowed, and zeros where they are asked for.",
+        "functional/unused-raises functional/unused-none functional/materialized functional/options",
+        (f"{TWO}; d = leaf 1; g = grad c wrt d", "unused input"),
+        (f"{TWO}; d = leaf 1; g, h = grad c wrt d, a unused=True", RETURNS),
+        (f"{TWO}; d = leaf 1; g, h = grad c wrt d, a materialize=True", RETURNS),
+        (f"{TWO}; g = grad c wrt a unused=False materialize=True", "options that contradict each other"),
+    ),
+    fact(
+        "R31",
+        "An input that requires no grad raises.",
+        "functional/input-no-grad",
+        (f"{TWO}; d = leaf 1 const; g = grad c wrt d", "input requires no grad"),
+    ),
+    fact(
+        "R32",
+        "An input that is listed twice gets its whole gradient twice.",
+        "functional/duplicates",
+        ("a = leaf 3; b = exp a; g, h = grad b wrt a, a", RETURNS),
+    ),
+    fact(
+        "R33",
+        "Cotangents may be a batch, each of which gives a gradient.",
+        open="`is_grads_batched` is a transform on top of the call (vmap), with rules of its own; programs do not"
+        " have it.",
+    ),
+)

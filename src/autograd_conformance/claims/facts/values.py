@@ -1,0 +1,163 @@
+"""Facts R34 to R50: leaves, detaching, grad modes, and writes in place."""
+
+from __future__ import annotations
+
+from autograd_conformance.claims.facts.fact import RETURNS, fact
+
+A = "a = leaf [1, 2]"
+MODIFIED = "returns | modified in place"
+
+HISTORY = (
+    fact(
+        "R34",
+        "A result requires grad where it is recorded and some operand requires grad.",
+        "gradients/requires-grad modes/no-grad-result",
+        (f"{A}; c = leaf [3, 4] const; b = multiply a c", RETURNS),
+        (f"{A}; no_grad: b = exp a", RETURNS),
+        ("c = leaf [3, 4] const; b = exp c", RETURNS),
+    ),
+    fact(
+        "R35",
+        "A value that is no leaf cannot cease to require grad.",
+        "modes/toggle-refused",
+        (f"{A}; b = exp a; requires b False", "not a leaf"),
+    ),
+    fact(
+        "R36",
+        "Integers cannot require grad.",
+        open="Programs have float32 and float64 alone.",
+    ),
+    fact(
+        "R37",
+        "A detached value shares memory with its source and has no history; a write to it is a write to what its"
+        " source saved.",
+        "views/shares detach/values detach/blocks writes/error-or-recorded",
+        (f"{A}; b = exp a; d = detach b; c = multiply a d; backward c with [1, 1]", RETURNS),
+        (f"{A}; b = exp a; d = detach b; write d mul_scalar_ scalar=2.0; backward b with [1, 1]", MODIFIED),
+    ),
+    fact(
+        "R38",
+        "Detaching in place makes a value without history; a view refuses.",
+        "detach/in-place detach/view-raises",
+        (f"{A}; d = detach a; detach_ d", RETURNS),
+        (f"{A}; c = leaf [0, 0] const; write c copy_ a; detach_ c", RETURNS),
+        (f"{A}; b = exp a; v = select b dim=0 index=0; detach_ v", "view detached in place"),
+    ),
+    fact(
+        "R39",
+        "What is computed under no_grad is a constant; enable_grad within it, and the end of the block, record again.",
+        "modes/no-grad-result modes/recorded modes/restored modes/constant",
+        (f"{A}; no_grad: b = exp a; c = multiply a b; backward c with [1, 1]", RETURNS),
+        (f"{A}; no_grad: enable_grad: b = exp a; backward b with [1, 1]", RETURNS),
+        open="That the mode belongs to a thread: programs have none.",
+    ),
+    fact(
+        "R40",
+        "Tensors made in inference mode cannot be saved for a derivative, nor written to outside of it.",
+        open="Inference mode is a stricter no_grad that trades checks for speed. Few frameworks have one, and what it"
+        " adds are"
+        " restrictions of PyTorch's own; programs do not have it.",
+    ),
+    fact(
+        "R41",
+        "A value that is no leaf holds no gradient, unless it was asked to retain it.",
+        "hooks/retained",
+        (f"{A}; b = exp a; s = sum b dim=(0,) keepdim=False; backward s retain=True; retain b; backward s", RETURNS),
+        open="The warning on reading it: an observation holds what was returned or raised.",
+    ),
+    fact(
+        "R42",
+        "A value that retains its gradient adds up what each call gives it, also calls that ask for something else; a"
+        " leaf holds"
+        " its own anyway; a value that requires no grad refuses.",
+        "hooks/retained hooks/retain-refused",
+        ("a = leaf 3; b = exp a; c = sin b; retain b; retain b; backward c retain=True; backward c", RETURNS),
+        ("a = leaf 3; b = exp a; c = sin b; retain b; g = grad c wrt a", RETURNS),
+        ("a = leaf 3; retain a; b = exp a; backward b", RETURNS),
+        ("c = leaf 3 const; retain c", "no gradient to retain"),
+        (f"{A}; c = leaf [0, 0] const; write c copy_ a; retain c; write c neg_; backward c with [1, 1]", RETURNS),
+    ),
+)
+
+WRITES = (
+    fact(
+        "R43",
+        "A leaf that requires grad, and a view of it, cannot be written to while that is recorded; under no_grad they"
+        " can.",
+        "writes/leaf-raises writes/refused-keeps-values modes/unrecorded-write writes/value",
+        (f"{A}; write a zero_", "leaf written in place"),
+        (f"{A}; v = select a dim=0 index=0; write v zero_", "leaf written in place"),
+        (f"{A}; no_grad: write a zero_", RETURNS),
+    ),
+    fact(
+        "R44",
+        "A write to what a derivative needs makes a call raise that walks it, not the write; other writes do no harm.",
+        "writes/error-or-recorded writes/unsaved-works",
+        (f"{A}; b = exp a; write b add_scalar_ scalar=1.0; backward b with [1, 1]", MODIFIED),
+        (f"{A}; b = negative a; write b add_scalar_ scalar=1.0; backward b with [1, 1]", RETURNS),
+        (f"{A}; b = exp a; c = sin a; no_grad: write b zero_; backward c with [1, 1]", RETURNS),
+        open="Which operands an op keeps is left to the framework: where it may keep one, it may raise, or give the"
+        " gradient of"
+        " what was recorded.",
+    ),
+    fact(
+        "R45",
+        "An optimizer's step is a write to its leaves.",
+        "optimizers/formula writes/error-or-recorded writes/unsaved-works",
+        (f"{A}; b = square a; backward b with [1, 1] retain=True; step a sgd lr=0.5; backward b with [1, 1]", MODIFIED),
+        (
+            f"{A}; b = negative a; backward b with [1, 1] retain=True; step a sgd lr=0.5; backward b with [1, 1]",
+            RETURNS,
+        ),
+    ),
+    fact(
+        "R46",
+        "A write to `.data` goes unnoticed.",
+        open="Unsafe by contract: PyTorch documents that such writes can make gradients silently wrong, so no outcome"
+        " is wrong.",
+    ),
+    fact(
+        "R47",
+        "A recorded write to a view becomes part of its base's history; a constant that is written a recorded value"
+        " requires"
+        " grad from then on.",
+        "views/history writes/requires-grad writes/recorded writes/aliases",
+        (
+            f"{A}; b = clone a; v = select b dim=0 index=0; write v mul_scalar_ scalar=3.0; backward b with [1, 1]",
+            RETURNS,
+        ),
+        (f"{A}; c = leaf [0, 0] const; write c copy_ a; backward c with [1, 1]", RETURNS),
+        open="The name of the node (`AsStridedBackward0`).",
+    ),
+    fact(
+        "R48",
+        "One of several views that an op returns refuses a recorded write.",
+        "views/restricted",
+        (
+            f"{A}; b = clone a; p, q = split b sizes=(1,1) dim=0; write p zero_",
+            "returns | view may not be written",
+        ),
+        open="Not documented as a promise: a framework may refuse, or not (level INFO), and what a return gives is"
+        " not judged.",
+    ),
+    fact(
+        "R49",
+        "A view that was made under no_grad refuses a recorded write.",
+        "views/restricted",
+        (
+            f"{A}; c = leaf [3, 4] const; no_grad: v = slice c start=0 stop=2 step=1; write v copy_ a",
+            "returns | view may not be written",
+        ),
+        open="As R48.",
+    ),
+    fact(
+        "R50",
+        "A call that fails on its way may have added to some leaves already.",
+        "errors/atomic",
+        (
+            "a = leaf 2; b = leaf 3; p = multiply a a; q = multiply b b; j = add p q; backward p; backward j",
+            "graph freed",
+        ),
+        ("a = leaf 2; b = leaf 3; p = exp a; q = exp b; j = add p q; write p zero_; backward j", MODIFIED),
+    ),
+)

@@ -1,0 +1,188 @@
+"""From the ledger to records: each claim with its programs in the framework's own code, and what it showed."""
+
+from __future__ import annotations
+
+import cmath
+import re
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.claims import articles as documents
+from autograd_conformance.claims.articles import decide
+from autograd_conformance.claims.articles.claim import Article, Case, Claim, Holds, Prediction, Raises, Returns, Saved
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.printing.dialect import Dialect, code
+from autograd_conformance.programs.language import Apply, AssignGrad, Backward, InPlace, Program, ReadGrad, Ref, Step
+from autograd_conformance.programs.observations import Gradient, Kind, Observation, Raised, Returned
+from autograd_conformance.programs.text import names, parse
+from autograd_conformance.reporting.prose import counted
+from autograd_conformance.reporting.records.claims import OBSERVED, ClaimProgram, ClaimRecord, Observed
+
+Observe = Callable[[Case], Observation | None]
+"""Runs a case's program on the target, or on the one that counts saved tensors, where the case is about those; None
+where the target lacks something that the program needs, or nothing is to be run any more.
+"""
+
+
+def claim_records(
+    observed: Mapping[str, str], dialect: Dialect | None, observe: Observe | None = None
+) -> list[ClaimRecord]:
+    """A record for every claim of the ledger; `observed` maps a claim's key to what the framework showed of it.
+
+    A claim without an observation was not run. With `observe` the programs of those that were run are run once more, so
+    that the record says of each whether its prediction came true, and its code, in comments, what happened.
+    ValueError where an observation is of no claim, or none of the known ones.
+    """
+    claims = ledger()
+    strange = [f"{key}: {word}" for key, word in observed.items() if key not in claims or word not in OBSERVED]
+    if strange:
+        raise ValueError(f"no observation of a claim: {', '.join(strange)}")
+    return [
+        record(claim, article, cast(Observed, observed.get(key, "not run")), dialect, observe)
+        for key, (claim, article) in claims.items()
+    ]
+
+
+def observing(target: Target) -> Callable[[Case], Observation]:
+    """Runs cases on a target: those about saved tensors on the one that counts them, if there is one."""
+    counter = target.saved_tensor_counter or target
+
+    def observe(case: Case) -> Observation:
+        about_memory = any(isinstance(each, Saved) for each in case.predicts)
+        return (counter if about_memory else target).observe(parse(case.program))
+
+    return observe
+
+
+def observing_if(target: Target, may: Callable[[], bool]) -> Observe:
+    """The same while it may be done, and where the target has what a program needs."""
+    observe = observing(target)
+    return lambda case: None if lacking(parse(case.program), target) or not may() else observe(case)
+
+
+def ledger() -> dict[str, tuple[Claim, Article]]:
+    """Every claim of the ledger by its key, with its article."""
+    articles = {article.key: article for article in documents.ARTICLES}
+    return {claim.key: (claim, articles[claim.article]) for claim in documents.CLAIMS}
+
+
+def record(
+    claim: Claim, article: Article, observed: Observed, dialect: Dialect | None, observe: Observe | None = None
+) -> ClaimRecord:
+    """One claim's record; its programs are run where the framework was seen to run those of its kind."""
+    runs = observe if observed in ("right", "wrong", "mixed") else None
+    whole: bool | None = {"right": True, "wrong": False}.get(observed)
+    return ClaimRecord(
+        key=claim.key,
+        article=article.title,
+        section=claim.section,
+        says=claim.says,
+        truth=claim.truth,
+        condition=claim.condition,
+        verdict=claim.verdict.value,  # type: ignore[arg-type]
+        observed=observed,
+        programs=tuple(_program(case, dialect, runs, whole) for case in (*claim.right, *claim.wrong)),
+        reason=claim.untestable or None,
+    )
+
+
+def _program(case: Case, dialect: Dialect | None, observe: Observe | None, whole: bool | None) -> ClaimProgram:
+    program = parse(case.program)
+    own = own_names(case.program, program)
+    lines, came_true = _code(case.program, program, own, dialect), whole
+    seen = None if observe is None or (dialect and _lacking(program, dialect)) else observe(case)
+    if seen is not None:
+        refs = {own[name]: ref for ref, name in names(program).items()}
+        came_true = decide.came_true(case, seen)
+        lines = [f"{line}  # {said}" if said else line for line, said in zip(lines, _said(case, refs, seen))]
+    places = {each.line for each in case.predicts}
+    return ClaimProgram(
+        code="\n".join(lines),
+        line=places.pop() if len(places) == 1 else None,
+        predicts="; ".join(predicted(each) for each in case.predicts),
+        came_true=came_true,
+        note=case.note,
+    )
+
+
+def predicted(prediction: Prediction) -> str:
+    """A prediction in words."""
+    match prediction:
+        case Raises(line, None):
+            return f"line {line} raises"
+        case Raises(line, kind):
+            return f"line {line} raises ({kind.value})"  # type: ignore[union-attr]
+        case Returns(line):
+            return f"line {line} works"
+        case Holds(line, leaf, None):
+            return f"after line {line} there is no {leaf}.grad"
+        case Holds(line, leaf, values):
+            return f"after line {line} {leaf}.grad is {_values(values or ())}"
+        case Saved(line, relation, than):
+            count = {"none": "no saved tensor is", "as many": "as many saved tensors are"}.get(relation)
+            tensors = f"{count or f'{relation} saved tensors are'} alive after line {line}"
+            return (
+                tensors if than is None else f"{tensors} {'as' if relation == 'as many' else 'than'} after line {than}"
+            )
+
+
+def _said(case: Case, refs: Mapping[str, Ref], seen: Observation) -> list[str]:
+    """What happened, line by line, where an article says something about the line or it raised."""
+    said = []
+    counts = {line for each in case.predicts if isinstance(each, Saved) for line in (each.line, each.than)}
+    for at, each in enumerate(seen, start=1):
+        about = [prediction for prediction in case.predicts if prediction.line == at]
+        leaves = [prediction.leaf for prediction in about if isinstance(prediction, Holds)]
+        match each.outcome:
+            case Raised(kind, error, _):
+                said.append(error if kind is Kind.UNKNOWN else f"{error}: {kind.value}")
+            case Returned() if leaves:
+                said.append(", ".join(_gradient(leaf, refs, each.gradients) for leaf in dict.fromkeys(leaves)))
+            case Returned() if at in counts and each.saved is not None:
+                said.append(f"{counted(each.saved, 'saved tensor')} alive")
+            case Returned() if any(isinstance(prediction, Raises | Returns) for prediction in about):
+                said.append("works")
+            case _:
+                said.append("")
+    return said
+
+
+def _gradient(leaf: str, refs: Mapping[str, Ref], gradients: Mapping[Ref, Gradient | None]) -> str:
+    held = gradients.get(refs[leaf])
+    return f"{leaf}.grad is {'None' if held is None else _values(held.value.ravel().tolist())}"
+
+
+def _code(text: str, program: Program, own: Mapping[str, str], dialect: Dialect | None) -> list[str]:
+    """The program as code with its author's names; in the suite's text form where the framework lacks a part of it."""
+    if dialect is not None and not _lacking(program, dialect):
+        return [renamed(line, own) for line in code(program, dialect)]
+    return [statement.strip() for line in text.splitlines() for statement in line.split(";") if statement.strip()]
+
+
+def _lacking(program: Program, dialect: Dialect) -> bool:
+    parts = {ReadGrad: dialect.held, AssignGrad: dialect.assign, Step: dialect.step}
+    return any(
+        step.op not in (dialect.ops if isinstance(step, Apply) else dialect.writes)
+        if isinstance(step, Apply | InPlace)
+        else not (
+            dialect.create if isinstance(step, Backward) and step.create_graph else parts.get(type(step), "there")
+        )
+        for step in program
+    )
+
+
+def own_names(text: str, program: Program) -> dict[str, str]:
+    """The names that a program's author gave its values, by those that printing gives them."""
+    own = [name for made in re.findall(r"(?:^|[;\n])\s*(\w+(?:, *\w+)*) = ", text) for name in re.split(", *", made)]
+    return dict(zip(names(program).values(), own, strict=True))
+
+
+def renamed(line: str, own: Mapping[str, str]) -> str:
+    """A line of code with its author's names; what comes after a dot or before an equals sign is none."""
+    return re.sub(r"(?<![\w.'\"])[a-z]\d*(?![\w'\"=])", lambda found: own.get(found[0], found[0]), line)
+
+
+def _values(values: tuple[float, ...] | list[float]) -> str:
+    texts = [f"{value:.6g}" if cmath.isfinite(value) else str(value) for value in values]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -1,0 +1,68 @@
+"""Running a failure again, as far as the run's time allows it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from autograd_conformance.checking.session import Session
+from autograd_conformance.failures.confirmation import isolation as alone
+from autograd_conformance.frameworks.process_end import KILLS
+from autograd_conformance.processes import child
+from autograd_conformance.programs.language import Program
+from autograd_conformance.reporting.records.failure import Alone, Failure
+
+PART, LEAST = 0.1, 5.0
+"""The part of a limited run's time that each process may spend on running failures again, and the least, in seconds."""
+
+SHORTEST = 2.0
+"""Seconds without which it is not worth to begin."""
+
+NOT_RUN = Alone(runs=0, failed=0)
+"""What is said of a failure that was not run again, for the time was over."""
+
+
+def confirmed(failure: Failure, session: Session, past: Sequence[Program] = (), whatever: bool = False) -> Failure:
+    """The failure with what came of it alone, or with the note that there was no time for it; `whatever` runs it again
+    where the options ask for no more.
+    """
+    until = session.until(PART, LEAST, session.confirming)
+    if math.isinf(until) or not (session.confirms or whatever):
+        return alone.confirmed(failure, session, past, whatever)
+    began = time.monotonic()
+    if until - began < SHORTEST:
+        return replace(failure, alone=NOT_RUN)
+    with child.ending_at(until):
+        tried = alone.confirmed(failure, session, past, whatever)
+    session.confirming += time.monotonic() - began
+    return replace(failure, alone=NOT_RUN) if time.monotonic() >= until else tried
+
+
+def killed(
+    failure: Failure, status: int | None, session: Session, past: Sequence[Program] = ()
+) -> tuple[Failure, bool]:
+    """The failure of a program whose process ended with a status, run again, and whether it cannot be told by whom: the
+    process was killed, and running the program again kills none.
+    """
+    may_be_outside = is_kill(failure, status)
+    again = confirmed(failure, session, past, whatever=may_be_outside)
+    return again, may_be_outside and not reproduced(again)
+
+
+def is_kill(failure: Failure, status: int | None) -> bool:
+    """Whether a process may have been killed from outside."""
+    return failure.verdict != "timeout" and status in KILLS
+
+
+def reproduced(failure: Failure) -> bool:
+    """Whether a failure showed when it was run again."""
+    return failure.alone is not None and bool(failure.alone.failed or failure.alone.after is not None)
+
+
+def undecided(failure: Failure) -> str:
+    """Why it cannot be told who ended a process."""
+    runs = failure.alone.runs if failure.alone else 0
+    tried = f"alone, it did not end its process in {runs} runs" if runs else "it was not run again"
+    return f"{failure.observed}; {tried}: something else may have killed it. The program: {failure.replay}"

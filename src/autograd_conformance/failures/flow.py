@@ -1,0 +1,217 @@
+"""How the gradient goes through a failing call: which value's is the first that is wrong, and what the ops had saved.
+
+Gradients between the leaves are seen by hooks that only observe, put on every value just before the call. A program
+that goes another way with them than without says nothing of them; then only what leaves hold, and what the functional
+form returned, stands beside what it has to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from autograd_conformance.failures.case import Case
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import BackwardCall, Grad, Hook, Ref
+from autograd_conformance.programs.observations import Gradient, Raised, Returned, StepObservation, Tensor
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.bounds import close, gradient_bound, working_dtype
+from autograd_conformance.reference.reverse import GradientEdge
+from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient
+from autograd_conformance.rules.explanation.context import Context
+from autograd_conformance.rules.judge.contributions import is_same, value_of
+from autograd_conformance.rules.judge.state import HUGE
+from autograd_conformance.rules.prose import shown, shown_apart
+from autograd_conformance.tape.graph import Node
+from autograd_conformance.tape.versions import kept_storages
+
+MOST = 40
+"""Of a program with more lines nothing is told: no drawing shows it."""
+
+
+def flow(case: Case) -> GradientFlow | None:
+    """The gradients of a failing call and what its ops had saved; None where it is no backward call, or a long one."""
+    call = case.program[case.violation.at]
+    if not isinstance(call, BackwardCall) or case.violation.at >= MOST:
+        return None
+    gradients = tuple(_Call(case, call).gradients()) if _compares(case) else ()
+    saved = tuple(_saved(case))
+    return GradientFlow(gradients=gradients, saved=saved) if gradients or saved else None
+
+
+def _compares(case: Case) -> bool:
+    """Whether the call returned as it may: an error in the place of gradients, or gradients in that of an error, are
+    told without them.
+    """
+    return case.context.expectation.returns is not None and case.context.raised(case.violation.at) is None
+
+
+# -- gradients --------------------------------------------------------------------------------------------------------
+
+
+def _both(want: np.ndarray, got: np.ndarray | None, right: bool | None) -> tuple[str, ...]:
+    """A gradient as it has to be and as it was seen, told apart where it is wrong."""
+    return shown_apart(want, got) if right is False else (shown(want), shown(got))
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A failing call that returned."""
+
+    case: Case
+    call: BackwardCall
+
+    def gradients(self) -> Iterator[ValueGradient]:
+        """The gradients of the values with names, what each holds behind what it gets, the last values first."""
+        context = self.case.context
+        seen = self._returned() | self._hooked()
+        due, traversal = context.reference.pullback(self.call), context.expectation.traversal
+        for edge, ref in sorted(self._edges().items(), key=lambda each: each[0].at, reverse=True):
+            if edge not in due or not (edge in traversal.must_reach or ref in self._asked):
+                continue
+            lines = {n.at + 1 for n in context.nodes if self._passes_on(n.entry.args, n.entry.needs_input_grad, edge)}
+            through = tuple(sorted(lines - {edge.at + 1}, reverse=True))
+            made = partial(ValueGradient, name=context.name(ref), line=edge.at + 1, through=through)
+            got = seen.get(ref, _UNSEEN) if context.reference.edge(ref) == edge else _UNSEEN
+            right = None if isinstance(got, _Unseen) else self._right(edge, got, due[edge])
+            expected, observed = (shown(due[edge]), None) if isinstance(got, _Unseen) else _both(due[edge], got, right)
+            yield made(expected=expected, observed=observed, right=right)
+            if right is not False and ref in traversal.must_accumulate:
+                yield from self._held(ref, edge, due[edge], made, unseen=right is None)
+
+    def _held(
+        self, ref: Ref, edge: GradientEdge, due: np.ndarray, made: Callable[..., ValueGradient], unseen: bool
+    ) -> Iterator[ValueGradient]:
+        """What a value holds after the call, where nothing else was seen of it, or that alone is wrong."""
+        context = self.case.context
+        gradients, old = self._seen.gradients, context.tape.grads.get(ref)
+        if ref not in gradients:
+            return
+        want, got = due if old is None else old.value + due, value_of(gradients[ref])
+        right = self._right(edge, got, want, old)
+        if unseen or right is False:
+            expected, observed = _both(want, got, right)
+            yield made(expected=expected, observed=observed, right=right, held=True)
+
+    @property
+    def _asked(self) -> frozenset[Ref]:
+        """The values whose gradients the call was asked for, or was blamed for: through a derivative, it may go to them
+        in more than one way, and what it brings is known all the same.
+        """
+        if isinstance(self.call, Grad):
+            return frozenset(self.call.inputs)
+        return frozenset(filter(None, [self.case.violation.subject]))
+
+    @property
+    def _seen(self) -> StepObservation:
+        return self.case.observation[self.case.violation.at]
+
+    def _edges(self) -> dict[GradientEdge, Ref]:
+        """The gradient edges that values with names have or had, each with its value."""
+        names, reference = self.case.names, self.case.context.reference
+        made = [ref for ref in names if ref.at < self.case.violation.at and ref in reference.requires_grad]
+        return {ref: ref for ref in made} | {reference.edge(ref): ref for ref in reversed(made)}
+
+    @staticmethod
+    def _passes_on(args: tuple[GradientEdge, ...], needs: tuple[bool, ...], edge: GradientEdge) -> bool:
+        return any(arg == edge and needed for arg, needed in zip(args, needs, strict=True))
+
+    def _right(
+        self, edge: GradientEdge, got: np.ndarray | None, want: np.ndarray, old: Gradient | None = None
+    ) -> bool | None:
+        """Whether a gradient is what it has to be, as far as rounding goes; None where it is too large to say."""
+        if not np.abs(want).max(initial=0) < HUGE:
+            return None
+        if got is None:
+            return not want.any()
+        if got.shape != want.shape:
+            return False
+        dtype = working_dtype(self.case.program)
+        if close(got, want, dtype):
+            return True
+        bound = gradient_bound(self.case.context.reference, self.call, edge, dtype)
+        beside = 0.0 if old is None else 2 * np.finfo(dtype).eps * (np.abs(old.value) + np.abs(want))
+        return bound.allows(np.abs(got - want), beside)
+
+    def _returned(self) -> dict[Ref, np.ndarray | None]:
+        """What the functional form returned, by input."""
+        outcome = self._seen.outcome
+        if not isinstance(self.call, Grad) or not isinstance(outcome, Returned):
+            return {}
+        results = zip(self.call.inputs, outcome.values, strict=False)
+        return {ref: None if made is None else made.value for ref, made in results}
+
+    def _hooked(self) -> dict[Ref, np.ndarray | None]:
+        """What hooks saw that the call passed on, by value; nothing where the program goes another way with them."""
+        case, at = self.case, self.case.violation.at
+        if Capability.HOOKS not in case.target.capabilities:
+            return {}
+        fired = case.context.expectation.traversal.must_fire - case.context.reference.rebased
+        named = [ref for edge, ref in self._edges().items() if edge in fired]
+        targets = sorted({ref for ref in named if self._is_hookable(ref)})
+        before = case.program.upto(at)
+        hooked = before.extended(*map(Hook, targets)).extended(self.call)
+        if case.program.mode(at) or not targets:
+            return {}
+        again = case.target.observe(hooked)
+        if any(isinstance(each.outcome, Raised) for each in again[at:]) or not self._same(again[-1]):
+            return {}
+        calls = {call.hook: call.value for call in again[-1].fired}
+        return {target: calls.get(Ref(at + k)) for k, target in enumerate(targets)}
+
+    def _is_hookable(self, ref: Ref) -> bool:
+        """Whether a hook on a value is safe: one on a view whose memory was written to has ended PyTorch's process."""
+        reference = self.case.context.reference
+        return ref not in reference.storages.deleted and not reference.may_be_written_view(ref)
+
+    def _same(self, again: StepObservation) -> bool:
+        """Whether leaves hold the same as they did without the hooks, and the call returned the same."""
+        one, other = ([None if t is None else t.value for t in _values(each)] for each in (self._seen, again))
+        held = all(is_same(value_of(g), value_of(again.gradients.get(r))) for r, g in self._seen.gradients.items())
+        return held and len(one) == len(other) and all(map(is_same, one, other))
+
+
+class _Unseen:
+    """Stands for a gradient that could not be seen: None is one that there is not."""
+
+
+_UNSEEN = _Unseen()
+
+
+def _values(seen: StepObservation) -> tuple[Tensor | None, ...]:
+    return seen.outcome.values if isinstance(seen.outcome, Returned) else ()
+
+
+# -- saved tensors ----------------------------------------------------------------------------------------------------
+
+
+def _saved(case: Case) -> Iterator[SavedTensor]:
+    """What the ops that the call goes through need of what they saved, op by op: operands, and results that they may
+    have saved in their place and that were written to since. Ops that run as one with others, whose operands nobody
+    saved by themselves, and derivatives are left out.
+    """
+    context = case.context
+    for node in sorted(context.nodes, key=lambda node: node.at):
+        if context.tape.unit(node) or node.at >= case.violation.at:
+            continue
+        for ref in dict.fromkeys((*context.needs(node), *_written_results(node, context))):
+            writes = context.writes.get(context.reference.storages.storage(ref), [])
+            if node.at in writes and ref.at != node.at:
+                continue  # what a write itself overwrote: a framework that needs it has to keep a copy
+            yield SavedTensor(
+                line=node.at + 1,
+                name=context.name(ref),
+                version=sum(at < node.at for at in writes),
+                now=len(writes),
+                freed_by=None if node.freed_by is None else node.freed_by + 1,
+            )
+
+
+def _written_results(node: Node, context: Context) -> Iterator[Ref]:
+    """The results of an op that it may have saved, and that were written to since."""
+    kept = set(kept_storages(node)) if not node.derivative else set()
+    for ref in node.entry.outs:
+        storage = context.reference.storages.storage(ref)
+        if ref in context.names and storage in kept and any(at > node.at for at in context.writes.get(storage, ())):
+            yield ref

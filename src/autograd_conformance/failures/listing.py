@@ -1,0 +1,145 @@
+"""A program as code that can be pasted into a file or an interpreter, its lines numbered in comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.printing.closures import definition
+from autograd_conformance.printing.dialect import Dialect, code
+from autograd_conformance.printing.functions import arranged, call, canonical, end, head, inside
+from autograd_conformance.printing.loops import loop
+from autograd_conformance.printing.reroll import iterations
+from autograd_conformance.programs.language import Program, Ref
+from autograd_conformance.programs.regions import Region
+from autograd_conformance.programs.text import names
+from autograd_conformance.reporting.records.failure import Group
+
+
+def listed(program: Program, target: Target, failing: int | None = None) -> str:
+    """A program as a script that prints nothing more; nothing without a dialect."""
+    dialect = target.dialect
+    if dialect is None:
+        return ""
+    made = statements(program, target.regions(program), dialect, failing)
+    return whole(dialect, [line for each in made for line in (*each.before, each.text)])
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One line of a script that does something, numbered."""
+
+    steps: tuple[int, ...]
+    """The numbers of the instructions that it does: several where it calls the function of a unit."""
+    text: str
+    """The line."""
+    before: tuple[str, ...] = ()
+    """The definition of the function that it calls, or that is differentiated; none where an equal one was called
+    before.
+    """
+
+
+def statements(
+    program: Program, regions: Iterable[Region], dialect: Dialect, failing: int | None = None
+) -> list[Statement]:
+    """A program's lines with the numbers of its instructions, the computations of a unit in a function."""
+    name, lines = names(program), code(program, dialect)
+    known: dict[str, str] = {}
+    made: list[tuple[tuple[int, ...], str, tuple[str, ...]]] = []
+    for each in arranged(program, regions):
+        if isinstance(each, int):
+            above = definition(each, program, name, dialect)
+            made.append(((each,), lines[each], ("", *above, "") if above else ()))
+            continue
+        source = canonical(program, each, dialect)
+        is_new, called = source not in known, f"compute{len(known) + 1 if known else ''}"
+        called = known.setdefault(source, called)
+        before = _definition(program, each, dialect, called, name) if is_new else ()
+        made.append((each.steps, call(each, dialect, called, name), before))
+    width = max((len(line) for _, line, _ in made if len(line) <= COLUMN), default=0)
+    return [
+        Statement(steps, f"{line:{width}}  # {_numbers(steps)}{' <--' if failing in steps else ''}", before)
+        for steps, line, before in made
+    ]
+
+
+def _definition(
+    program: Program, region: Region, dialect: Dialect, called: str, name: Mapping[Ref, str]
+) -> tuple[str, ...]:
+    """The function of a region, its instructions with their numbers."""
+    lines = inside(program, region, dialect, name)
+    width = max(map(len, lines))
+    body = [f"    {line:{width}}  # {at + 1}" for at, line in zip(region.steps, lines, strict=True)]
+    above = [dialect.unit_head] if dialect.unit_head else []
+    return ("", *above, head(region, called, name), *body, *(f"    {line}" for line in end(region, name)), "")
+
+
+def _numbers(steps: Sequence[int]) -> str:
+    """The numbers of lines, the first and the last of several."""
+    return f"{steps[0] + 1}" if len(steps) == 1 else f"{steps[0] + 1} to {steps[-1] + 1}"
+
+
+def looped(program: Program, target: Target, at: int | None = None) -> str:
+    """A program with its repetitions as loops, instruction `at` being marked; empty where nothing repeats, or functions
+    stand around what does.
+    """
+    if target.regions(program) or (target.dialect and target.dialect.vjp):
+        return ""
+    return loop(program, target.dialect, at, names(program)) or ""
+
+
+def groups(program: Program, target: Target) -> tuple[Group, ...]:
+    """The lines of a program that a framework runs as one, or else the iterations of its loop."""
+    units = tuple(Group("unit", _lines(region.steps)) for region in target.regions(program))
+    return units or tuple(Group("iteration", _lines(steps)) for steps in iterations(program))
+
+
+def _lines(steps: Iterable[int]) -> tuple[int, ...]:
+    return tuple(at + 1 for at in steps)
+
+
+def runnable(text: str, dialect: Dialect | None) -> str:
+    """Code with what stands in front of every program; without code nothing."""
+    return whole(dialect, text.split("\n")) if text and dialect else text
+
+
+def whole(dialect: Dialect, lines: Sequence[str]) -> str:
+    """A script of these lines: the dialect's own come first, but for names that are imported and not used."""
+    code = "\n".join(lines)
+    imports = re.compile(r"import [\w.]+ as (\w+)")
+    used = [
+        line
+        for line in dialect.prelude.split("\n")
+        if not (found := imports.fullmatch(line)) or f"{found[1]}." in code + dialect.prelude
+    ]
+    return _pasteable([*used, "", *lines])
+
+
+COLUMN = 88
+"""The column behind which numbers of lines do not stand, unless the code is longer."""
+
+
+def indented(line: str) -> str:
+    """A numbered line inside of a block, its number where those of the others are."""
+    head, mark, number = line.rpartition("  # ")
+    return f"    {head.removesuffix('    ')}{mark}{number}"
+
+
+def _pasteable(lines: Sequence[str]) -> str:
+    """Lines as a script that can be pasted into an interpreter, too: an empty line ends what is compound."""
+    text = "\n".join(lines).split("\n")
+    found: list[str] = []
+    for line, following in zip(text, [*text[1:], ""], strict=True):
+        found.append(line)
+        if line.startswith(COMPOUND) and following and not following.startswith(CONTINUED):
+            found.append("")
+    return "\n".join(found) + "\n"
+
+
+COMPOUND = (" ", "with ", "if ")
+"""What lines of compound statements begin with, their first lines aside where another follows."""
+
+CONTINUED = (" ", "except ", "else:")
+"""What lines begin with that go on with a compound statement."""

@@ -1,0 +1,251 @@
+"""From a broken rule to the record of a failure: everything that a maintainer needs to believe it in a minute."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from autograd_conformance.checking.audit.outcome import Fault
+from autograd_conformance.checking.check import Broken
+from autograd_conformance.checking.session import Session
+from autograd_conformance.failures import related as relations
+from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.category import deviation_of
+from autograd_conformance.failures.flow import flow
+from autograd_conformance.failures.listing import groups, listed, looped, runnable
+from autograd_conformance.failures.reduce import reduced
+from autograd_conformance.failures.script import script
+from autograd_conformance.failures.variations.ablation import cures
+from autograd_conformance.failures.variations.confirmed_cause import settled
+from autograd_conformance.failures.variations.nearest import nearest
+from autograd_conformance.failures.votes import votes
+from autograd_conformance.frameworks.process_end import told
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.places import SUITES
+from autograd_conformance.printing.dialect import code
+from autograd_conformance.processes.journal import Entry
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reporting.records.failure import Allowed, Error, Failure, Step
+from autograd_conformance.reporting.records.terms import Source, Wrong
+from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.explanation.explain import explain
+from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.relations import codec as relations_codec
+from autograd_conformance.rules.relations.relation import Related
+
+REDUCING, LEAST = 0.05, 2.0
+"""The part of a limited run's time that one failure may take to be reduced, and the least, in seconds."""
+
+
+def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None) -> Failure:
+    """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
+    if session.is_over():
+        return unexplained(broken, test, session, verdict)
+    broken.target = broken.target.surviving()
+    if broken.related is not None:
+        small = reduced(broken, session.known, until=session.until(REDUCING, LEAST))
+        return _relation(small, small.related or broken.related, test, session, verdict, file)
+    case = settled(_shortest(broken, session))
+    violation = case.violation
+    path = file or _replay_file(case.form, session, violation.rule, test)
+    command = replay_command(session, path)
+    return Failure(
+        verdict=verdict,
+        **_rule(violation.rule),
+        test=test,
+        op=violation.op,
+        program=case.form,
+        at=violation.at,
+        observed=observed_text(violation),
+        allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
+        code="\n".join(case.code),
+        loop=runnable(case.loop, case.dialect),
+        why=tuple(Step(line, text) for line, text in explain(case.context)),
+        error=_error(violation),
+        votes=votes(case),
+        diagnosis=violation.diagnosis,
+        variation=nearest(case),
+        script=script(case),
+        replay=str(path),
+        command=command,
+        deviation=deviation_of(violation),
+        cured=cures(case),
+        flow=flow(case),
+        groups=groups(case.program, case.target),
+    )
+
+
+def unexplained(broken: Broken, test: str, session: Session, verdict: Wrong = "fail") -> Failure:
+    """The record of a broken rule in the program that it was found in, neither shrunk nor explained."""
+    violation, related, dialect = broken.violation, broken.related, broken.target.dialect
+    form = codec.to_json(broken.program) if related is None else relations_codec.to_json(related)
+    path = _replay_file(form, session, violation.rule, test)
+    return Failure(
+        verdict=verdict,
+        **_rule(violation.rule),
+        test=test,
+        op=violation.op,
+        program=form,
+        at=violation.at,
+        observed=observed_text(violation),
+        allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
+        code="\n".join(code(broken.program, dialect)),
+        other="" if related is None else "\n".join(code(related.second, dialect)),
+        error=_error(violation),
+        script=listed(broken.program, broken.target, violation.at),
+        replay=str(path),
+        command=replay_command(session, path),
+        deviation=deviation_of(violation),
+    )
+
+
+def _shortest(broken: Broken, session: Session) -> Case:
+    """The failure in the smallest program that was found, or in the loop that it was found in, if that is shorter."""
+    whole = reduced(broken, session.known, tries=0)
+    small = reduced(whole, session.known, until=session.until(REDUCING, LEAST))
+    case = Case.of(whole)
+    return case if 0 < len(case.loop.splitlines()) < len(small.program) else Case.of(small)
+
+
+def _relation(
+    broken: Broken, related: Related, test: str, session: Session, verdict: Wrong, file: Path | None
+) -> Failure:
+    """The record of two programs that ought to give the same."""
+    violation, dialect = broken.violation, broken.target.dialect
+    form = relations_codec.to_json(related)
+    path = file or _replay_file(form, session, violation.rule, test)
+    command = replay_command(session, path)
+    alone = relations.alone(related, broken.target)
+    return Failure(
+        verdict=verdict,
+        **_rule(violation.rule),
+        test=test,
+        program=form,
+        at=violation.at,
+        observed=observed_text(violation),
+        allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
+        code="\n".join(code(related.first, dialect)),
+        other="\n".join(code(related.second, dialect)),
+        why=relations.why(related, violation),
+        error=_error(violation),
+        diagnosis=relations.told(alone),
+        script=relations.script(related, violation, broken.target),
+        replay=str(path),
+        command=command,
+        deviation=deviation_of(violation),
+        parts=relations.parts(alone),
+    )
+
+
+def died(entry: Entry, session: Session, how: str) -> Failure:
+    """The record of a program that ended its process, in words `how`: a crash, or a hang that the watchdog ended."""
+    form, dialect = codec.to_json(entry.program), session.target.dialect
+    path = _replay_file(form, session, entry.rule, entry.test)
+    command = replay_command(session, path)
+    return Failure(
+        verdict="timeout" if entry.timed_out else "crash",
+        **_rule(entry.rule),
+        test=entry.test,
+        op=entry.op,
+        program=form,
+        observed=how,
+        allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
+        code="\n".join(code(entry.program, dialect)),
+        loop=runnable(looped(entry.program, session.target), dialect),
+        script=listed(entry.program, session.target),
+        replay=str(path),
+        command=command,
+        groups=groups(entry.program, session.target),
+    )
+
+
+def audited(op: str, fault: Fault, session: Session) -> Failure:
+    """The record of an op that the audit found wrong, where no test could show it: its program, not shrunk."""
+    program, dialect = codec.from_json(fault.program, VOCABULARY), session.target.dialect
+    test = f"audit[{op}]"
+    path = _replay_file(dict(fault.program), session, fault.rule, test)
+    command = replay_command(session, path)
+    return Failure(
+        verdict="fail" if fault.at is not None else "crash",
+        **_rule(fault.rule),
+        test=test,
+        op=op,
+        program=fault.program,
+        at=fault.at,
+        observed=fault.observed,
+        allowed=tuple(Allowed(text, rule) for text, rule in fault.allowed),
+        code="\n".join(code(program, dialect)),
+        script=listed(program, session.target, fault.at),
+        replay=str(path),
+        command=command,
+        deviation=fault.deviation,
+        groups=groups(program, session.target),
+    )
+
+
+def ending(entry: Entry, timeout: float, status: int | None) -> str:
+    """How a process ended that was running a program, in words: `status` is the exit code that it left, or with a minus
+    sign the signal that ended it; None where nobody knows.
+    """
+    if entry.timed_out:
+        return f"did not come back in time ({timeout:g} s)"
+    return "the process died" if status is None else told(status)
+
+
+def replay_command(session: Session, path: Path) -> str:
+    """The command that runs a replay file again, where the user stands: in the checkout, or anywhere else.
+
+    Options are joined to their values: pytest takes a path that stands alone for a place to look for tests.
+    """
+    framework = session.options or (f"--framework={session.name}",)
+    device = [] if session.device == "cpu" else [f"--device={session.device}"]
+    command = "pytest" if Path("suites").resolve() == SUITES else "autograd-conformance"
+    return shlex.join([command, *framework, *device, f"--replay={path}"])
+
+
+def _rule(slug: str) -> dict[str, Any]:
+    """The fields of a failure that the rule alone decides."""
+    rule = RULES[slug]
+    return {
+        "rule": slug,
+        "level": rule.level.value,
+        "sentence": rule.sentence,
+        "sources": tuple(Source(s.title, s.where) for s in rule.sources),
+    }
+
+
+def _replay_file(form: dict[str, Any], session: Session, rule: str, test: str) -> Path:
+    """Write a program to a file of its own, with what it is about: readers look for the program alone."""
+    framework = {"name": session.target.name, "version": session.target.version}
+    about = {"rule": rule, "framework": framework, "seed": session.seed}
+    found_by = re.sub(r"\W+", "-", test.rpartition("::")[2].removeprefix("test_")).strip("-")
+    path = session.folder / "replay" / f"{rule.replace('/', '-')}.{found_by}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(about | form, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:  # the failure is told all the same; the run ends after it
+        session.unwritable = f"{path}: {error.strerror or error}"
+    return _from_start(path, session)
+
+
+def _from_start(path: Path, session: Session) -> Path:
+    """A path as it is from where the run was started: a record does not say where on a machine that is."""
+    return Path(os.path.relpath(path, session.start)) if path.is_absolute() else path
+
+
+def _error(violation: Violation) -> Error | None:
+    """How far a value is from the right one, where two were compared."""
+    if violation.got is None or violation.want is None or violation.bound is None or not violation.got.size:
+        return None
+    distance = np.abs(violation.got - violation.want)
+    units = np.where(np.isfinite(distance), distance / violation.bound, np.inf)
+    units = np.where(np.isnan(units), 0.0, units)  # nothing beside a bound of nothing
+    worst = np.unravel_index(np.argmax(units), distance.shape)
+    largest, bound = float(distance[worst]), float(np.broadcast_to(violation.bound, distance.shape)[worst])
+    return Error(largest, bound, largest / bound if bound else np.inf)

@@ -1,0 +1,146 @@
+"""Two related programs on paper: their file, the script that shows them, and what can be said of each alone."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from autograd_conformance.checking.check import judged
+from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.category import deviation_of
+from autograd_conformance.failures.flow import flow
+from autograd_conformance.failures.listing import indented, statements, whole
+from autograd_conformance.failures.variations.confirmed_cause import settled
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs.language import Grad, Hook, Program, Ref
+from autograd_conformance.programs.observations import Raised, Returned, Skipped
+from autograd_conformance.programs.regions import seen_units
+from autograd_conformance.programs.text import names
+from autograd_conformance.reporting.records.failure import Part, Step
+from autograd_conformance.rules.explanation.due_words import due_text
+from autograd_conformance.rules.explanation.words import observed_text
+from autograd_conformance.rules.judge.observed import ValuesDiffer
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.relations.relation import Related
+
+WHY = {
+    "relations/sum": "walks all terms at once; the second program walks one after the other, into the same gradients",
+    "relations/scaling": "begins with a multiple of the cotangent that the second program begins with",
+    "relations/sharing": "reaches every use of a value, which the second program computes anew for one of its uses",
+    "relations/order": "does what it does in the second program, where only lines changed places that do not need each "
+    "other",
+    "relations/repeated": "ends several calls on a graph that was kept, which the second program walks once",
+    "relations/interleaved": "has nothing to do with what stands between these lines in the second program",
+    "networks/module": "goes through modules, which the second program computes op by op from the same parameters",
+    "recurrent/module": "goes through a module, which the second program computes step by step from its parameters",
+    "recurrent/packed": "goes through a padded batch, of which the second program takes each sequence by itself",
+    "training/micro-batches": "walks the whole batch, whose parts the second program walks one after the other",
+    "training/losses": "ends a call for each loss, whose sum the second program walks at once",
+    "training/apart": "trains a network alone, which the second program trains beside another one",
+}
+"""What relates the programs of each rule, said of the line at which they part."""
+
+
+def programs(related: Related) -> tuple[Program, Program]:
+    """Both programs."""
+    return related.first, related.second
+
+
+def why(related: Related, violation: Violation) -> tuple[Step, ...]:
+    """What relates the programs, and where they part."""
+    due = due_text(violation.allowed[0].due)
+    return (Step(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {due}."),)
+
+
+def alone(related: Related, target: Target) -> tuple[Case | None, Case | None]:
+    """What each program breaks by itself, as a failure of its own."""
+    first, second = (_broken(program, target) for program in programs(related))
+    return first, second
+
+
+def _broken(program: Program, target: Target) -> Case | None:
+    observation = target.observe(program)
+    found = judged(program, observation, target)
+    return None if found is None else settled(Case(program, observation, found, target))
+
+
+def told(broken: tuple[Case | None, Case | None]) -> str:
+    """What each program breaks by itself, in words."""
+    first, second = ("breaks no rule" if case is None else _breaks(case.violation) for case in broken)
+    return f"By itself, the first program {first}; the second program {second}."
+
+
+def _breaks(violation: Violation) -> str:
+    return f"breaks {violation.rule} on line {violation.at + 1}: {observed_text(violation)}"
+
+
+def parts(broken: tuple[Case | None, Case | None]) -> tuple[Part, ...]:
+    """The same as data, with the way of the gradient through the call that goes wrong."""
+    return tuple(_part(case, second=number == 1) for number, case in enumerate(broken) if case is not None)
+
+
+def _part(case: Case, *, second: bool) -> Part:
+    violation = case.violation
+    return Part(
+        rule=violation.rule,
+        op=violation.op,
+        deviation=deviation_of(violation),
+        diagnosis=violation.diagnosis,
+        second=second,
+        at=violation.at,
+        flow=flow(case),
+    )
+
+
+def script(related: Related, violation: Violation, target: Target) -> str:
+    """Both programs, one after the other, with what is compared; nothing without a dialect."""
+    dialect = target.dialect
+    if dialect is None:
+        return ""
+    lines: list[str] = []
+    for n, (title, program) in enumerate(zip(("The first program", "The second program"), programs(related))):
+        lines += [f"# {title}", *_written(program, target, dialect, violation.at if n == 0 else None)]
+        for ref in _shown(related, violation, n):
+            name = names(program)[ref]
+            what = dialect.gradient.format(leaf=name) if _is_gradient(related, violation, program, ref) else name
+            lines.append(f'print("{title}: {what} is", {what})')
+        lines += [""] if n == 0 else []
+    return whole(dialect, lines)
+
+
+def _written(program: Program, target: Target, dialect: Dialect, failing: int | None) -> list[str]:
+    """A program's lines; what raises is caught and printed."""
+    lines: list[str] = []
+    observation = target.observe(program)
+    for each in statements(program, seen_units(program, observation), dialect, failing):
+        lines += each.before
+        outcome = observation[each.steps[0]].outcome
+        match outcome:
+            case Raised():
+                lines += ["try:", indented(each.text), "except Exception as error:", '    print("raises", error)']
+            case Skipped():
+                lines.append(f"# {each.text}: it needs what was never made")
+            case Returned():
+                lines.append(each.text)
+            case _:
+                assert_never(outcome)
+    return lines
+
+
+def _is_gradient(related: Related, violation: Violation, program: Program, ref: Ref) -> bool:
+    """Whether the gradient that a value holds is meant, where the value is named."""
+    observed = violation.observed
+    held = bool(related.alike) or (isinstance(observed, ValuesDiffer) and observed.gradient)
+    return held and not isinstance(program[ref.at], Grad)
+
+
+def _shown(related: Related, violation: Violation, which: int) -> list[Ref]:
+    """The values of one of the programs that the violation is about."""
+    subject = violation.subject
+    if subject is None or isinstance(related.first[subject.at], Hook):
+        return []
+    if related.alike:
+        about = [a for a in related.alike if a.first == subject]
+        return [subject] if which == 0 else [ref for a in about[:1] for ref in a.second]
+    place = dict(related.same)[subject.at]
+    return [subject if which == 0 else Ref(place, subject.output)]

@@ -1,0 +1,248 @@
+"""A standalone script: the failing program with the framework alone, and a last line that shows what is wrong."""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import replace
+from typing import assert_never
+
+from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.listing import indented, statements, whole
+from autograd_conformance.frameworks.running.runner import literal
+from autograd_conformance.printing.dialect import Dialect, code, tensor
+from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Instruction, Leaf, Program, Ref
+from autograd_conformance.programs.observations import (
+    Gradient,
+    Outcome,
+    Raised,
+    Returned,
+    Skipped,
+    StepObservation,
+    Tensor,
+)
+from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.regions import seen_units
+from autograd_conformance.programs.text import names
+from autograd_conformance.rules.explanation.due_words import due_text
+from autograd_conformance.rules.judge.due import DueError
+from autograd_conformance.rules.judge.observed import (
+    CotangentWritten,
+    OwnMemory,
+    SharedMemory,
+    ValueMemory,
+    is_about_hook,
+)
+from autograd_conformance.rules.judge.violation import Violation
+
+UNCHANGED = (
+    "writes/nothing-else", "writes/refused-keeps-values", "functional/no-accumulation", "optimizers/keeps-gradients",
+)  # fmt: skip
+"""Rules about what must stay as it was."""
+
+OF_GRADIENTS = ("optimizers/keeps-gradients", "optimizers/clears", "optimizers/clips")
+"""Rules about what is held, whatever the instruction is."""
+
+
+def script(case: Case) -> str:
+    """Code that can be pasted and run, its lines numbered; nothing without a dialect."""
+    program, observation, violation, dialect = case.program, case.observation, case.violation, case.dialect
+    if dialect is None:
+        return ""
+    dialect = _printing(dialect, violation)
+    lines: list[str] = []
+    for each in statements(program, seen_units(program, observation), dialect, violation.at):
+        lines += each.before
+        outcome = observation[each.steps[0]].outcome
+        if violation.at in each.steps:
+            failed = violation.subject is not None and isinstance(outcome, Raised)
+            lines += (_left if failed else _last)(program, observation[violation.at], violation, each.text, dialect)
+            break
+        lines += _past(program, each.text, outcome, dialect)
+    return whole(dialect, lines)
+
+
+def _past(program: Program, line: str, outcome: Outcome, dialect: Dialect) -> list[str]:
+    """A line of a program that others follow, whatever came of it."""
+    match outcome:
+        case Raised():
+            caught = _caught(program, dialect, outcome)
+            return ["try:", indented(line), f"except {caught}:", "    pass  # it has to raise, and does"]
+        case Skipped():
+            return [f"# {line}: it needs what was never made"]
+        case Returned():
+            return [line]
+        case _:
+            assert_never(outcome)
+
+
+def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
+    """The exception to catch: the framework's own kind, the one that was seen, or what a hook of the program raises."""
+    if any(isinstance(step, Hook) and step.effect == "raise" for step in program):
+        return "Exception"
+    if any(isinstance(step, Grad) and step.materialize_grads and step.allow_unused is False for step in program):
+        return "Exception"  # options that contradict each other are no error of the graph's
+    if isinstance(outcome, Raised) and outcome.type not in dialect.error:
+        return outcome.type if hasattr(builtins, outcome.type) else "Exception"
+    return dialect.error
+
+
+def _last(program: Program, seen: StepObservation, violation: Violation, line: str, dialect: Dialect) -> list[str]:
+    kinds = [allowed.due.kind.value for allowed in violation.allowed if isinstance(allowed.due, DueError)]
+    if kinds and len(kinds) == len(violation.allowed):
+        wanted = " or ".join(kinds)
+        return [
+            "try:",
+            indented(line),
+            f"except {_caught(program, dialect, seen.outcome)} as error:",
+            '    print("raised:", error)',
+            "else:",
+            f'    print("returned, but it must raise: {wanted}")',
+        ]
+    if isinstance(violation.observed, CotangentWritten):
+        return _given(program[violation.at], violation.observed.number, line, dialect)
+    if violation.partner is not None:
+        return [line, *_touched(program, violation, dialect)]
+    shown = [*_before(program, violation, dialect), line]
+    if dialect.saved and violation.rule.startswith("memory/"):
+        shown.append(f'print("saved tensors alive:", {dialect.saved}, "(allowed: {_allowed(violation)})")')
+    if violation.subject is not None:
+        what = _what(program, seen, violation, violation.subject, dialect)
+        if what is not None:
+            shown.append(f'print("{what} is      ", {_readable(what, violation, dialect)})')
+            shown += _memories(program, violation, what, dialect)
+        shown.append(_due(violation))
+    return shown
+
+
+def _readable(what: str, violation: Violation, dialect: Dialect) -> str:
+    """What is wrong in a form in which that can be seen: with all its digits where only the last of them are wrong."""
+    got, want = violation.got, violation.want
+    alike = got is not None and want is not None and got.shape == want.shape and np.allclose(got, want, 1e-3, 0.0)
+    return dialect.in_full.format(value=what) if alike and dialect.in_full else what
+
+
+def _memories(program: Program, violation: Violation, what: str, dialect: Dialect) -> list[str]:
+    """Where the failure is about memory: whether it is that of the values beside which it is wrong."""
+    match violation.observed:
+        case ValueMemory(of, of_gradient):
+            others = [dialect.gradient.format(leaf=of) if of_gradient else of]
+        case OwnMemory() | SharedMemory():
+            name = names(program)
+            others = [name[ref] for ref in dict.fromkeys(operands(program[violation.at]))]
+        case _:
+            return []
+    if not dialect.memory:
+        return []
+    memory = dialect.memory.format
+    return [
+        f'print("it shares the memory of {other}:", {memory(value=what)} == {memory(value=other)})' for other in others
+    ]
+
+
+def _given(call: Instruction, number: int, line: str, dialect: Dialect) -> list[str]:
+    """A call writes into a cotangent, which gets a name here."""
+    cotangent = call.cotangents[number] if isinstance(call, (Backward, Grad)) else None
+    assert cotangent is not None
+    text = tensor(cotangent, dialect)
+    return [
+        f"cotangent = {text}",
+        line.replace(text, "cotangent", 1),
+        'print("the cotangent is", cotangent)',
+        f'print("it has to be ", {_values(literal(cotangent))})',
+    ]
+
+
+def _due(violation: Violation) -> str:
+    """The line that prints what ought to be: a value, or what is allowed in words."""
+    want = violation.grad_before if violation.want is None else violation.want
+    if want is None or violation.rule in UNCHANGED:
+        return f'print("allowed:      ", {_allowed(violation)!r})'
+    return f'print("it has to be ", {_values(want)})'
+
+
+def _allowed(violation: Violation) -> str:
+    """What ought to be, in words."""
+    return due_text(violation.allowed[0].due)
+
+
+def _before(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
+    """Where something must not change: what it is before the last line."""
+    if violation.rule not in UNCHANGED or violation.subject is None or violation.subject.at >= violation.at:
+        return []
+    name = names(program)[violation.subject]
+    written = isinstance(program[violation.at], SHOWING) and violation.rule not in OF_GRADIENTS
+    what = name if written else dialect.gradient.format(leaf=name)
+    return [f'print("{what} was     ", {what})']
+
+
+def _printing(dialect: Dialect, violation: Violation) -> Dialect:
+    """The dialect in which hooks that change a gradient print it, too, where the failure is about hooks."""
+    head, observe = "lambda grad: ", dialect.effects.get("observe", "")
+    if not violation.rule.startswith("hooks/") or not observe.startswith(head):
+        return dialect
+    effects = {
+        effect: f"{head}({observe.removeprefix(head)}, {template.removeprefix(head)})[1]"
+        for effect, template in dialect.effects.items()
+        if effect != "observe" and template.startswith(head)
+    }
+    return replace(dialect, effects={**dialect.effects, **effects})
+
+
+def _what(program: Program, seen: StepObservation, violation: Violation, subject: Ref, dialect: Dialect) -> str | None:
+    """The code of what is wrong: a value, or the gradient that one holds; what a hook was given, it prints itself."""
+    if isinstance(program[subject.at], Hook) or is_about_hook(violation.observed):
+        return None
+    made = subject.at == violation.at
+    written = (
+        (isinstance(program[violation.at], SHOWING) or bool(seen.unit))
+        and violation.rule not in OF_GRADIENTS
+        and (_is(violation.got, seen.values.get(subject)) or not _is(violation.got, seen.gradients.get(subject)))
+    )
+    name = names(program)[subject]
+    return name if made or written else dialect.gradient.format(leaf=name)
+
+
+def _is(got: np.ndarray | None, seen: Tensor | Gradient | None) -> bool:
+    return got is not None and seen is not None and np.array_equal(got, seen.value, equal_nan=True)
+
+
+def _left(program: Program, seen: StepObservation, violation: Violation, line: str, dialect: Dialect) -> list[str]:
+    """A call fails, as it may: what it leaves behind is wrong."""
+    assert violation.subject is not None
+    what = _what(program, seen, violation, violation.subject, dialect)
+    before = "none" if violation.grad_before is None else _values(violation.grad_before)
+    due = f'print("before the call it was", "{before}", "and {_allowed(violation)}")'
+    shown = [] if what is None else [f'print("{what} is      ", {what})']
+    return [
+        *_before(program, violation, dialect),
+        "try:",
+        indented(line),
+        f"except {_caught(program, dialect, seen.outcome)}:",
+        "    pass  # it may raise",
+        *shown,
+        _due(violation) if isinstance(program[violation.at], SHOWING) else due,
+    ]
+
+
+def _touched(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
+    """Two leaves share a gradient: what a call that reaches only one of them does to the other's."""
+    assert violation.partner is not None
+    assert violation.subject is not None
+    name = names(program)
+    gradient = dialect.gradient.format(leaf=name[violation.subject])
+    leaf = program[violation.partner.at]
+    if not isinstance(leaf, Leaf):  # a call on it would walk what is behind it, too
+        other = dialect.gradient.format(leaf=name[violation.partner])
+        return [f'print("{gradient} is    ", {gradient})', f'print("{other} is    ", {other}, "(the same object)")']
+    ones = replace(leaf.value, data=(1.0,) * len(leaf.value.data))
+    touching = Backward((violation.partner,), (ones,))
+    return [
+        f'print("{gradient} was    ", {gradient})',
+        code(program.upto(violation.at + 1).extended(touching), dialect)[-1],
+        f'print("{gradient} is now ", {gradient}, "(it must not have changed)")',
+    ]
+
+
+def _values(value: np.ndarray) -> str:
+    return repr(np.asarray(value).tolist())

@@ -1,0 +1,31 @@
+"""A failure as it is found, neither shrunk nor explained: what is left of it where the run ends before that is done."""
+
+from __future__ import annotations
+
+from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.session import Session
+from autograd_conformance.failures.record import unexplained
+from autograd_conformance.reporting.records.failure import Failure
+from autograd_conformance.reporting.records.records import Result
+
+UNSENT = "the run ended before the failure was explained, or run again"
+"""What is said of a test whose process did not send what it found."""
+
+
+def bare(broken: Broken, test: str, session: Session) -> Failure:
+    """The record of a broken rule as it was found."""
+    return unexplained(broken, test, session)
+
+
+def unsent(test: str, rule: str, op: str | None, check: Check | None, verdict: str) -> Result:
+    """The result of a test whose process found a failure and did not send it."""
+    return Result(
+        test=test,
+        rule=rule,
+        op=op,
+        verdict=verdict,  # type: ignore[arg-type]
+        programs=check.programs if check else 1,
+        exercised=dict(check.exercised) if check else {},
+        seconds=0.0,
+        reason=UNSENT,
+    )

@@ -1,0 +1,145 @@
+"""What a shrunk failure is blamed on, looked at once more: a diagnosis is a guess from a few numbers, and that an op is
+wrong by itself is one, too.
+
+A diagnosis stands if it explains the program with other numbers, too, and if no earlier call contradicts it. An op is
+blamed for its gradient if the program has no other call in which it contributed what it should, and no write: a program
+is shrunk before, so that a write that is left is part of what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+
+from autograd_conformance.checking.check import violation_of
+from autograd_conformance.failures.case import Case
+from autograd_conformance.programs.language import (
+    Backward,
+    BackwardCall,
+    DetachInPlace,
+    Grad,
+    InPlace,
+    Instruction,
+    Leaf,
+    Literal,
+    Program,
+)
+from autograd_conformance.programs.observations import Returned
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.reverse import TapeEntry
+from autograd_conformance.reference.staging.vjp import base_op
+from autograd_conformance.rules.diagnosis.graph_faults import graph_faults
+from autograd_conformance.rules.explanation.context import retraced
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.tape.exercises import WEIGHTS
+
+WHOLE = {
+    "gradients/op": "gradients/graph",
+    "higher/op": "higher/differentiable",
+    "higher/op-third": "higher/differentiable",
+}
+"""Rules about the gradient of a single op, and the rule about all that a call goes through."""
+
+
+def settled(case: Case) -> Case:
+    """The failure with what it can be blamed on for certain."""
+    violation = case.violation
+    if violation.plain is not None and not (_explains_others(case) and not _is_contradicted(case)):
+        violation = violation.plain
+    if violation.op is not None and violation.rule in WHOLE and _is_not_alone(case, violation):
+        violation = replace(violation, rule=WHOLE[violation.rule], op=None)
+    return case if violation is case.violation else replace(case, violation=violation)
+
+
+def possible(violation: Violation) -> frozenset[str]:
+    """The rules that a violation may be told as a breach of."""
+    rules = {violation.rule} | ({violation.plain.rule} if violation.plain else set())
+    return frozenset(rules | {WHOLE[rule] for rule in rules & WHOLE.keys()})
+
+
+# -- diagnoses --------------------------------------------------------------------------------------------------------
+
+
+def _explains_others(case: Case) -> bool:
+    """Whether the diagnosis is the same with other numbers; the first with which the program still fails decide."""
+    was = case.violation
+    for program in _unlike(case.program.upto(was.at + 1)):
+        try:
+            found = violation_of(program, case.target)
+        except Exception:  # operands that an op does not take: nothing that the reference could compute
+            continue
+        if found is not None and (found.at, found.subject, found.observed) == (was.at, was.subject, was.observed):
+            return found.diagnosis == was.diagnosis
+    return False
+
+
+def _unlike(program: Program) -> Iterator[Program]:
+    """The program with other numbers, each changed by a factor of its own: equal ones stay equal; zeros, signs stay."""
+    everything = (Leaf, Backward, Grad)
+    for sign, kinds in ((1, everything), (1, (Backward, Grad)), (1, (Leaf,)), (-1, everything)):
+        changed = replace(program, instructions=tuple(_other_numbers(program, kinds, sign)))
+        if changed != program:
+            yield changed
+
+
+def _other_numbers(program: Program, kinds: tuple[type, ...], sign: int) -> Iterator[Instruction]:
+    factors: dict[float, float] = {}
+    numbers = count(1)
+
+    def other(literal: Literal) -> Literal:
+        for x in literal.data:
+            if x not in factors:
+                factors[x] = (1 + (7 * next(numbers) % 31) / 37) ** sign
+        kind = np.dtype(literal.dtype).type
+        return replace(literal, data=tuple(float(kind(x * factors[x])) for x in literal.data))
+
+    for step in program:
+        if isinstance(step, Leaf) and Leaf in kinds:
+            yield replace(step, value=other(step.value))
+        elif isinstance(step, (Backward, Grad)) and Backward in kinds:
+            yield replace(step, cotangents=tuple(None if c is None else other(c) for c in step.cotangents))
+        else:
+            yield step
+
+
+def _is_contradicted(case: Case) -> bool:
+    """Whether the fault would have shown in an earlier call of the program, which was right."""
+    program, target = case.program, case.target
+    for at, step in enumerate(program.instructions[: case.violation.at]):
+        if not isinstance(step, BackwardCall) or not isinstance(case.observation[at].outcome, Returned):
+            continue
+        reference = Reference(program, target.traits)
+        tape, _ = retraced(program, case.observation, reference, target.capabilities, at)
+        due = tape.reference.pullback(step)
+        for fault in graph_faults(tape.reference, step):
+            if fault.text != case.violation.diagnosis:
+                continue
+            leaves = (edge for edge in due if edge not in tape.reference.producer)
+            if any(not np.allclose(fault.contributions.get(edge, 0.0), due[edge]) for edge in leaves):
+                return True
+    return False
+
+
+# -- ops --------------------------------------------------------------------------------------------------------------
+
+
+def _is_not_alone(case: Case, violation: Violation) -> bool:
+    """Whether the op that is blamed stands behind a write, contributed what it should to an earlier call of the
+    program, or is, of those whose derivatives are derived, one of several.
+    """
+    if any(isinstance(step, (InPlace, DetachInPlace)) for step in case.program.instructions[: violation.at]):
+        return True
+    nodes = case.context.tape.nodes.values()
+    if violation.rule == "gradients/op":
+        return any(node.traversals and node.op == violation.op for node in nodes)
+    derived = [n for n in nodes if n.derivative and base_op(n.op) == violation.op and n.traversals]
+    entries = [e for e in case.context.reference.entries if e.op == violation.op and not _weights(case, e)]
+    return bool(derived) or len(entries) > 1
+
+
+def _weights(case: Case, entry: TapeEntry) -> bool:
+    """Whether an entry weights what an op made, for the op's cotangent to be differentiable."""
+    made = [edge in case.context.reference.producer for edge in entry.args]
+    return entry.op == WEIGHTS and made.count(True) == 1

@@ -1,0 +1,216 @@
+"""The nearest variation that passes: one change to a failing program after which what failed is compared, and is right.
+
+A shrunk program passes without any of its lines: that is no news. What has to change for a failure to go away while the
+same is still asked of the framework is often the shortest description of the bug.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain, islice
+
+from autograd_conformance.checking.check import judged, violation_of
+from autograd_conformance.checking.unsupported import beyond
+from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.variations.candidates import Variations, telling
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.ops.needs import needs
+from autograd_conformance.programs.editing import replaced, sound, under, without
+from autograd_conformance.programs.language import (
+    Apply,
+    Backward,
+    BackwardCall,
+    Clip,
+    Grad,
+    Hook,
+    Instruction,
+    Leaf,
+    Program,
+    Ref,
+    Shape,
+    Step,
+    ZeroGrad,
+)
+from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned
+from autograd_conformance.programs.operands import operands, results
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.explanation.context import retraced
+from autograd_conformance.rules.judge.due import DueError
+from autograd_conformance.rules.judge.observed import RaisedError
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.tape.graph import Expectation
+from autograd_conformance.tape.model import Tape
+from autograd_conformance.tape.trace import stays_smooth
+
+MOST = 40
+"""How many variations are tried."""
+
+WORK = 600
+"""How many lines they have together: of a long program fewer are tried."""
+
+
+def nearest(case: Case) -> str | None:
+    """A phrase for the first variation that passes and tells something ("passes with foreach=False on line 3"), or
+    None; none, too, where the program itself passes when it is run again.
+    """
+    program = case.program.upto(case.violation.at + 1)
+    for words, target in case.target.plainer().items():
+        if violation_of(program, target) is None:
+            return f"passes {words}"
+    shapes = _shapes(case.observation)
+    news = telling(program, shapes, case.target.ops)
+    rest = lesser(program, case.violation.subject)
+    found = chain(((text, each, False) for text, each in news), ((text, each, True) for text, each in rest))
+    for text, changed, by_rule in islice(found, min(MOST, WORK // len(program))):
+        if _is_another(changed, program, case.target) and _holds(changed, case, by_rule):
+            again = violation_of(program, case.target) is not None and _holds(changed, case, by_rule)
+            return f"passes {text}" if again else None
+    return None
+
+
+def _is_another(changed: Program, program: Program, target: Target) -> bool:
+    """Whether a variation is another program, sound, of what the framework has."""
+    if not changed.instructions or changed == program or not sound(changed):
+        return False
+    ops = {step.op for step in changed if isinstance(step, Apply)}
+    dtypes = {step.value.dtype for step in changed if isinstance(step, Leaf)}
+    has = ops <= {*target.ops} and dtypes <= {*target.dtypes} and not beyond(changed, target)
+    return has and needs(changed) <= target.capabilities | needs(program)
+
+
+def _shapes(observation: Observation) -> dict[Ref, Shape]:
+    """The shape of each value that was made."""
+    made = ((at, seen.outcome.values) for at, seen in enumerate(observation) if isinstance(seen.outcome, Returned))
+    return {Ref(at, k): each.value.shape for at, values in made for k, each in enumerate(values) if each is not None}
+
+
+# -- whether a variation tells something ------------------------------------------------------------------------------
+
+
+def _holds(changed: Program, case: Case, by_rule: bool) -> bool:
+    """Whether a variation breaks no rule, and its end is asked for what failed: where `by_rule`, by the very rule."""
+    try:
+        observation = case.target.observe(changed)
+        violation = judged(changed, observation, case.target)
+    except Exception:  # operands of shapes that an op does not take: nothing that the reference could compute
+        return False
+    if violation is not None or not stays_smooth(changed, observation, case.target.traits):
+        return False
+    return _compared(changed, observation, case, by_rule)
+
+
+def _compared(changed: Program, observation: Observation, case: Case, by_rule: bool) -> bool:
+    """Whether what failed is compared at the end of a variation that passes."""
+    violation, last = case.violation, len(changed) - 1
+    if isinstance(observation[last].outcome, Raised) != _has_to_raise(case):
+        return False
+    if _errors(observation[:last]) != _errors(case.observation[: violation.at]):
+        return False  # that is another story
+    if violation.rule.startswith("modes/") and len(changed) > violation.at + 1:
+        return False  # what is inserted stands under no mode, and ends the block that it stands in
+    tape, expectation = _end(changed, observation, case.target)
+    if violation.rule in expectation.exercises or _has_to_raise(case):
+        return True
+    if isinstance(violation.observed, RaisedError):
+        return _is_asked(changed[last], tape, expectation)
+    return not by_rule and _is_asked(changed[last], tape, expectation) and _is_there(changed, case, tape, expectation)
+
+
+def _errors(observation: Observation) -> list[Kind]:
+    """The errors that instructions raised."""
+    return [seen.outcome.kind for seen in observation if isinstance(seen.outcome, Raised)]
+
+
+def _end(program: Program, observation: Observation, target: Target) -> tuple[Tape, Expectation]:
+    reference = Reference(program, target.traits)
+    return retraced(program, observation, reference, target.capabilities, len(program) - 1)
+
+
+def _has_to_raise(case: Case) -> bool:
+    """Whether the failing line must raise, or raised as it may and left something behind."""
+    violation = case.violation
+    due = all(isinstance(allowed.due, DueError) for allowed in violation.allowed)
+    return due or (violation.subject is not None and isinstance(case.observation[violation.at].outcome, Raised))
+
+
+def _is_asked(step: Instruction, tape: Tape, expectation: Expectation) -> bool:
+    """Whether an instruction has something to do: a call reaches a leaf, a step moves one."""
+    match step:
+        case Backward() | Grad():
+            return bool(expectation.traversal.must_reach)
+        case Step(leaves) | Clip(leaves):
+            return tape.holds_any(leaves)
+        case _:
+            return True
+
+
+def _is_there(changed: Program, case: Case, tape: Tape, expectation: Expectation) -> bool:
+    """Whether the leaf that the failure is about is compared: it is told by its place among the leaves, for a change
+    may make its number another.
+    """
+    violation, program = case.violation, case.program
+    if _is_about_rule(violation, program):
+        return False
+    if violation.subject not in program.leaves or len(changed.leaves) != len(program.upto(violation.at + 1).leaves):
+        return True
+    leaf = changed.leaves[program.leaves.index(violation.subject)]
+    match changed[len(changed) - 1]:
+        case Backward() | Grad():
+            return leaf in expectation.traversal.must_reach
+        case Step() | Clip():
+            held = case.observation[violation.at].gradients.get(violation.subject) is None
+            return held == (tape.grads.get(leaf) is None)
+        case _:
+            return True
+
+
+def _is_about_rule(violation: Violation, program: Program) -> bool:
+    """Whether a failure is about something that only its rule compares: a hook, a flag."""
+    subject = violation.subject
+    return violation.want is None or (subject is not None and isinstance(program[subject.at], Hook))
+
+
+# -- changes after which a shrunk program passes anyway, unless the same rule is still asked for -----------------------
+
+
+def lesser(program: Program, subject: Ref | None = None) -> Variations:
+    """Options that are other ones, and lines and modes that are left out, the last first; the line that made what the
+    failure is about stays.
+    """
+    last = len(program) - 1
+    for at, step in enumerate(program):
+        if isinstance(step, BackwardCall):
+            for keep in (True, False):
+                if at != last and bool(step.retain_graph) != keep:
+                    changed = replace(step, retain_graph=keep)
+                    yield f"with retain_graph={keep} on line {at + 1}", replaced(program, at, changed)
+    yield from _less(program, subject)
+    yield from _options(program)
+
+
+def _less(program: Program, subject: Ref | None) -> Variations:
+    """Without an instruction whose results, if it makes any, nobody uses; without a grad mode."""
+    used = {ref for step in program for ref in operands(step)}
+    for at, step in reversed(list(enumerate(program.instructions[:-1]))):
+        makes = range(results(step))
+        idle = isinstance(step, (Grad, Hook)) and not any(Ref(at, k) in used for k in makes)
+        if (idle or not makes) and (subject is None or at != subject.at):
+            yield f"without line {at + 1}", without(program, at)
+    for at, modes in enumerate(program.modes):
+        if modes:
+            yield f"without the grad mode on line {at + 1}", under(program, at, ())
+
+
+def _options(program: Program) -> Variations:
+    for at, step in enumerate(program):
+        if isinstance(step, BackwardCall):
+            if step.retain_graph is not None:
+                changed = replace(step, retain_graph=None)
+                yield f"with retain_graph left out on line {at + 1}", replaced(program, at, changed)
+            if step.create_graph and not any(ref.at == at for later in program for ref in operands(later)):
+                changed = replace(step, create_graph=False, retain_graph=step.retains)
+                yield f"without create_graph on line {at + 1}", replaced(program, at, changed)
+        elif isinstance(step, ZeroGrad):
+            to = "zeros" if step.set_to_none else "none"
+            other = replace(step, set_to_none=not step.set_to_none)
+            yield f"with clearing to {to} on line {at + 1}", replaced(program, at, other)

@@ -1,0 +1,183 @@
+"""Three votes on a gradient: the framework's, JAX's over the whole program, and finite differences.
+
+The third, of the framework's own forward pass, needs neither the framework's derivative nor ours: it only asks how the
+root changes when a leaf does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autograd_conformance.failures.case import Case
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.programs.language import (
+    Apply,
+    Backward,
+    BackwardCall,
+    Detach,
+    Grad,
+    Instruction,
+    Leaf,
+    Literal,
+    Program,
+    Ref,
+)
+from autograd_conformance.programs.observations import Observation, Returned, Tensor
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference import whole_program as whole
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.staging.derivatives import array
+from autograd_conformance.reporting.records.failure import Votes
+from autograd_conformance.rules.prose import shown, shown_apart
+
+STEPS = {"float64": 1e-5, "float32": 1e-2}
+"""How far an element of a leaf is moved, by its dtype."""
+
+CLOSE = 0.1
+"""The part of what two gradients differ by within which finite differences agree with one of them."""
+
+CLEAR = 0.01
+"""The part of a comparison's bound by which two computations of what is right may differ."""
+
+
+def votes(case: Case) -> Votes | None:
+    """The three votes, as text, and what they decide; None where the violation is not about a gradient's value, or only
+    the reference speaks against the framework: nothing is decided then that the explanation does not say.
+    """
+    program, violation = case.program, case.violation
+    call = program[violation.at]
+    if (
+        not isinstance(call, BackwardCall)
+        or violation.got is None
+        or violation.want is None
+        or violation.subject is None
+    ):
+        return None
+    before = 0.0 if violation.grad_before is None else violation.grad_before
+    got, want = violation.got - before, violation.want - before
+    authority = differences = None
+    if isinstance(call, Backward) and _is_one_function(case):
+        authority = whole.gradients(program, call).get(violation.subject)
+        differences = finite_differences(program, case.target, call, violation.subject)
+    else:
+        reference = case.context.reference
+        leaf = call.inputs[violation.subject.output] if isinstance(call, Grad) else violation.subject
+        authority = whole.recorded(reference, call, reference.edge(leaf))
+    if authority is not None and not np.isfinite(authority).all():
+        authority = None  # what is no number confirms nothing, and speaks against nothing
+    bound = np.zeros(()) if violation.bound is None else violation.bound
+    confirmed = authority is None or _agrees(authority, want, bound)
+    if differences is None and confirmed:
+        return None
+    framework, jax = shown_apart(got, want if authority is None else authority)
+    third = "not available" if differences is None else shown(differences)
+    return Votes(framework, jax, third, _decide(got, want, confirmed, differences))
+
+
+def _is_one_function(case: Case) -> bool:
+    """Whether the roots of the failing call are a function of the leaves alone, through the whole program."""
+    earlier = case.program.instructions[: case.violation.at]
+    ended = case.target.traits.ends and any(isinstance(step, BackwardCall) for step in earlier)
+    return not (case.program.stateful or ended)
+
+
+def finite_differences(program: Program, target: Target, call: Backward, leaf: Ref) -> np.ndarray | None:
+    """Central differences of the roots' elements, weighted with the cotangents; None where the forward pass fails, or
+    moves out of where its ops are smooth.
+    """
+    step = program[leaf.at]
+    assert isinstance(step, Leaf)
+    value = step.value
+    h = STEPS[value.dtype]
+    detached = _detached(program, target)
+    if detached is None:
+        return None
+    out = np.zeros(len(value.data))
+    for k in range(len(value.data)):
+        ends = []
+        for sign in (1, -1):
+            moved = list(value.data)
+            moved[k] = float(np.dtype(value.dtype).type(moved[k] + sign * h))
+            changed = Leaf(Literal(tuple(moved), value.shape, value.dtype), step.requires_grad)
+            forward = _forward(program, call, {**detached, leaf.at: changed})
+            weighted = None if Reference(forward).leaves_domains else _weighted(forward, target, call)
+            if weighted is None:
+                return None
+            ends.append((weighted, moved[k]))
+        out[k] = (ends[0][0] - ends[1][0]) / (ends[0][1] - ends[1][1])
+    return out.reshape(value.shape)
+
+
+def _detached(program: Program, target: Target) -> dict[int, Leaf] | None:
+    """Every detached value as a constant: the derivative takes it for one, so it must not move with its source. None
+    where one stays within a unit, unseen.
+    """
+    found: dict[int, Leaf] = {}
+    seen = target.observe(program)
+    for at, step in enumerate(program):
+        if isinstance(step, Detach) and isinstance(seen[at].outcome, Returned):
+            tensor = _made(seen, Ref(at))
+            if tensor is None:
+                return None
+            found[at] = Leaf(Literal(tuple(tensor.value.ravel().tolist()), tensor.value.shape, tensor.dtype), False)
+    return found
+
+
+def _forward(program: Program, call: Backward, changed: Mapping[int, Leaf]) -> Program:
+    """The computation up to the roots, some values changed; calls become harmless (their places keep the numbering)."""
+    steps: list[Instruction] = []
+    for at, step in enumerate(program.instructions[: max(r.at for r in call.roots) + 1]):
+        if not isinstance(step, (Leaf, Apply, Detach)):
+            step = Leaf(Literal((0.0,), (1,)), False)
+        steps.append(changed.get(at, step))
+    return Program(tuple(steps))
+
+
+def _weighted(program: Program, target: Target, call: Backward) -> float | None:
+    """The sum of the roots' elements, weighted with the cotangents; None where a root was not made."""
+    seen = target.observe(program)
+    total = 0.0
+    for root, cotangent in zip(call.roots, call.cotangents, strict=True):
+        made = _made(seen, root)
+        if made is None:
+            return None
+        value = made.value.astype(np.float64)
+        total += float((value * (1.0 if cotangent is None else array(cotangent))).sum())
+    return total
+
+
+def _made(seen: Observation, ref: Ref) -> Tensor | None:
+    """A value as it was made, or as the unit gave it out that it was made in; None where it was not seen."""
+    outcome = seen[ref.at].outcome
+    if not isinstance(outcome, Returned):
+        return None
+    later = (each.values.get(ref) for each in seen[ref.at :] if each.unit)
+    return outcome.values[ref.output] or next(filter(None, later), None)
+
+
+def _agrees(authority: np.ndarray, want: np.ndarray, bound: np.ndarray) -> bool:
+    """Whether JAX over the whole program confirms the reference: up to rounding, in which two ways to compute the same
+    differ, too, where much cancels; it is far below the bound that a gradient is held to.
+    """
+    return bool((np.abs(authority - want) <= np.maximum(1e-9 * np.abs(want) + 1e-12, CLEAR * bound)).all())
+
+
+def _decide(got: np.ndarray, want: np.ndarray, confirmed: bool, differences: np.ndarray | None) -> str:
+    """What the votes decide together; each sentence holds wherever it is written."""
+    if not confirmed:
+        return "JAX over the whole program does not confirm the suite's reference: this is the suite's fault."
+    if np.isnan(got).any():
+        return "The framework's gradient is not a number, and JAX's is one: the gradient is wrong."
+    if np.isinf(got).any():
+        return "The framework's gradient is infinite, and JAX's is not: the gradient is wrong."
+    if differences is None or not differences.size or not np.isfinite(differences).all():
+        return "JAX against the framework; finite differences cannot tell."
+    to_got, to_want = np.abs(differences - got).max(), np.abs(differences - want).max()
+    apart = np.abs(got - want).max()
+    if to_want <= CLOSE * apart:
+        return "Finite differences of the framework's own forward pass agree with JAX: the gradient is wrong."
+    if to_got <= CLOSE * apart:
+        return "Finite differences agree with the framework: the forward pass differs from the op's definition."
+    if apart <= min(to_got, to_want) and apart <= CLOSE * max(np.abs(got).max(), np.abs(want).max()):
+        return "The difference is too small for finite differences to tell; JAX decides."
+    return "Finite differences agree with neither; JAX decides."

@@ -1,0 +1,105 @@
+"""What an instruction's exception is: the framework's error of some kind, a bug of the adapter, or one of which nobody
+can tell whose it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import assert_never
+
+from autograd_conformance.frameworks.adapter import Adapter, HookRaised, Value
+from autograd_conformance.frameworks.blame import blame
+from autograd_conformance.frameworks.interrupts import is_users
+from autograd_conformance.frameworks.reading import answers
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.programs.language import Instruction
+from autograd_conformance.programs.observations import Kind, Raised
+from autograd_conformance.programs.wording import message as message_of
+from autograd_conformance.programs.wording import type_of, whole_message
+
+MOST = 100
+"""How many exceptions are looked at that one came out of: a framework may make them as they are looked at."""
+
+
+def raised(adapter: Adapter, step: Instruction, error: BaseException, values: Collection[Value] = ()) -> Raised:
+    """The outcome of an instruction that raised, or `BrokenAdapter` where the adapter made a mistake; `values` are some
+    of the framework's.
+    """
+    kind = Kind.HOOK_RAISED if _is_hooks(error) else _kind(adapter, error)
+    if kind is not Kind.UNKNOWN:
+        return Raised(kind, type_of(error), message_of(error))
+    return unknown(adapter, answers.call_of(step), error, values)
+
+
+def unknown(adapter: Adapter, call: str, error: BaseException, values: Collection[Value] = ()) -> Raised:
+    """The outcome of a call that raised what the adapter does not know, or `BrokenAdapter`."""
+    message, found = message_of(error), blame.blame(error, adapter, values)
+    where = f" ({found.place})" if found.place else ""
+    match found.whose:
+        case blame.Whose.ADAPTER:
+            what = f"{call} raised {type_of(error)}: {message}{where}"
+            raise BrokenAdapter(f"{adapter.name}: {what}") from error
+        case blame.Whose.UNKNOWN:
+            return Raised(Kind.UNDECIDED, type_of(error), f"{call}: {message}{where}")
+        case blame.Whose.FRAMEWORK:
+            if where and isinstance(error, blame.SLIPS):
+                message = f"{message} (the traceback ends in the adapter: {found.place})"
+            return Raised(Kind.UNKNOWN, type_of(error), message)
+        case _:
+            assert_never(found.whose)
+
+
+def unread(adapter: Adapter, call: str, error: BaseException, values: Collection[Value] = ()) -> Raised:
+    """The outcome of an instruction whose values could not be read: the framework's error where it computes what is
+    read, or where the adapter knows the error. To look at anything else is not what it was told to do.
+    """
+    kind = Kind.HOOK_RAISED if _is_hooks(error) else _kind(adapter, error)
+    if kind is not Kind.UNKNOWN:
+        return Raised(kind, type_of(error), message_of(error))
+    found = unknown(adapter, call, error, values)
+    computes = call == "read()" or found.kind is Kind.UNDECIDED
+    return found if computes else Raised(Kind.UNDECIDED, found.type, f"{call}: {found.message}")
+
+
+def _is_hooks(error: BaseException) -> bool:
+    """Whether a hook of the program raised this, however it comes out."""
+    return any(isinstance(each, HookRaised) or HookRaised.MESSAGE in whole_message(each) for each in chain(error))
+
+
+def chain(error: BaseException) -> list[BaseException]:
+    """An exception, those that it was raised from, and those that it groups, each once: they may go in a circle."""
+    found: list[BaseException] = []
+    waiting: list[object] = [error]
+    while waiting and len(found) < MOST:
+        each = waiting.pop(0)
+        if isinstance(each, BaseException) and not any(each is other for other in found):
+            found.append(each)
+            waiting += _causes(each)
+    return found
+
+
+def _causes(error: BaseException) -> list[object]:
+    """What an exception was raised from, or groups."""
+    try:
+        grouped = list(error.exceptions)[:MOST] if isinstance(error, BaseExceptionGroup) else []
+        return [error.__context__ if error.__cause__ is None else error.__cause__, *grouped]
+    except BaseException:  # it says so itself, and may say anything
+        return []
+
+
+def _kind(adapter: Adapter, error: BaseException) -> Kind:
+    """The kind that the adapter makes of an exception; one that has no text cannot be told."""
+    try:
+        kind = adapter.classify(error)
+    except BaseException as inner:
+        if is_users(inner):
+            raise
+        try:
+            str(error)
+        except BaseException:
+            return Kind.UNKNOWN
+        what = f"classify() of {type_of(error)} raised {type_of(inner)}: {message_of(inner)}"
+        raise BrokenAdapter(f"{adapter.name}: {what}") from inner
+    if not isinstance(kind, Kind):
+        answers.refuse(adapter, f"classify() of {type_of(error)}", kind, "a Kind")
+    return kind

@@ -1,0 +1,1 @@
+"""What an adapter declares, and whether its framework has it: declarations, smoke test, probe."""

@@ -1,0 +1,79 @@
+"""What an adapter says of itself, before it is asked to do anything: each attribute, and what it has to be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
+from pathlib import PurePath
+from typing import Any
+
+from autograd_conformance.frameworks.adapter import Adapter
+from autograd_conformance.frameworks.reading.answers import shown
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.ops.limits import Limit
+from autograd_conformance.ops.shapes import FORMS
+from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.language import DTYPES
+
+LONGEST = 80
+"""How many characters a name or a version may have."""
+
+
+NO_PATH = "no path that leads elsewhere"
+"""What a name has to be, which names a file of known differences."""
+
+
+def leads_elsewhere(name: str) -> bool:
+    """Whether a name is a path out of the folder that it is looked for in."""
+    return PurePath(name).is_absolute() or ".." in PurePath(name).parts
+
+
+def check(adapter: Adapter) -> None:
+    """Raise `BrokenAdapter` where an attribute is not what it has to be."""
+    for name in ("name", "version"):
+        value = getattr(adapter, name)
+        if not isinstance(value, str) or not 0 < len(value) <= LONGEST or not value.isprintable():
+            _refuse(adapter, name, f"a str of one line, of 1 to {LONGEST} characters", value)
+    if leads_elsewhere(adapter.name):
+        _refuse(adapter, "name", NO_PATH, adapter.name)
+    _all(adapter, "capabilities", adapter.capabilities, Capability, "members of programs.capabilities.Capability")
+    _all(adapter, "ops", adapter.ops, str, "the names of ops, each a str")
+    _all(adapter, "dtypes", adapter.dtypes, str, "the names of dtypes, each a str")
+    if not isinstance(adapter.dialect, Dialect | None):
+        _refuse(adapter, "dialect", "a printing.dialect.Dialect or None", adapter.dialect)
+    if not isinstance(traits := getattr(adapter, "traits", PYTORCH), Traits):
+        _refuse(adapter, "traits", "a programs.capabilities.Traits", traits)
+    sources, names = getattr(adapter, "trait_sources", {}), {field.name for field in fields(Traits)}
+    if not isinstance(sources, Mapping) or not names.issuperset(sources) or not _texts(sources.values()):
+        _refuse(adapter, "trait_sources", f"a mapping of some of {', '.join(sorted(names))} to texts", sources)
+    limits = getattr(adapter, "limits", {})
+    if not isinstance(limits, Mapping) or not all(isinstance(each, Limit) for each in limits.values()):
+        _refuse(adapter, "limits", "a mapping of names of ops to ops.limits.Limit", limits)
+    _all(adapter, "packages", getattr(adapter, "packages", ()), str, "the names of modules or packages, each a str")
+    there = ("errors", *DTYPES, *FORMS)
+    insists = getattr(adapter, "insists", ())
+    _all(adapter, "insists", insists, str, f"some of {', '.join(there)}")
+    if not {*there}.issuperset(insists):
+        _refuse(adapter, "insists", f"a collection of some of {', '.join(there)}", insists)
+    for name in ("optimizers", "modules", "writes"):
+        value = getattr(adapter, name, ())
+        _all(adapter, name, value, str, "names, each a str")
+        if isinstance(value, Mapping):
+            for settings in value.values():
+                _all(adapter, name, settings, str, "names of settings for each name, each a str")
+
+
+def _texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) and value.strip() for value in values)
+
+
+def _all(adapter: Adapter, name: str, value: Any, wanted: type, words: str) -> None:
+    """Hold an attribute to be a collection, and no text, of things of a type."""
+    if isinstance(value, str) or not isinstance(value, Collection) or not all(isinstance(v, wanted) for v in value):
+        _refuse(adapter, name, f"a collection of {words}", value)
+
+
+def _refuse(adapter: Adapter, name: str, wanted: str, got: object) -> None:
+    who = adapter.name if isinstance(adapter.name, str) else type(adapter).__name__
+    raise BrokenAdapter(f"{who[:LONGEST]!r}: {name} has to be {wanted}, not {shown(got)}")

@@ -1,0 +1,98 @@
+"""Whether `identity` tells gradients apart: the same gradient has one number, and two gradients have two.
+
+Two leaves that show one identity may well share a gradient, which is the framework's fault. So where they do, a program
+is run in which no two gradients can be the same: two leaves of their own, with gradients of other elements.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from itertools import combinations, islice
+from typing import Any
+
+from autograd_conformance.frameworks.adapter import Adapter, Target
+from autograd_conformance.frameworks.probing.smoke import simplest
+from autograd_conformance.frameworks.reading import answers
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.ops.shapes import size
+from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref, Shape
+from autograd_conformance.programs.observations import Gradient, StepObservation
+from autograd_conformance.programs.own_numpy import np
+
+NEEDED = frozenset({Capability.IMPERATIVE, Capability.COTANGENTS})
+"""What a framework has to do for the program to be run."""
+
+_MET: dict[int, tuple[weakref.ref[Any], int]] = {}
+"""In how many programs gradients had one identity, by the `id` of what ran them, as long as that lives."""
+
+
+def refuse_unstable(adapter: Adapter, one: object, again: object) -> None:
+    """Say that one gradient has two identities."""
+    shown = f"{answers.shown(one)} and then {answers.shown(again)}"
+    raise BrokenAdapter(
+        f"{adapter.name}: identity() gave {shown} for the same gradient; where it cannot be told, it gives None"
+    )
+
+
+def check_differ(framework: Adapter | Target, observe: Callable[[Program], Iterable[StepObservation]]) -> None:
+    """Refuse identities that do not tell two gradients apart; to be called where there are two that are alike.
+
+    Where they are in many programs, that program runs after the first, the second, the fourth, the eighth, and so on.
+    """
+    count = _counted(framework)
+    if count & (count - 1) or not frozenset(framework.capabilities) >= NEEDED:
+        return
+    for program in _apart(framework):
+        for one, other in _alike(list(observe(program))[-1].gradients):
+            if one.value.shape != other.value.shape or not np.array_equal(one.value, other.value):
+                refuse_alike(framework.name, one, other)
+
+
+def _counted(runner: object) -> int:
+    """How often gradients of a runner had one identity, this time included."""
+    of, count = _MET.get(id(runner), (None, 0))
+    count = 1 if of is None or of() is not runner else count + 1
+    _MET[id(runner)] = weakref.ref(runner), count
+    return count
+
+
+def refuse_alike(name: str, one: Gradient, other: Gradient) -> None:
+    """Say that two gradients have one identity."""
+    differ = f"{answers.shown(one.value.tolist())} and {answers.shown(other.value.tolist())}"
+    raise BrokenAdapter(
+        f"{name}: identity() gave {one.identity} for two gradients that are there at once, {differ}; "
+        "it has to tell them apart, or to give None"
+    )
+
+
+def alike(gradients: Mapping[Ref, Gradient | None]) -> bool:
+    """Whether two of some gradients have one identity."""
+    known = [each.identity for each in gradients.values() if each is not None and _shows(each)]
+    return len(set(known)) < len(known)
+
+
+def _shows(gradient: Gradient) -> bool:
+    """Whether a gradient has an identity that means something; those without elements may have one in common."""
+    return gradient.identity is not None and gradient.value.size > 0
+
+
+def _alike(gradients: Mapping[Ref, Gradient | None]) -> Iterable[tuple[Gradient, Gradient]]:
+    known = [each for each in gradients.values() if each is not None and _shows(each)]
+    return ((one, other) for one, other in combinations(known, 2) if one.identity == other.identity)
+
+
+def _apart(framework: Adapter | Target) -> Iterable[Program]:
+    """A program in which two leaves get gradients of their own, of a call each; none where no op is that simple."""
+    traits: Traits = getattr(framework, "traits", PYTORCH)
+    shape: Shape = () if traits.scalars else (2,)
+
+    def literal(*data: float) -> Literal:
+        return Literal(data[: size(shape)], shape, framework.dtypes[0])
+
+    for name, count, attrs in islice(simplest(framework.ops, shape), 1):
+        leaves = Leaf(literal(1.0, 2.0)), Leaf(literal(3.0, 0.5))
+        made = [Apply(name, (Ref(at),) * count, attrs) for at in range(2)]
+        calls = Backward((Ref(2),), (literal(1.0, 2.0),)), Backward((Ref(3),), (literal(5.0, 7.0),))
+        yield Program((*leaves, *made, *calls))

@@ -1,0 +1,165 @@
+"""What a framework shows of its tensors, by an adapter's methods, each answer held to what it has to be.
+
+To look is nothing that the framework was told to do: memory, strides, identity and flags that cannot be looked at are
+None. Only the elements may have to be computed first, and so what raises there may be the framework's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from autograd_conformance.frameworks.adapter import FullAdapter, Value
+from autograd_conformance.frameworks.calls import Raised, attempted
+from autograd_conformance.frameworks.reading import answers, identities
+from autograd_conformance.frameworks.reading.copies import Kept, changed, is_copy, kept
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.programs.arrays import NAMES
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.observations import Gradient, Tensor
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.wording import message, type_of
+
+_TRUSTED: set[int] = set()
+"""The adapters, by `id`, of which a gradient was read and proved to be a copy."""
+
+_WHOLE = frozenset({int})
+
+
+class Unread(BaseException):
+    """What a value is could not be read: `call` raised `error`."""
+
+    def __init__(self, call: str, error: BaseException) -> None:
+        super().__init__(call)
+        self.call, self.error = call, error
+
+
+class Reader:
+    """Reads tensors and gradients; what the adapter does not claim to show, or was found `blind` to, is None.
+
+    The usual answer is told by its class alone, since every value of every program passes here.
+    """
+
+    def __init__(self, adapter: FullAdapter, blind: frozenset[Capability] = frozenset()) -> None:
+        shows = {*adapter.capabilities} - blind if blind else adapter.capabilities
+        self.adapter = adapter
+        self.dtype = adapter.dtype
+        self.requires_grad = _unseen if Capability.REQUIRES_GRAD in blind else adapter.requires_grad
+        self.identity = _unseen if Capability.IDENTITY in blind else adapter.identity
+        self.memory = adapter.memory if Capability.MEMORY in shows else _unseen
+        self.strides = adapter.strides if Capability.LAYOUT in shows else _unseen
+        self.grad_requires_grad = self.requires_grad if Capability.CREATE_GRAPH in shows else _unseen
+        self.is_trusted = id(adapter) in _TRUSTED
+        self.kept: list[Kept] = []
+        """What was read and is not known to be a copy."""
+        self.unseen: list[str] = []
+        """What could not be looked at since this was emptied, and why, in words."""
+
+    def tensor(self, value: Value) -> Tensor:
+        """What a tensor shows."""
+        requires, (elements, dtype), memory, strides = self._looks(value, self.requires_grad)
+        return Tensor(elements, dtype, *self._shown(requires, memory, strides))
+
+    def gradient(self, leaf: Value) -> Gradient | None:
+        """What the gradient shows that a tensor holds, if it holds one."""
+        adapter = self.adapter
+        gradient = self._needed("gradient", adapter.gradient, leaf)
+        if gradient is None:
+            return None
+        if not self.is_trusted:
+            self._needed("read", lambda value: answers.check_copy(adapter, value, "a gradient"), gradient)
+            _TRUSTED.add(id(adapter))
+            self.is_trusted = True
+        identity, again = self.look("identity", self.identity, gradient), self.look("identity", self.identity, gradient)
+        if identity is not None and identity.__class__ is not int:
+            identity = answers.number(adapter, "identity", identity)
+        if identity != again:
+            identities.refuse_unstable(adapter, identity, again)
+        requires, (elements, dtype), memory, strides = self._looks(gradient, self.grad_requires_grad)
+        return Gradient(elements, dtype, identity, *self._shown(requires, memory, strides))
+
+    def _looks(self, value: Value, flag: Callable[[Value], Any]) -> tuple[Any, tuple[np.ndarray, str], Any, Any]:
+        """What a tensor shows. Its elements are read once: a framework that computes then may raise the first time and
+        give something the second time.
+        """
+        try:
+            elements = self.elements(value)
+        except (BrokenAdapter, Unread):
+            raise
+        except BaseException as error:
+            raise Unread("read()", error) from error
+        try:
+            return flag(value), elements, self.memory(value), self.strides(value)
+        except BrokenAdapter:
+            raise
+        except BaseException:  # one look at a time: which of them raised?
+            return (
+                self.look("requires_grad", flag, value),
+                elements,
+                self.look("memory", self.memory, value),
+                self.look("strides", self.strides, value),
+            )
+
+    def look(self, name: str, method: Callable[..., Any], *arguments: Value) -> Any:
+        """What a method shows; None where it raises, which is noted."""
+        result = attempted(method, *arguments)
+        if isinstance(result, Raised):
+            self.unseen.append(cannot(name, result.error))
+            return None
+        return result
+
+    def _needed(self, name: str, method: Callable[[Value], Any], value: Value) -> Any:
+        """What a method gives without which nothing is known of a value."""
+        try:
+            return method(value)
+        except BrokenAdapter:
+            raise
+        except BaseException as error:
+            raise Unread(f"{name}()", error) from error
+
+    def elements(self, value: Value) -> tuple[np.ndarray, str]:
+        """The elements of a tensor, and the name of their dtype."""
+        try:
+            dtype = self.dtype(value)
+        except BrokenAdapter:
+            raise
+        except BaseException as error:
+            raise Unread("dtype()", error) from error
+        got = self.adapter.read(value)
+        if dtype.__class__ is not str:
+            dtype = answers.text(self.adapter, "dtype", dtype)
+        if got.__class__ is not np.ndarray or got.dtype is not NAMES.get(dtype):
+            got = answers.array(self.adapter, got, dtype)
+        if not is_copy(got) and (each := kept(got)):
+            self.kept.append(each)
+        return got, dtype
+
+    def check_copies(self) -> None:
+        """Refuse what was read in a program and is no longer as it was read."""
+        if self.kept and (got := changed(self.kept)) is not None:
+            now = f"it holds {answers.shown(got.tolist())} by now"
+            raise BrokenAdapter(
+                f"{self.adapter.name}: read() gave memory that changed later ({now}); it has to give a copy"
+            )
+
+    def _shown(
+        self, requires: Any, memory: Any, strides: Any
+    ) -> tuple[bool | None, int | None, tuple[int, ...] | None]:
+        """What a tensor shows beside its elements, where the adapter's answers are what they have to be."""
+        adapter = self.adapter
+        if requires is not None and requires.__class__ is not bool:
+            requires = answers.truth(adapter, "requires_grad", requires)
+        if memory is not None and memory.__class__ is not int:
+            memory = answers.number(adapter, "memory", memory)
+        if strides is not None and (strides.__class__ is not tuple or not _WHOLE.issuperset(map(type, strides))):
+            strides = answers.numbers(adapter, "strides", strides)
+        return requires, memory, strides
+
+
+def _unseen(value: Value) -> Any:
+    """Stands in for a method by which a framework would show more of a value: None."""
+
+
+def cannot(name: str, error: BaseException) -> str:
+    """That a method cannot show what it is for, in words."""
+    return f"{name}() raised {type_of(error)}: {message(error)}"

@@ -1,0 +1,148 @@
+"""Which frameworks there are, and how one is found: by its name here, or as `package.module:factory` anywhere."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+from autograd_conformance.frameworks.adapter import Adapter
+from autograd_conformance.frameworks.interrupts import is_users
+from autograd_conformance.frameworks.probing.requirements import ATTRIBUTES, METHODS
+from autograd_conformance.programs.wording import harmless, message, type_of
+
+_TORCH, _PYTORCH = "torch==2.13.0", "autograd_conformance.frameworks.pytorch"
+_TENSORFLOW = "autograd_conformance.adapters.tensorflow.adapter"
+_UNITS, _CHECKPOINTS = f"{_PYTORCH}.units", f"{_PYTORCH}.checkpoints"
+
+FRAMEWORKS = {
+    "torch": (f"{_PYTORCH}.adapter:Torch", _TORCH),
+    "torch-checkpoint": (f"{_UNITS}:TorchCheckpoint", _TORCH),
+    "torch-checkpoint-captured": (f"{_CHECKPOINTS}:TorchCheckpointCaptured", _TORCH),
+    "torch-checkpoint-reentrant": (f"{_CHECKPOINTS}:TorchCheckpointReentrant", _TORCH),
+    "torch-compile-eager": (f"{_UNITS}:TorchCompileEager", _TORCH),
+    "torch-compile-aot_eager": (f"{_UNITS}:TorchCompileAot", _TORCH),
+    "torch-compile-inductor": (f"{_UNITS}:TorchCompileInductor", _TORCH),
+    "torch-compile-aot_eager-dynamic": (f"{_PYTORCH}.compiled:TorchCompileAotDynamic", _TORCH),
+    "torch-compile-inductor-dynamic": (f"{_PYTORCH}.compiled:TorchCompileInductorDynamic", _TORCH),
+    "torch-compile-aot_eager-fresh": (f"{_PYTORCH}.compiled:TorchCompileAotFresh", _TORCH),
+    "torch-compile-aot_eager-steps": (f"{_PYTORCH}.compiled:TorchCompileAotSteps", _TORCH),
+    "torch-compile-checkpoint": (f"{_CHECKPOINTS}:TorchCompileCheckpoint", _TORCH),
+    "torch-func": (f"{_PYTORCH}.functional:TorchFunc", _TORCH),
+    "tinygrad": ("autograd_conformance.adapters.tinygrad.adapter:Tinygrad", "tinygrad==0.14.0"),
+    "mygrad": ("autograd_conformance.adapters.mygrad.adapter:MyGrad", "mygrad==2.5.0"),
+    "paddle": ("autograd_conformance.adapters.paddle.adapter:Paddle", "paddlepaddle==3.3.1"),
+    "chainer": ("autograd_conformance.adapters.chainer.adapter:Chainer", "chainer==7.8.1"),
+    "dezero": ("autograd_conformance.adapters.dezero.adapter:DeZero", "dezero==0.0.13"),
+    "mxnet": ("autograd_conformance.adapters.mxnet.adapter:MXNet", "mxnet==1.9.1"),
+    "autograd": ("autograd_conformance.adapters.hips_autograd.adapter:HipsAutograd", "autograd"),
+    "mlx": ("autograd_conformance.adapters.mlx.adapter:Mlx", "mlx[cpu]"),
+    "mindspore": ("autograd_conformance.adapters.mindspore.adapter:MindSpore", "mindspore==2.10.0"),
+    "jax": ("autograd_conformance.adapters.jax.adapter:Jax", "jax"),
+    "jax-jit": ("autograd_conformance.adapters.jax.adapter:JaxJit", "jax"),
+    "tensorflow": (f"{_TENSORFLOW}:TensorFlow", "tensorflow-cpu==2.21.0"),
+    "tensorflow-function": (f"{_TENSORFLOW}:TensorFlowFunction", "tensorflow-cpu==2.21.0"),
+}
+"""Name, factory, and what to install."""
+
+MODES = {name: "torch" for name in FRAMEWORKS if name.startswith(("torch-checkpoint", "torch-compile"))}
+"""The frameworks that are modes of others, which run the same programs: which ops are wrong by themselves is found out
+there, for a mode may take a second for every program that it has not seen.
+"""
+
+
+class UnknownFramework(Exception):
+    """No framework of that name; the message lists those that exist."""
+
+
+class BrokenAdapter(BaseException):
+    """The adapter cannot be used: what it lacks or does wrong. That is no verdict on the framework, and ends the run.
+
+    It is no `Exception`, which Hypothesis would shrink, and a framework's own code might catch.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(harmless(text))
+
+
+def load(name: str, device: str = "cpu") -> Adapter:
+    """The adapter of a framework, made by its factory on a device; it has every method and attribute of `Adapter`."""
+    target, package = FRAMEWORKS.get(name, (name, None))
+    module_name, colon, factory_name = target.partition(":")
+    if not colon or not module_name or not factory_name:
+        known = ", ".join(sorted(FRAMEWORKS))
+        raise UnknownFramework(
+            f"unknown framework {name!r}. There are: {known}. Your own adapter is named package.module:factory."
+        )
+    factory = _factory(name, module_name, factory_name, package)
+    try:
+        adapter = factory(device=device)
+    except BaseException as error:
+        if is_users(error):
+            raise
+        raise BrokenAdapter(
+            f"{name}: {factory_name}(device={device!r}) raised {type_of(error)}: {message(error)}"
+        ) from error
+    lacking = [m for m in METHODS if not callable(getattr(adapter, m, None))]
+    lacking += [a for a in ATTRIBUTES if not hasattr(adapter, a)]
+    if lacking:
+        raise BrokenAdapter(f"{name}: the adapter lacks {', '.join(lacking)} (see frameworks/adapter.py)")
+    return cast(Adapter, adapter)
+
+
+def _own(module_name: str) -> ModuleType:
+    """The module of a user's own adapter, which may lie in the current folder. What else lies there hides nothing: the
+    folder is searched last for all but the adapter's own package.
+    """
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    finder = _Here(module_name.partition(".")[0], here)
+    sys.meta_path.insert(0, finder)
+    try:
+        return importlib.import_module(module_name)
+    finally:
+        sys.meta_path.remove(finder)
+
+
+@dataclass(frozen=True)
+class _Here(MetaPathFinder):
+    """Finds one package or module in a folder."""
+
+    package: str
+    folder: str
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Where the package is, if it is there; a folder of its name without `__init__.py` has no precedence."""
+        spec = PathFinder.find_spec(fullname, [self.folder]) if fullname == self.package else None
+        return spec if spec is not None and spec.loader is not None else None
+
+
+def _factory(name: str, module_name: str, factory_name: str, package: str | None):  # type: ignore[no-untyped-def]
+    try:
+        module = importlib.import_module(module_name) if name in FRAMEWORKS else _own(module_name)
+    except ModuleNotFoundError as error:
+        missing = error.name or module_name
+        if package and not module_name.startswith(missing):
+            raise BrokenAdapter(f"{name}: the package {missing!r} is not installed; pip install {package}") from error
+        if not package and (module_name == missing or module_name.startswith(f"{missing}.")):
+            known = ", ".join(sorted(FRAMEWORKS))
+            raise UnknownFramework(
+                f"unknown framework {name!r}: there is no module {missing!r} on the path. There are: {known}."
+            ) from error
+        raise BrokenAdapter(f"{name}: importing {module_name} failed: no module named {missing!r}") from error
+    except BaseException as error:
+        if is_users(error):
+            raise
+        raise BrokenAdapter(f"{name}: importing {module_name} raised {type_of(error)}: {message(error)}") from error
+    if not hasattr(module, factory_name):
+        raise UnknownFramework(f"unknown framework {name!r}: module {module_name} has no {factory_name!r}")
+    return getattr(module, factory_name)

@@ -1,0 +1,112 @@
+"""The kit for whoever writes a far end: `python -m autograd_conformance.frameworks.remote check COMMAND`.
+
+`check` greets the command, shows what it says of itself, and holds the smoke test over the wire. `try PROGRAM COMMAND`
+runs one program, in the notation of programs/text.py, and shows each line that goes over. `lines PROGRAM` prints the
+lines alone, to be fed to a command by hand. Exit code 0: it speaks the protocol; 10: it does not; 4: wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+from autograd_conformance.frameworks.process_end import ENDED
+from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
+from autograd_conformance.frameworks.remote import protocol
+from autograd_conformance.frameworks.remote.client import Remote
+from autograd_conformance.frameworks.remote.command import Command
+from autograd_conformance.frameworks.remote.link import Link
+from autograd_conformance.frameworks.remote.smoke import tried
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs import observation_codec
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.parser import parse
+from autograd_conformance.programs.text import lines
+from autograd_conformance.programs.validation import MalformedProgram
+
+BROKEN, USAGE = 10, 4
+EXAMPLE = "a = leaf [1, 2]; b = sin a; backward b with [1, 1]"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Do what the words say; the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m autograd_conformance.frameworks.remote",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--device", default="cpu", help="the device that it is greeted with (default: cpu)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long an answer may take (default: 10)")
+    actions = parser.add_subparsers(dest="action", required=True)
+    check = actions.add_parser("check", help="greet a command, and hold the smoke test")
+    trial = actions.add_parser("try", help="run a program, and show the lines that go over")
+    alone = actions.add_parser("lines", help="print the lines that go over, to be tried by hand")
+    for each in (trial, alone):
+        each.add_argument("program", nargs="?" if each is alone else None, default=EXAMPLE, help=f'like "{EXAMPLE}"')
+    for each in (check, trial):
+        each.add_argument("command", nargs=argparse.REMAINDER, help="the command that starts the far end")
+    options = parser.parse_args(words)
+    try:
+        program = parse(options.program, VOCABULARY) if options.action != "check" else Program(())
+        if options.action == "lines":
+            sys.stdout.write((protocol.hello(options.device) + protocol.run(1, program)).decode())
+            return 0
+        command = Command(tuple(options.command))
+        if not command.words:
+            parser.error("name the command that starts the far end")
+        target = Remote(Link(command, options.device, timeout=options.seconds))
+        _greet(target)
+        return _check(target, command) if options.action == "check" else _try(target, program)
+    except (MalformedProgram, UnknownFramework) as error:
+        print(error, file=sys.stderr)
+        return USAGE
+    except BrokenAdapter as error:
+        print(f"not ok  {error}")
+        print(f"to try it by hand: {_by_hand(options.command)}")
+        return BROKEN
+
+
+def _by_hand(command: Sequence[str]) -> str:
+    return f"python -m autograd_conformance.frameworks.remote lines | {shlex.join(command)}"
+
+
+def _greet(target: Remote) -> None:
+    said = target.greeting
+    print(f"ok      it greets: {said.name} {said.version}, {said.language}, protocol {protocol.VERSION}")
+    claimed = ", ".join(sorted(capability.name for capability in said.capabilities)) or "none"
+    print(f"        {len(said.ops)} ops in {', '.join(said.dtypes)}; capabilities: {claimed}")
+    if said.traits.named:
+        print(f"        traits: {', '.join(said.traits.named)}")
+    if target.dialect is None:
+        print("        it names no dialect of Python: failures are shown in the suite's own notation")
+
+
+def _check(target: Remote, command: Command) -> int:
+    for trial in tried(target):
+        print(f"ok      {trial.about}")
+    target.link.close()
+    target.observe(Program(()))
+    print("ok      it ends when its input is closed, and starts again")
+    print(f"It speaks the protocol. To test it: autograd-conformance {shlex.quote(f'--framework={command}')}")
+    return 0
+
+
+def _try(target: Remote, program: Program) -> int:
+    print(f"> {protocol.run(1, program).decode()}", end="")
+    try:
+        observation = target.observe(program)
+    except ENDED as error:
+        print(f"not ok  {error.how}")
+        return BROKEN
+    for line, seen in zip(lines(program), observation_codec.to_json(observation), strict=True):
+        print(f"{line}\n    {json.dumps(seen)}")
+    return 0
+
+
+if __name__ == "__main__":
+    with suppress(BrokenPipeError):
+        sys.exit(main())

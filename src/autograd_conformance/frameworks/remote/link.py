@@ -1,0 +1,228 @@
+"""The link to a far end: one process after the other that answers, each greeted before it is asked anything."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from autograd_conformance.frameworks.probing.statements import Statement, unlike
+from autograd_conformance.frameworks.process_end import Crashed, TimedOut, told
+from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
+from autograd_conformance.frameworks.remote import protocol
+from autograd_conformance.frameworks.remote.command import Command, environment
+from autograd_conformance.frameworks.remote.process import Endless, Gone, Late, Process
+from autograd_conformance.frameworks.remote.protocol import Greeting, MalformedAnswer, Refused
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.observations import Observation
+from autograd_conformance.programs.text import render
+
+STARTING = 100.0
+"""Seconds that a far end may take to load its framework and answer the greeting."""
+
+TIDY = 256
+"""After how many programs it is looked at how much a far end wrote to its standard error."""
+
+Patience = Callable[[float], float]
+
+
+def unstretched(seconds: float) -> float:
+    """Seconds as they are."""
+    return seconds
+
+
+class Link:
+    """A far end that is started when it is needed, and again after it ended.
+
+    `timeout` is how many seconds a program may take, and `stretched` makes of seconds how many they are here and now.
+    """
+
+    def __init__(
+        self,
+        command: Command,
+        device: str = "cpu",
+        counts_saved: bool = False,
+        plainer: str | None = None,
+        timeout: float = 60.0,
+        stretched: Patience = unstretched,
+    ) -> None:
+        self.command, self.device, self.counts_saved, self.plainer = command, device, counts_saved, plainer
+        self.timeout, self.stretched = timeout, stretched
+        self.process: Process | None = None
+        self.number = self.since = 0
+        self.seed: int | None = None
+        self.first: bytes | None = None
+        self.greeting: Greeting | None = None
+        self.closing: weakref.finalize[..., Any] | None = None
+
+    def greeted(self) -> Greeting:
+        """What the far end says of itself; `BrokenAdapter` where it does not say it."""
+        if self.greeting is None:
+            self._process()
+        assert self.greeting is not None
+        return self.greeting
+
+    def observed(self, programs: Iterable[Program], printed: bool = False) -> Iterator[Observation]:
+        """What each of some programs does; several are on their way at a time, and what a process did not come to
+        before it ended goes to the next one. Raises what `frameworks.process_end` names for the program that ended it.
+        """
+        waiting: list[tuple[int, Program, bytes]] = []
+
+        def lines(most: int | None) -> Iterator[bytes]:
+            for program in programs:
+                self.number += 1
+                seed, self.seed = self.seed, None
+                line = protocol.run(self.number, program, printed, seed)
+                waiting.append((self.number, program, line))
+                yield line
+                if most is not None and self.number - self.since >= most:
+                    return
+
+        while True:
+            process = self._process()
+            before = self.number
+            for line in self._answers(process, lines(self.command.programs), waiting):
+                number, program, _ = waiting.pop(0)
+                yield self._read(partial(protocol.observation, line, number, program), program)
+            if self.number == before or self.command.programs is None:
+                return
+            if self.number - self.since < self.command.programs:
+                return
+
+    def _answers(
+        self, process: Process, lines: Iterable[bytes], waiting: Sequence[tuple[int, Program, bytes]]
+    ) -> Iterator[bytes]:
+        """The answers to programs; how the process ended, said of the program that it was running."""
+        try:
+            yield from process.answers(lines, lambda: self.stretched(self.timeout))
+        except Gone as error:
+            self.process = None
+            raise Crashed(waiting[0][1], _ending(error), error.status) from None
+        except Late as error:
+            self.process = None
+            half = ", and left half an answer" if error.half else ""
+            raise TimedOut(waiting[0][1], f"did not come back in time ({self.timeout:g} s){half}") from None
+        except Endless:
+            self.process = None
+            raise BrokenAdapter(f"{self._name}: its answer to a program has no end: {_text(waiting[0][1])}") from None
+
+    def units(self, program: Program) -> tuple[tuple[int, ...], ...]:
+        """The numbers of the instructions that run as one unit, for each unit of a program."""
+        self.number += 1
+        line = protocol.units(self.number, program)
+        form = self._read(lambda: protocol.answer(self._single(line), self.number), program)
+        found = form.get("units")
+        if not isinstance(found, list) or not all(isinstance(steps, list) for steps in found):
+            raise BrokenAdapter(f"{self._name}: its answer to which units a program has holds no 'units'")
+        return tuple(map(tuple, found))
+
+    def another(self, counts_saved: bool = False, plainer: str | None = None) -> Link:
+        """A link to another process of the same far end, which is greeted otherwise."""
+        return Link(self.command, self.device, counts_saved, plainer, self.timeout, self.stretched)
+
+    def code(self, op: str, operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
+        """The code of an op, which the far end writes."""
+        self.number += 1
+        line = protocol.print_op(self.number, op, operands, tuple(attrs.items()))
+        form = self._read(lambda: protocol.answer(self._single(line), self.number), None)
+        if not isinstance(form.get("code"), str):
+            raise BrokenAdapter(f"{self._name}: its answer to what the code of {op} is has no 'code'")
+        return form["code"]
+
+    def _single(self, line: bytes) -> bytes:
+        try:
+            return next(self._process().answers([line], lambda: self.stretched(self.timeout)))
+        except (Gone, Late, Endless) as error:
+            self.process = None
+            raise BrokenAdapter(f"{self._name}: it did not answer what it was asked: {_said(error)}") from None
+
+    def _read(self, read: Callable[[], Any], program: Program | None) -> Any:
+        """What an answer says; `BrokenAdapter` where it says nothing that can be understood."""
+        try:
+            return read()
+        except Refused as error:
+            raise BrokenAdapter(str(error)) from None
+        except MalformedAnswer as error:
+            of = "" if program is None else f"; it was asked to run: {_text(program)}"
+            raise BrokenAdapter(f"{self._name}: {error}{of}") from None
+
+    @property
+    def _name(self) -> str:
+        return self.greeting.name if self.greeting else self.command.words[0]
+
+    # -- processes
+
+    def _process(self) -> Process:
+        """The process that answers, greeted; another one where it is time, or there is none."""
+        often = self.command.programs
+        if self.process is not None and often is not None and self.number - self.since >= often:
+            self.close()
+        if self.process is None:
+            self._start()
+        elif self.number % TIDY == 0:
+            self.process.tidy()
+        assert self.process is not None
+        return self.process
+
+    def _start(self) -> None:
+        try:
+            process = Process(self.command.words, environment(self.command))
+        except OSError as error:
+            said = f"{self.command.words[0]!r} cannot be started: {error.strerror or error}"
+            raise (UnknownFramework if self.greeting is None else BrokenAdapter)(said) from None
+        self.closing = weakref.finalize(self, process.stop)
+        try:
+            line = next(
+                process.answers(
+                    [protocol.hello(self.device, self.counts_saved, self.plainer)],
+                    lambda: self.stretched(STARTING),
+                )
+            )
+            self.greeting = self._read(partial(protocol.greeting, line), None)
+        except (Gone, Late, Endless) as error:
+            how = _said(error)
+            raise BrokenAdapter(f"{self.command.words[0]}: it was started, but did not greet: {how}") from None
+        except BrokenAdapter:
+            process.stop()
+            raise
+        if self.first is not None and self.first != line:
+            process.stop()
+            raise BrokenAdapter(_unlike(partial(protocol.greeting, self.first), self.greeting))
+        self.first, self.process, self.since = line, process, self.number
+
+    def close(self) -> None:
+        """Let the process end; the next program starts another one."""
+        if self.process is not None:
+            self.process.let_go()
+            self.process = None
+
+
+def _unlike(first: Callable[[], Greeting], greeting: Greeting) -> str:
+    """How the greeting of a server that was started again differs from its first."""
+    why = unlike(Statement.of(first()), greeting, "a server that was started again")
+    return why or f"{greeting.name}: started again, it greets otherwise than before (its digest, say, or its packages)"
+
+
+def _said(error: Gone | Late | Endless) -> str:
+    """How a far end failed to answer, in words."""
+    match error:
+        case Gone():
+            return _ending(error)
+        case Late():
+            return "it did not answer in time" + (f", after it wrote {error.half[:80]!r}" if error.half else "")
+        case _:
+            return "its answer has no end"
+
+
+def _ending(error: Gone) -> str:
+    """How a far end ended, in words."""
+    how = "the process closed its output" if error.status is None else told(error.status)
+    half = " in the middle of an answer" if error.half else ""
+    lines = error.complained.strip().splitlines()
+    return how + half + (f"; last it wrote: {lines[-1].strip()[:200]}" if lines else "")
+
+
+def _text(program: Program) -> str:
+    """A program on one line, as it can be tried by hand."""
+    return "; ".join(render(program).splitlines())

@@ -1,0 +1,112 @@
+"""The smoke test over the wire: whether a far end speaks the protocol, told by the simplest programs of all.
+
+As `frameworks.probing.smoke` does of an adapter, it asks for nothing that a rule asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from autograd_conformance.frameworks.probing.requirements import unclaimed
+from autograd_conformance.frameworks.probing.smoke import simplest
+from autograd_conformance.frameworks.process_end import ENDED
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.remote.client import Remote
+from autograd_conformance.ops.shapes import size
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref, Shape
+from autograd_conformance.programs.observations import Observation, Raised, Returned, Tensor
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.text import render
+
+NUMBERS = {
+    "float64": (0.1, -0.0, 5e-324, 1.7976931348623157e308, float("inf"), float("-inf"), float("nan")),
+    "float32": (0.10000000149011612, -0.0, 1.401298464324817e-45, 3.4028234663852886e38, float("inf"), float("-inf"),
+                float("nan")),
+}  # fmt: skip
+"""Numbers of each dtype that go over as they are: nothing on the wire may round them."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A program that every far end can run, and what to look for in its observation."""
+
+    about: str
+    """What it shows, in a few words."""
+    program: Program
+    """The program."""
+    result: int | None = None
+    """The instruction that has to give `values`."""
+    values: tuple[float, ...] = ()
+    """What it has to give."""
+
+
+def trials(target: Remote) -> Iterator[Trial]:
+    """The programs of the smoke test."""
+    one = target.traits.scalars
+    shape: Shape = () if one else (2,)
+    for dtype in target.dtypes:
+        data = (1.0, 2.0)[: size(shape)]
+        leaf = Leaf(Literal(data, shape, dtype))
+        yield Trial(f"a {dtype} leaf", Program((leaf,)), 0, data)
+        yield Trial("the same program again", Program((leaf,)), 0, data)
+        for number in NUMBERS[dtype] if one else ():
+            yield Trial(f"{number} in {dtype}", Program((Leaf(Literal((number,), (), dtype)),)), 0, (number,))
+        if not one:
+            numbers = NUMBERS[dtype]
+            every = Leaf(Literal(numbers, (len(numbers),), dtype))
+            yield Trial(f"numbers of {dtype} that are hard to write", Program((every,)), 0, numbers)
+        for name, count, attrs in islice(simplest(target.ops, shape), 1):
+            applied = Program((leaf, Apply(name, (Ref(0),) * count, attrs)))
+            yield Trial(f"the op {name}", applied)
+            if Capability.IMPERATIVE in target.capabilities and Capability.COTANGENTS in target.capabilities:
+                cotangent = Literal((1.0,) * size(shape), shape, dtype)
+                yield Trial("a backward call", applied.upto(1).extended(Backward((Ref(0),), (cotangent,))))
+
+
+def smoke(target: Remote) -> None:
+    """Raise `BrokenAdapter` with the reason where a far end does not do what every far end has to."""
+    for _ in tried(target):
+        pass
+
+
+def tried(target: Remote) -> Iterator[Trial]:
+    """The trials that a far end has stood, one after the other; raises `BrokenAdapter` at the first that it has not."""
+    if absent := unclaimed(target.capabilities):
+        raise BrokenAdapter(f"{target.name}: its greeting lacks {'; '.join(absent)} (see docs/capabilities.md)")
+    _ = target.dialect  # read once, so that what is wrong with it is said now
+    for trial in trials(target):
+        try:
+            observation = target.observe(trial.program)
+        except ENDED as error:
+            raise BrokenAdapter(f"{target.name}: {trial.about}: {error.how}; {_asked(trial)}") from None
+        why = _wrong(trial, observation)
+        if why:
+            raise BrokenAdapter(f"{target.name}: {trial.about}: {why}; {_asked(trial)}")
+        yield trial
+
+
+def _asked(trial: Trial) -> str:
+    return f"it was asked to run: {'; '.join(render(trial.program).splitlines())}"
+
+
+def _wrong(trial: Trial, observation: Observation) -> str | None:
+    """What is wrong with an observation, if anything is."""
+    for seen in observation[:-1] if trial.result is None else observation:
+        if isinstance(seen.outcome, Raised):
+            return f"it raised {seen.outcome.type}: {seen.outcome.message}"
+    if trial.result is None:
+        return None
+    outcome, leaf = observation[trial.result].outcome, trial.program[trial.result]
+    assert isinstance(leaf, Leaf)
+    if not isinstance(outcome, Returned) or not isinstance(value := outcome.values[0], Tensor):
+        return "it gave no tensor"
+    if value.dtype != leaf.value.dtype:
+        return f"its dtype is {value.dtype!r}, not {leaf.value.dtype!r}"
+    want = np.array(trial.values, leaf.value.dtype).reshape(leaf.value.shape)
+    same = value.value.shape == want.shape and np.array_equal(value.value, want, equal_nan=True)
+    if not same or not np.array_equal(np.signbit(value.value) & (want == want), np.signbit(want) & (want == want)):
+        return f"it gave {value.value.tolist()} of shape {value.value.shape}, not {want.tolist()}, which went in"
+    return None

@@ -1,0 +1,201 @@
+"""The far end in Python: serves any adapter, in an environment with NumPy and the adapter's framework."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import hashlib
+import inspect
+import json
+import os
+import platform
+import re
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autograd_conformance.frameworks.adapter import (
+    Adapter,
+    HasCostlyUnits,
+    HasLimits,
+    HasModules,
+    HasOptimizers,
+    HasPlainer,
+    HasRandom,
+    HasSavedTensorCounter,
+    HasTraits,
+    HasTraitSources,
+    HasUnits,
+    HasWrites,
+)
+from autograd_conformance.frameworks.calls import called
+from autograd_conformance.frameworks.interrupts import watch
+from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, Probed, probe
+from autograd_conformance.frameworks.probing.smoke import smoke
+from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework, load
+from autograd_conformance.frameworks.remote import dialects, limits
+from autograd_conformance.frameworks.remote.protocol import VERSION
+from autograd_conformance.frameworks.running.printed import run_printed
+from autograd_conformance.frameworks.running.regions import observed
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.printing.dialect import Dialect, fill
+from autograd_conformance.programs import codec, observation_codec
+from autograd_conformance.programs.capabilities import PYTORCH
+from autograd_conformance.programs.regions import regions
+from autograd_conformance.programs.validation import MalformedProgram
+
+Json = Any
+_PDEATHSIG = 1
+_OPERAND = re.compile(r"[A-Za-z_]\w*(\[\w+\])*")
+"""What an operand is called in printed code: a name, or an element of a list of values."""
+
+
+def serve(name: str) -> None:
+    """Answer what comes in until there is no more. What the framework prints goes to the standard error."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    watch()
+    worker = Worker(name)
+    for line in incoming:
+        outgoing.write(json.dumps(worker.answer(json.loads(line)), separators=(",", ":")).encode() + b"\n")
+        outgoing.flush()
+    os._exit(0)  # whatever threads the framework leaves
+
+
+class Worker:
+    """One adapter, and the answers to what is asked of it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.adapter: Adapter | None = None
+        self.probed = NOTHING_MISSING
+
+    def answer(self, asked: Mapping[str, Json]) -> dict[str, Json]:
+        """The answer to a line."""
+        number = {"id": asked["id"]} if "id" in asked else {}
+        try:
+            return number | self._done(asked)
+        except (BrokenAdapter, UnknownFramework, MalformedProgram) as error:
+            return number | {"error": str(error)}
+
+    def _done(self, asked: Mapping[str, Json]) -> dict[str, Json]:
+        match asked["do"]:
+            case "hello":
+                if asked["protocol"] != VERSION:
+                    return {"error": f"this worker speaks version {VERSION} of the protocol, not {asked['protocol']}"}
+                self.adapter = adapter = _loaded(self.name, asked)
+                self.probed = probe(adapter)
+                gc.freeze()
+                gc.set_threshold(20_000, 20, 50)
+                return greeting(adapter, self.probed)
+            case "run":
+                return {"observation": self._run(asked)}
+            case "units":
+                assert isinstance(self.adapter, HasUnits)
+                program = codec.from_json(asked["program"], VOCABULARY)
+                return {"units": [region.steps for region in regions(program, self.adapter.holds)]}
+            case "print":
+                assert self.adapter is not None
+                assert self.adapter.dialect is not None
+                return {"code": _printed(asked, self.adapter.dialect)}
+            case other:
+                return {"error": f"this worker does not know how to {other!r}"}
+
+    def _run(self, asked: Mapping[str, Json]) -> Json:
+        adapter = self.adapter
+        assert adapter is not None
+        if "seed" in asked and isinstance(adapter, HasRandom):
+            called(adapter.name, "random.seed()", adapter.random.seed, asked["seed"])
+        program = codec.from_json(asked["program"], VOCABULARY)
+        seen = (
+            run_printed(program, adapter) if asked.get("printed") else observed(program, adapter, self.probed.missing)
+        )
+        return observation_codec.to_json(seen)
+
+
+def _printed(asked: Mapping[str, Json], dialect: Dialect) -> str:
+    """The code of an op for operands of some names; `MalformedProgram` where it is asked for other text."""
+    op, attrs = asked["op"], codec.attrs_from_json(asked["attrs"])
+    wrong = next((name for name in asked["operands"] if not _OPERAND.fullmatch(str(name))), None)
+    problem = f"{wrong!r} is no name of an operand" if wrong is not None else VOCABULARY.attributes(op, attrs)
+    if problem:
+        raise MalformedProgram(problem)
+    return fill(dialect.ops[op] if op in dialect.ops else dialect.writes[op], asked["operands"], attrs)
+
+
+def _loaded(name: str, asked: Mapping[str, Json]) -> Adapter:
+    """The adapter of a framework, smoke-tested; the one that counts its saved tensors, or a plainer one."""
+    adapter = load(name, asked["device"])
+    smoke(adapter)
+    if asked["plainer"] is not None and isinstance(adapter, HasPlainer):
+        return called(adapter.name, "plainer()", lambda: adapter.plainer()[asked["plainer"]]())
+    if asked["counts_saved"] and isinstance(adapter, HasSavedTensorCounter):
+        return called(adapter.name, "saved_tensor_counter()", adapter.saved_tensor_counter)
+    return adapter
+
+
+def greeting(adapter: Adapter, probed: Probed = NOTHING_MISSING) -> dict[str, Json]:
+    """What an adapter says of itself, as a greeting, less what was not found."""
+    said: dict[str, Json] = {
+        "protocol": VERSION,
+        "name": adapter.name,
+        "version": adapter.version,
+        "language": f"Python {platform.python_version()}",
+        "capabilities": sorted(capability.name for capability in probed.capabilities(adapter)),
+        "packages": {"numpy": np.__version__},
+        "ops": sorted(adapter.ops),
+        "dtypes": [dtype for dtype in adapter.dtypes if dtype not in probed.dtypes],
+        "random": isinstance(adapter, HasRandom) and adapter.random is not None,
+        "saved_tensor_counter": isinstance(adapter, HasSavedTensorCounter),
+        "units": isinstance(adapter, HasUnits),
+        "programs_each": adapter.programs_each if isinstance(adapter, HasCostlyUnits) else 0,
+        "plainer": list(adapter.plainer()) if isinstance(adapter, HasPlainer) else [],
+        "prints": adapter.dialect is not None,
+        "script": [sys.executable],
+        "digest": _digest(adapter),
+    }
+    if probed.notes:
+        said["notes"] = list(probed.notes)
+    if isinstance(adapter, HasTraits):
+        default = asdict(PYTORCH)
+        said["traits"] = {name: value for name, value in asdict(adapter.traits).items() if value != default[name]}
+    if isinstance(adapter, HasTraitSources):
+        said["trait_sources"] = dict(adapter.trait_sources)
+    if isinstance(adapter, HasModules):
+        said["modules"] = list(adapter.modules)
+    if isinstance(adapter, HasOptimizers):
+        said["optimizers"] = {name: list(settings) for name, settings in adapter.optimizers.items()}
+    if isinstance(adapter, HasWrites):
+        said["writes"] = sorted(adapter.writes)
+    if isinstance(adapter, HasLimits):
+        said["limits"] = {name: limits.to_json(limit) for name, limit in adapter.limits.items()}
+    if adapter.dialect is not None:
+        said["dialect"] = dialects.to_json(adapter.dialect)
+    return said
+
+
+def sources(adapter: Adapter) -> list[Path]:
+    """The files in which the class of an adapter, and those that it derives from, are written."""
+    files = set()
+    for each in type(adapter).__mro__:
+        with suppress(TypeError, OSError):  # built in, or written nowhere
+            files.add(inspect.getsourcefile(each))
+    return sorted(Path(file) for file in files if file is not None and Path(file).exists())
+
+
+def _digest(adapter: Adapter) -> str:
+    """A text that is another one where the adapter's source is."""
+    hasher = hashlib.sha256()
+    for source in sources(adapter):
+        hasher.update(source.read_bytes())
+    return hasher.hexdigest()[:16]

@@ -1,0 +1,330 @@
+"""Runs a program on a framework and writes down what happened, instruction by instruction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, assert_never, cast
+
+from autograd_conformance.frameworks.adapter import Adapter, FullAdapter, HookFunction, HookRaised, Value
+from autograd_conformance.frameworks.blame.raised import raised, unread
+from autograd_conformance.frameworks.calls import called
+from autograd_conformance.frameworks.interrupts import is_users
+from autograd_conformance.frameworks.reading import answers, identities
+from autograd_conformance.frameworks.reading.reader import Reader, Unread
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.running.entered_modes import EnteredModes
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import (
+    SHOWING,
+    Apply,
+    AssignGrad,
+    Attrs,
+    Backward,
+    Clip,
+    DefaultDtype,
+    Delete,
+    Detach,
+    DetachInPlace,
+    Grad,
+    Hook,
+    InPlace,
+    Instruction,
+    Leaf,
+    Literal,
+    Optimizer,
+    Program,
+    ReadGrad,
+    Ref,
+    RemoveHook,
+    RetainGrad,
+    SetRequiresGrad,
+    Step,
+    ZeroGrad,
+)
+from autograd_conformance.programs.observations import (
+    Gradient,
+    HookCall,
+    Observation,
+    Outcome,
+    Raised,
+    Returned,
+    Skipped,
+    StepObservation,
+    Tensor,
+)
+from autograd_conformance.programs.operands import holders, made_for, operands, results
+from autograd_conformance.programs.own_numpy import np
+
+_Action = (
+    Backward
+    | ZeroGrad
+    | InPlace
+    | DetachInPlace
+    | SetRequiresGrad
+    | RetainGrad
+    | Hook
+    | RemoveHook
+    | AssignGrad
+    | Step
+    | Optimizer
+    | Clip
+    | Delete
+    | DefaultDtype
+)
+"""The instructions that make no value."""
+
+
+def run(program: Program, adapter: Adapter) -> Observation:
+    """What a framework does with a program. Whatever it raises becomes an outcome, and so does what computing the
+    elements of its values raises; `BrokenAdapter` says what an adapter does that it may not. A signal that stops the
+    run is not caught.
+    """
+    return Run(program, adapter).observed()
+
+
+def literal(value: Literal) -> np.ndarray:
+    """A literal as an array of its dtype."""
+    return np.array(value.data, dtype=value.dtype).reshape(value.shape)
+
+
+class Run:
+    """One run of one program: the values that it has made so far, by the references that the program has to them."""
+
+    def __init__(self, program: Program, adapter: Adapter, blind: frozenset[Capability] = frozenset()) -> None:
+        capabilities = adapter.capabilities
+        self.program, self.adapter = program, cast(FullAdapter, adapter)
+        self.values: dict[Ref, Value] = {}
+        self.handles: dict[Ref, Any] = {}
+        self.holders = sorted(holders(program))
+        self.fired: list[HookCall] = []
+        self.modes = EnteredModes(self.adapter)
+        self.reader = Reader(self.adapter, blind)
+        self.saved = self.adapter.saved if Capability.COUNTS_SAVED in capabilities else _nothing
+        self.given: list[tuple[int, np.ndarray, bytes]] = []
+        self.process = os.getpid()
+        called(adapter.name, "reset()", adapter.reset)
+        foresee = getattr(adapter, "foresee", None)  # `HasForesight`: to ask for a protocol takes as long as an op
+        if foresee is not None:
+            called(adapter.name, "foresee()", foresee, program)
+
+    def observed(self) -> Observation:
+        """What the whole program does."""
+        try:
+            observation = tuple(self.observations())
+            self.reader.check_copies()
+        finally:
+            if os.getpid() != self.process:
+                os._exit(0)  # a child of the framework's that came back: the program is its parent's
+            called(self.adapter.name, "mode(), at its end,", self.modes.leave)
+            if any(isinstance(step, DefaultDtype) for step in self.program):
+                called(self.adapter.name, "default_dtype(None)", self.adapter.default_dtype, None)
+        self._check_identities(observation)
+        return observation
+
+    def _check_identities(self, observation: Observation) -> None:
+        """Refuse identities that are alike though the gradients are not."""
+        if any(len(step.gradients) > 1 and identities.alike(step.gradients) for step in observation):
+            adapter = self.adapter
+            identities.check_differ(adapter, lambda program: Run(program, adapter).observations())
+
+    def observations(self) -> Iterable[StepObservation]:
+        """What each instruction does, in order."""
+        return [self.seen(at, step) for at, step in enumerate(self.program)]
+
+    def seen(self, at: int, step: Instruction) -> StepObservation:
+        """What an instruction does by itself."""
+        values = self.values
+        for ref in operands(step):
+            if ref not in values and ref not in self.handles:
+                return StepObservation(Skipped())
+        outcome: Outcome
+        try:
+            made = self.do(at, step)
+            written = [values[leaf] for leaf in step.leaves] if isinstance(step, Step) else made
+            outcome = Returned(tuple([None if value is None else self.reader.tensor(value) for value in written]))
+        except BrokenAdapter:
+            raise
+        except Unread as look:
+            outcome = self.unread(look)
+        except BaseException as error:  # whatever the framework raises is an observation
+            outcome = self.raised(step, error)
+        else:
+            for k, value in enumerate(made):
+                if value is not None:
+                    values[Ref(at, k)] = value
+        return self.after(at, step, outcome, not results(step) or isinstance(step, Grad), isinstance(step, SHOWING))
+
+    def after(self, at: int, step: Instruction, outcome: Outcome, looks: bool, shows: bool) -> StepObservation:
+        """What is seen behind an instruction: all gradients where it `looks`, all values where it `shows` them."""
+        gradients: Mapping[Ref, Gradient | None] = {}
+        shown: Mapping[Ref, Tensor] = {}
+        try:
+            if looks:
+                gradients = {ref: self.reader.gradient(self.values[ref]) for ref in self.holders if ref in self.values}
+            if shows:
+                shown = {ref: self.reader.tensor(value) for ref, value in self.values.items()}
+        except Unread as look:  # a framework that computes when it is looked at raises only now
+            outcome = self.unread(look)
+            for k in range(results(step)):
+                self.values.pop(Ref(at, k), None)
+        saved = self.reader.look("saved", self.saved)
+        if saved.__class__ is not int and saved is not None:
+            saved = answers.number(self.adapter, "saved", saved)
+        if not self.fired and not self.given and not self.reader.unseen:
+            return StepObservation(outcome, gradients, shown, (), saved)
+        mutated = tuple([k for k, array, before in self.given if array.tobytes() != before])
+        unseen = tuple(dict.fromkeys(self.reader.unseen))
+        seen = StepObservation(outcome, gradients, shown, tuple(self.fired), saved, mutated, unseen=unseen)
+        self.fired.clear()
+        self.given.clear()
+        self.reader.unseen.clear()
+        return seen
+
+    def raised(self, step: Instruction, error: BaseException) -> Raised:
+        """The outcome of an instruction that raised; what a signal brought is raised on."""
+        if is_users(error):
+            raise error
+        self.modes.leave(error)
+        return raised(self.adapter, step, error, self._some())
+
+    def unread(self, look: Unread) -> Raised:
+        """The outcome of an instruction whose values could not be read."""
+        if is_users(look.error):
+            raise look.error
+        self.modes.leave(look.error)
+        return unread(self.adapter, look.call, look.error, self._some())
+
+    def _some(self) -> Sequence[Value]:
+        """Some of the framework's values, which tell whose a piece of code is."""
+        return tuple(islice(self.values.values(), 4))
+
+    def _cotangents(self, cotangents: Sequence[Literal | None]) -> list[np.ndarray | None]:
+        """Cotangents as arrays to hand over; what they held is kept."""
+        arrays = [None if c is None else literal(c) for c in cotangents]
+        self.given = [(k, array, array.tobytes()) for k, array in enumerate(arrays) if array is not None]
+        return arrays
+
+    def do(self, at: int, step: Instruction) -> Sequence[Value | None]:
+        """Do what an instruction does, and give the values that it makes."""
+        adapter, values = self.adapter, self.values
+        if self.program.modes:
+            self.modes.enter(self.program.mode(at))
+        match step:
+            case Leaf(value, requires_grad):
+                return (self._made("leaf()", adapter.leaf(literal(value), requires_grad)),)
+            case Apply(op, args, attrs):
+                made = adapter.apply(op, [values[r] for r in args], attrs)
+                if step.results == 1 and made.__class__ is tuple and len(made) == 1 and made[0] is not None:
+                    return made
+                return answers.results(adapter, step, made, step.results)
+            case Detach(source):
+                return (self._made("detach()", adapter.detach(values[source])),)
+            case ReadGrad(leaf):
+                return (some(adapter.gradient(values[leaf])),)
+            case Grad(roots, inputs, cotangents, retain_graph, create_graph, allow_unused, materialize_grads):
+                made = adapter.grad(
+                    [values[r] for r in roots],
+                    [values[r] for r in inputs],
+                    self._cotangents(cotangents),
+                    retain_graph,
+                    create_graph,
+                    allow_unused,
+                    materialize_grads,
+                )
+                return answers.results(adapter, step, made, len(inputs))
+            case _:
+                self._act(at, step)
+                return ()
+
+    def _act(self, at: int, step: _Action) -> None:
+        """Do what an instruction that makes no value does."""
+        adapter, values = self.adapter, self.values
+        match step:
+            case Backward(roots, cotangents, retain_graph, create_graph, inputs):
+                given = self._cotangents(cotangents)
+                options: dict[str, Any] = {"create_graph": True} if create_graph else {}
+                if inputs is not None:
+                    options["inputs"] = [values[r] for r in inputs]
+                adapter.backward([values[r] for r in roots], given, retain_graph, **options)
+            case ZeroGrad(leaves, set_to_none):
+                maker = made_for(step, self.program.instructions[:at])
+                if maker is None:
+                    adapter.zero_grad([values[r] for r in leaves], set_to_none)
+                else:
+                    adapter.clear(*self._optimizer(maker), set_to_none, **_groups(maker))
+            case InPlace(op, target, args, attrs):
+                adapter.write(op, values[target], [values[r] for r in args], attrs)
+            case DetachInPlace(target):
+                adapter.detach_in_place(values[target])
+            case SetRequiresGrad(target, on):
+                adapter.set_requires_grad(values[target], on)
+            case RetainGrad(target):
+                adapter.retain_grad(values[target])
+            case Hook(target, _, _, accumulated):
+                register = adapter.accumulated_hook if accumulated else adapter.hook
+                self.handles[Ref(at)] = register(values[target], self._hook(at, step))
+            case RemoveHook(handle):
+                adapter.remove(self.handles[handle])
+            case AssignGrad(leaf, value):
+                adapter.assign_grad(values[leaf], None if value is None else values[value])
+            case Step():
+                adapter.step(*self._optimizer(step), **_groups(step))
+            case Optimizer():
+                adapter.optimizer(*self._optimizer(step), **_groups(step))
+            case Clip(leaves, kind, bound):
+                adapter.clip([values[leaf] for leaf in leaves], kind, bound)
+            case Delete(dropped):
+                for ref in dropped:
+                    del values[ref]
+            case DefaultDtype(dtype):
+                adapter.default_dtype(dtype)
+            case _:
+                assert_never(step)
+
+    def _optimizer(self, step: Step | Optimizer) -> tuple[list[Value], str, Attrs]:
+        return [self.values[leaf] for leaf in step.leaves], step.optimizer, step.settings
+
+    def _hook(self, at: int, step: Hook) -> HookFunction:
+        """The function that a hook calls; it notes each call.
+
+        It holds none of the program's values: a framework that cannot look through its graph for cycles would keep them
+        for ever.
+        """
+        adapter, reader, fired = self.adapter, self.reader, self.fired
+
+        def called(gradient: Value) -> Value | None:
+            if gradient is None:
+                fired.append(HookCall(Ref(at), None))
+            else:
+                fired.append(HookCall(Ref(at), *reader.elements(gradient)))
+            if step.effect == "raise":
+                raise HookRaised(HookRaised.MESSAGE)
+            if gradient is None or step.effect == "observe":
+                return None  # nothing came by that could be changed
+            return adapter.altered(gradient, step.effect, step.factor)
+
+        return called
+
+    def _made(self, call: str, value: Value) -> Value:
+        if value is None:
+            answers.refuse(self.adapter, call, value, "a tensor")
+        return value
+
+
+def _groups(step: Step | Optimizer) -> dict[str, Any]:
+    """Parameter groups are told to frameworks only where a program has them."""
+    return {"groups": step.groups} if step.groups else {}
+
+
+def some(gradient: Value | None) -> Value:
+    """A gradient that is read as a value, which has to be there."""
+    if gradient is None:
+        raise LookupError("the leaf holds no gradient")
+    return gradient
+
+
+def _nothing() -> int | None:
+    """The saved tensors of a framework that does not count them."""
+    return None

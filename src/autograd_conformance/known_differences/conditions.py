@@ -1,0 +1,229 @@
+"""The conditions that entries name, one for each key: whether it holds for a violation of a program.
+
+A key that is not here says how far values may be off, or where the framework runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from types import MappingProxyType
+
+from autograd_conformance.known_differences.calls import (
+    CALLS,
+    behind,
+    goes_again,
+    goes_partly_again,
+    has_root_taken_anew,
+    holds_none,
+    leaves_several,
+    may_hold,
+    takes_twice_from_one,
+)
+from autograd_conformance.known_differences.entry import Known
+from autograd_conformance.known_differences.subject import dimensions, dtypes, elements, wrong
+from autograd_conformance.known_differences.units import derives_through_unit, gives, gives_detached, writes_inside
+from autograd_conformance.known_differences.writes import (
+    writes_aliased,
+    writes_computed,
+    writes_operand,
+    writes_overlapped,
+)
+from autograd_conformance.ops.tables import VIEWS
+from autograd_conformance.programs.language import (
+    INSTRUCTIONS,
+    Apply,
+    DetachInPlace,
+    Hook,
+    InPlace,
+    Instruction,
+    Leaf,
+    Program,
+    Ref,
+    SetRequiresGrad,
+    Step,
+)
+from autograd_conformance.programs.operands import grouped, operands
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.judge.observed import RaisedError, ReturnedUnexpectedly
+from autograd_conformance.rules.judge.violation import Violation
+
+Condition = Callable[[Known, Program, Violation], bool]
+"""Whether what an entry says under a key holds for a violation of a program."""
+
+
+def holds(entry: Known, program: Program, violation: Violation) -> bool:
+    """Whether every condition that an entry names holds."""
+    return all(CONDITIONS[key](entry, program, violation) for key in named(entry))
+
+
+def named(entry: Known) -> list[str]:
+    """The conditions that an entry names; those that cost little come first."""
+    return [key for key in CONDITIONS if getattr(entry, key) is not None and getattr(entry, key) is not False]
+
+
+def ops_of(program: Program, violation: Violation) -> set[str]:
+    """The op that a violation is about, or else all ops that the program applies or writes with."""
+    if violation.op:
+        return {violation.op}
+    return {step.op for step in program if isinstance(step, (Apply, InPlace))}
+
+
+@lru_cache(maxsize=64)
+def values(program: Program) -> Mapping[Ref, np.ndarray]:
+    """The values of a program, which several entries look at."""
+    return MappingProxyType(dict(Reference(program).values))
+
+
+def _error(violation: Violation) -> RaisedError | None:
+    return violation.observed if isinstance(violation.observed, RaisedError) else None
+
+
+def about(program: Program, violation: Violation) -> Ref | None:
+    """What a violation is about; where a call raised, its only root, and of a write that nothing else is told of, its
+    target.
+    """
+    failing = program[violation.at]
+    if violation.subject is not None:
+        return violation.subject
+    if isinstance(failing, InPlace):
+        return failing.target
+    return failing.roots[0] if isinstance(failing, CALLS) and len(failing.roots) == 1 else None
+
+
+def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:
+    """Whether an operand of one of an op's uses may hold a zero: a leaf that does, or something computed."""
+    uses = [step.args[operand : operand + 1] for step in program if isinstance(step, Apply) and step.op == op]
+    made = (program[ref.at] for refs in uses for ref in refs)
+    return any(not isinstance(step, Leaf) or 0 in step.value.data for step in made)
+
+
+def _stands_before(program: Program, at: int, what: str) -> bool:
+    """Whether an op, a step as `_is_step` describes it, a hook of that effect, or an instruction of that word stands
+    before an instruction.
+    """
+    before = program.instructions[:at]
+    return any(
+        INSTRUCTIONS[type(step)].notation == what
+        or (isinstance(step, Hook) and f"hook {step.effect}" == what)
+        or (isinstance(step, Apply) and step.op == what)
+        or _is_step(step, what)
+        for step in before
+    )
+
+
+def _has_root_twice(program: Program, at: int) -> bool:
+    """Whether instruction `at`, or one before it, is a call that has a root twice, a root and what may be a view of it
+    or the very same, or one of its inputs among its roots.
+    """
+    calls = [step for step in program.instructions[: at + 1] if isinstance(step, CALLS) and len(step.roots) > 1]
+    if not calls:
+        return False
+    made = values(program)
+    return any(
+        not {*call.roots}.isdisjoint(call.inputs or ())
+        or len({_original(program, root, made) for root in call.roots}) < len(call.roots)
+        for call in calls
+    )
+
+
+def _original(program: Program, ref: Ref, made: Mapping[Ref, np.ndarray]) -> Ref:
+    """What a value may be a view of, or the very same as: an op of one operand may give that where it has nothing to
+    do, as a sum over one element.
+    """
+    step = program[ref.at]
+    if not isinstance(step, Apply) or not step.args:
+        return ref
+    operand = step.args[0]
+    alone = len(step.args) == 1 and np.array_equal(np.ravel(made[ref]), np.ravel(made[operand]))
+    return _original(program, operand, made) if alone or step.op in VIEWS else ref
+
+
+def _is_step(step: Instruction, described: str) -> bool:
+    """Whether an instruction is the step of an optimizer that has all of some settings, for one of its leaves;
+    `own:lr` stands for a parameter group with an lr of its own.
+    """
+    optimizer, *settings = described.split()
+    if not isinstance(step, Step) or step.optimizer != optimizer:
+        return False
+    owned = {f"own:{key}" for _, own in step.groups for key, _ in own}
+    return any(owned.union(f"{key}={value!r}" for key, value in all_).issuperset(settings) for _, all_ in grouped(step))
+
+
+def _views(program: Program, violation: Violation) -> bool:
+    """Whether the failing instruction makes a view, or, where it applies no op, any other does. Behind a unit, it is
+    the one that made the value in question; of a unit that raised, any.
+    """
+    subject, unit = violation.subject, violation.units.get(violation.at, ())
+    failing = program[violation.at if subject is None or subject.at not in unit else subject.at]
+    inside = [program[at] for at in unit] if subject is None else []
+    steps = inside or ((failing,) if isinstance(failing, Apply) else program)
+    return any(isinstance(step, Apply) and step.op in VIEWS for step in steps)
+
+
+def _is_repeated(program: Program, violation: Violation) -> bool:
+    """Whether the value in question was made by an op that had been applied to the same operands, in the same way."""
+    if violation.subject is None:
+        return False
+    made = program[violation.subject.at]
+    return isinstance(made, Apply) and made in program.instructions[: violation.subject.at]
+
+
+def _is_switched(program: Program, at: int) -> bool:
+    """Whether a leaf begins, or ceases, to require grad before instruction `at`, behind something made from it."""
+    used: set[Ref] = set()
+    for step in program.instructions[:at]:
+        if isinstance(step, (SetRequiresGrad, DetachInPlace)) and step.target in used & {*program.leaves}:
+            return True
+        used.update(operands(step) if isinstance(step, (Apply, InPlace)) else ())
+    return False
+
+
+def _has_root_unreached(program: Program, call: Instruction) -> bool:
+    """Whether a call has a root that ops computed from none of its inputs."""
+    if not isinstance(call, CALLS):
+        return False
+    inputs = {*(call.inputs or program.leaves)}
+    return any(inputs.isdisjoint(behind(program, replace(call, roots=(root,)))) for root in call.roots)
+
+
+CONDITIONS: Mapping[str, Condition] = MappingProxyType(
+    {
+        "op": lambda entry, program, it: entry.op in ops_of(program, it),
+        "returned": lambda entry, program, it: isinstance(it.observed, ReturnedUnexpectedly),
+        "raised": lambda entry, program, it: (error := _error(it)) is not None and error.kind.value == entry.raised,
+        "message": lambda entry, program, it: (error := _error(it)) is not None and str(entry.message) in error.message,
+        "elements": lambda entry, program, it: entry.elements == elements(program, about(program, it), it),
+        "dimensions": lambda entry, program, it: entry.dimensions == dimensions(program, about(program, it), it),
+        "dtype": lambda entry, program, it: entry.dtype in dtypes(program, about(program, it)),
+        "wrong": lambda entry, program, it: wrong(it) <= int(entry.wrong or 0),
+        "zero": lambda entry, program, it: _may_be_zero(program, entry.op, int(entry.zero or 0)),
+        "after": lambda entry, program, it: _stands_before(program, it.at, str(entry.after)),
+        "call": lambda entry, program, it: entry.call == INSTRUCTIONS[type(program[it.at])].notation,
+        "step": lambda entry, program, it: _is_step(program[it.at], str(entry.step)),
+        "views": lambda entry, program, it: _views(program, it),
+        "repeated": lambda entry, program, it: _is_repeated(program, it),
+        "again": lambda entry, program, it: goes_again(program, it.at),
+        "partly": lambda entry, program, it: goes_partly_again(program, it.at),
+        "anew": lambda entry, program, it: has_root_taken_anew(program, it.at),
+        "held": lambda entry, program, it: it.subject is not None and may_hold(program, it.at, it.subject, entry.op),
+        "holds_none": lambda entry, program, it: it.subject is not None and holds_none(program, it.at, it.subject),
+        "several": lambda entry, program, it: it.subject is not None and leaves_several(program, it.at, it.subject),
+        "from_one": lambda entry, program, it: takes_twice_from_one(program, it.at),
+        "computed": lambda entry, program, it: writes_computed(program, it.at),
+        "switched": lambda entry, program, it: _is_switched(program, it.at),
+        "aliased": lambda entry, program, it: writes_aliased(program, it.at),
+        "written": lambda entry, program, it: entry.op is not None and writes_operand(program, it.at, entry.op),
+        "overlapped": lambda entry, program, it: writes_overlapped(program, it.at),
+        "unreached": lambda entry, program, it: _has_root_unreached(program, program[it.at]),
+        "given": lambda entry, program, it: entry.op is not None and gives(program, it, entry.op),
+        "inside": lambda entry, program, it: writes_inside(program, it),
+        "through_unit": lambda entry, program, it: derives_through_unit(program, it),
+        "detached": lambda entry, program, it: gives_detached(program, it),
+        "twice": lambda entry, program, it: _has_root_twice(program, it.at),
+        "empty": lambda entry, program, it: not all(value.size for value in values(program).values()),
+    }
+)
+"""Each key that is a condition, those that cost little first: whether what the entry says under it holds."""

@@ -1,0 +1,183 @@
+"""Files of known differences: TOML, every key with a type, and whatever makes no sense refused with file and line."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from autograd_conformance.known_differences.entry import Known
+from autograd_conformance.known_differences.keys import ALWAYS, KEYS, Refused
+from autograd_conformance.known_differences.soundness import problem, witness_problem
+from autograd_conformance.places import PACKAGE
+
+FOLDERS = tuple(sorted(folder for room in ("frameworks", "adapters") for folder in (PACKAGE / room).glob("*/known")))
+"""The folders of the files that come with the suite: one for each adapter that has any."""
+
+LARGEST = 4 * 2**20
+"""The bytes that a file may have."""
+
+LONGEST = 100_000
+"""The characters that a line of it may have."""
+
+PARTS = re.compile(r"(?:\.\s*[\w\"'-]+\s*){16}[=\]]")
+"""A key of more parts than any has: what reads TOML takes a time for it that grows with their square, or worse."""
+
+SHOWN = 80
+"""The characters of a value that a message shows."""
+
+
+class MalformedExpectations(Exception):
+    """A file of known differences that cannot be used; the message names file, line of the entry and key."""
+
+
+def known(framework: str, folders: Sequence[Path] = FOLDERS) -> tuple[Known, ...]:
+    """The known differences of a framework; none where it has no file of them."""
+    path = shipped(framework, folders)
+    return read(path) if path is not None else ()
+
+
+def shipped(framework: str, folders: Sequence[Path] = FOLDERS) -> Path | None:
+    """The file of a framework that comes with the suite; None where there is none."""
+    return next((path for folder in folders if (path := folder / f"{framework}.toml").exists()), None)
+
+
+def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
+    """The known differences in a file; `MalformedExpectations` where it cannot be read or says what makes no sense.
+
+    `within` are the files that include this one, the outermost first.
+    """
+    return parsed(_text(path), path, within)
+
+
+def parsed(text: str, path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
+    """The known differences in what a file holds, or is about to."""
+    entries, others = _parts(text, path)
+    inherited = [replace(each, inherited=True) for other in others for each in _included(path, other, (*within, path))]
+    if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+        raise MalformedExpectations(f"{path}: known has to be entries that begin with [[known]] each")
+    found = []
+    for number, each in enumerate(entries):
+        try:
+            found.append(replace(_entry(each, path.parent not in FOLDERS), where=str(path)))
+        except Refused as error:
+            raise MalformedExpectations(f"{path}, line {_line(text, number)}: {error}") from None
+    return (*found, *dict.fromkeys(inherited))  # two files that are included may include a third
+
+
+def own_files(path: Path) -> tuple[Path, ...]:
+    """A file and all that it includes, but for those that come with the suite; it can be read."""
+    found = [path]
+    for other in _parts(_text(path), path)[1]:
+        file = _place(path, other)
+        found += own_files(file) if file.parent not in FOLDERS else []
+    return tuple(dict.fromkeys(found))
+
+
+def _text(path: Path) -> str:
+    """What a file holds, if it is no larger than any has to be."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise MalformedExpectations(f"{path}: it has more than {LARGEST >> 20} MiB; write several files")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise MalformedExpectations(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise MalformedExpectations(f"{path}: it is not UTF-8 from byte {error.start} on") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > LONGEST:
+            raise MalformedExpectations(f"{path}, line {number}: it has more than {LONGEST:,} characters")
+        if PARTS.search(line):
+            raise MalformedExpectations(
+                f"{path}, line {number}: a key has too many parts; no key of an entry has a dot"
+            )
+    return text
+
+
+def _parts(text: str, path: Path) -> tuple[list[Any], list[str]]:
+    """The entries of a file, and the names of the files that it includes."""
+    try:
+        form = tomllib.loads(text)
+    except RecursionError as error:
+        raise MalformedExpectations(f"{path}: it is nested too deeply") from error
+    except ValueError as error:  # no TOML, or a number of too many digits
+        raise MalformedExpectations(f"{path}: {error}") from error
+    entries, others = form.pop("known", []), form.pop("include", [])
+    if form:
+        raise MalformedExpectations(
+            f"{path}: {_unknown(next(iter(form)), ['known', 'include'])}; each entry begins with [[known]]"
+        )
+    if not isinstance(others, list) or not all(isinstance(each, str) for each in others):
+        raise MalformedExpectations(f'{path}: include has to be a list of names of files, as ["torch"]')
+    return entries, others
+
+
+def _place(path: Path, other: str) -> Path:
+    """The file of a name that stands beside another one, or else comes with the suite."""
+    places = [folder / f"{other}.toml" for folder in (path.parent, *FOLDERS)]
+    file = next(filter(Path.is_file, places), None)
+    if file is None:
+        raise MalformedExpectations(f"{path}: include: there is no file {other}.toml beside it, nor with the suite")
+    return file
+
+
+def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, ...]:
+    """The entries of a file that is included by the last of those that include each other."""
+    file = _place(path, other)
+    if file in within:
+        raise MalformedExpectations(f"{path}: include: {file.name} includes this file")
+    return read(file, within)
+
+
+def _entry(form: Mapping[str, Any], own: bool) -> Known:
+    """An entry; `Refused` where it makes no sense. The witness of one's `own` is computed, too."""
+    said = {}
+    for key, value in form.items():
+        if key not in KEYS:
+            raise Refused(_unknown(key, KEYS))
+        try:
+            said[key] = KEYS[key].reads(value)
+        except Refused as error:
+            raise Refused(f"{key}: {error}") from None
+        except (ValueError, OverflowError):
+            raise Refused(f"{key} has to be {KEYS[key].expects}, not {_short(value)}") from None
+    for key in ALWAYS:
+        if key not in form:
+            raise Refused(f"{key!r} is missing; every [[known]] needs {', '.join(ALWAYS)}")
+    entry = Known(said.pop("rule"), said.pop("op", None), said.pop("reason"), said.pop("witness"), **said)
+    wrong = problem(entry) or (witness_problem(entry) if own else None)
+    if wrong:
+        raise Refused(wrong)
+    return entry
+
+
+def _short(value: Any) -> str:
+    """A value as a message shows it."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        return "that"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def _unknown(key: str, keys: Any) -> str:
+    near = difflib.get_close_matches(key, list(keys), 1)
+    return f"there is no key {key!r}" + (f"; {near[0]!r} is one" if near else "")
+
+
+def _line(text: str, number: int) -> int:
+    """The line, from 1, on which an entry begins: with it, the text so far holds that many entries."""
+    lines = text.splitlines(keepends=True)
+    named = [n for n, line in enumerate(lines, 1) if line.lstrip().startswith("[[")]
+    for n in (*named[number:], *range(1, len(lines) + 1)):
+        try:
+            entries = tomllib.loads("".join(lines[:n])).get("known", [])
+        except ValueError:  # it ends in the midst of a value
+            continue
+        if isinstance(entries, list) and len(entries) > number:
+            return n
+    return len(lines)

@@ -1,0 +1,236 @@
+"""Keys of known differences: what an entry may say, how each key is read, and what it has to be."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from packaging.specifiers import SpecifierSet
+
+from autograd_conformance.known_differences.calls import CALLS
+from autograd_conformance.known_differences.entry import NOT_REPORTED
+from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY, WRITES
+from autograd_conformance.ops.optimizers import OPTIMIZERS
+from autograd_conformance.programs.language import DTYPES, EFFECTS, INSTRUCTIONS, Notation, Program
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.validation import MalformedProgram
+from autograd_conformance.reporting.records.renamed import current_slug
+from autograd_conformance.rules.catalogue import RULES
+
+
+class Refused(Exception):
+    """What is wrong with an entry."""
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value
+
+
+def _rule(value: Any) -> str:
+    slug = current_slug(_text(value))
+    if slug not in RULES:
+        raise Refused(f"there is no rule {slug!r}")
+    return slug
+
+
+def _op(value: Any) -> str:
+    if _text(value) not in APPLIED and value not in WRITES:
+        raise Refused(f"there is no op {value!r}")
+    return value
+
+
+def _witness(value: Any) -> Program:
+    try:
+        return parse(_text(value), VOCABULARY)
+    except MalformedProgram as error:
+        raise Refused(f"a witness is malformed: {error}") from None
+
+
+def _link(value: Any) -> str:
+    if value != NOT_REPORTED and not _text(value).startswith(("https://", "http://")):
+        raise ValueError
+    return value
+
+
+def _day(value: Any) -> str:
+    if isinstance(value, datetime.datetime):
+        raise ValueError
+    return (value if isinstance(value, datetime.date) else datetime.date.fromisoformat(_text(value))).isoformat()
+
+
+def _limit(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (math.isfinite(value) and value >= 0):
+        raise ValueError
+    return float(value)
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _kind(value: Any) -> str:
+    return Kind(_text(value)).value
+
+
+def _step(value: Any) -> str:
+    if _text(value).split()[0] not in OPTIMIZERS:
+        raise ValueError
+    return value
+
+
+def _before(value: Any) -> str:
+    words = {*APPLIED, *get_args(Notation), *(f"hook {effect}" for effect in EFFECTS)}
+    return value if isinstance(value, str) and value in words else _step(value)
+
+
+def _call(value: Any) -> str:
+    if value not in [INSTRUCTIONS[each].notation for each in CALLS]:
+        raise ValueError
+    return value
+
+
+def _dtype(value: Any) -> str:
+    if value not in DTYPES:
+        raise ValueError
+    return value
+
+
+def _versions(value: Any) -> SpecifierSet:
+    return SpecifierSet(_text(value))
+
+
+def _result_dtype(value: Any) -> str:
+    if value not in RESULT_DTYPES:
+        raise ValueError
+    return value
+
+
+def _never(value: Any) -> bool:
+    return False
+
+
+def _always(value: Any) -> bool:
+    return True
+
+
+def _is_set(value: Any) -> bool:
+    return value is True
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key that an entry may have."""
+
+    reads: Callable[[Any], Any]
+    """What it says, from TOML."""
+    expects: str
+    """What it has to be, in words."""
+    names_the_case: Callable[[Any], bool] = _never
+    """Whether what it says tells the case from others that break the same rule. A size, a dtype, a limit, or where the
+    framework runs do not.
+    """
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it says no more than that something holds."""
+        return self.reads is _flag
+
+
+USUAL = ("leaf", "backward")
+"""Words of instructions that stand in almost every program, which name no case."""
+
+SHORTEST = 5
+"""How many characters of a message name a case, at least."""
+
+RESULT_DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bfloat16", "float16", "float32",
+    "float64", "complex64", "complex128",
+)  # fmt: skip
+"""The dtypes that a result may have by mistake."""
+
+KEYS: Mapping[str, Key] = {
+    "rule": Key(_rule, "the name of a rule"),
+    "op": Key(_op, "the name of an op", _always),
+    "reason": Key(_text, "a text"),
+    "witness": Key(_witness, "a program in the notation of programs/text.py"),
+    "link": Key(_link, f"an address that begins with https://, or {NOT_REPORTED!r}"),
+    "since": Key(_day, "a day, such as 2026-11-22"),
+    "relative": Key(_limit, "a finite number, 0 or more"),
+    "absolute": Key(_limit, "a finite number, 0 or more"),
+    "any_value": Key(_flag, "true or false"),
+    "gives": Key(_result_dtype, f"the name of a dtype: {', '.join(RESULT_DTYPES)}"),
+    "shape": Key(_flag, "true or false"),
+    "nan": Key(_flag, "true or false"),
+    "elements": Key(_count, "a whole number, 0 or more"),
+    "dimensions": Key(_count, "a whole number, 0 or more"),
+    "wrong": Key(_count, "a whole number, 0 or more"),
+    "zero": Key(_count, "the number of an operand, from 0", _always),
+    "empty": Key(_flag, "true or false", _is_set),
+    "views": Key(_flag, "true or false", _is_set),
+    "repeated": Key(_flag, "true or false", _is_set),
+    "detached": Key(_flag, "true or false", _is_set),
+    "given": Key(_flag, "true or false", _is_set),
+    "returned": Key(_flag, "true or false", _is_set),
+    "raised": Key(_kind, f"a kind of error: {', '.join(kind.value for kind in Kind)}"),
+    "message": Key(_text, "a text", lambda text: len(text.strip()) >= SHORTEST),
+    "after": Key(
+        _before,
+        "an op, an instruction's word, a hook's effect, such as 'hook raise', or an optimizer with settings",
+        lambda word: word not in USUAL,
+    ),
+    "call": Key(_call, "backward or grad"),
+    "again": Key(_flag, "true or false", _is_set),
+    "partly": Key(_flag, "true or false", _is_set),
+    "anew": Key(_flag, "true or false", _is_set),
+    "held": Key(_flag, "true or false", _is_set),
+    "holds_none": Key(_flag, "true or false", _is_set),
+    "several": Key(_flag, "true or false", _is_set),
+    "from_one": Key(_flag, "true or false", _is_set),
+    "twice": Key(_flag, "true or false", _is_set),
+    "computed": Key(_flag, "true or false", _is_set),
+    "switched": Key(_flag, "true or false", _is_set),
+    "aliased": Key(_flag, "true or false", _is_set),
+    "written": Key(_flag, "true or false", _is_set),
+    "overlapped": Key(_flag, "true or false", _is_set),
+    "unreached": Key(_flag, "true or false", _is_set),
+    "inside": Key(_flag, "true or false", _is_set),
+    "through_unit": Key(_flag, "true or false", _is_set),
+    "step": Key(_step, "an optimizer with settings, such as 'sgd fused=True'", _always),
+    "version": Key(_versions, "versions of the framework, such as '>=2.12,<2.14'"),
+    "device": Key(_text, "a device, such as 'cpu'"),
+    "dtype": Key(_dtype, " or ".join(DTYPES)),
+    "platform": Key(_text, "an operating system or a processor, such as 'Linux' or 'x86_64'"),
+    "left_out": Key(_flag, "true or false"),
+}
+"""What an entry may say."""
+
+ALWAYS = ("rule", "reason", "witness")
+"""What every entry says."""
+
+OF_VALUES = frozenset({
+    "gradients/forward", "gradients/op", "gradients/graph", "gradients/fan-out", "gradients/same-argument",
+    "gradients/several-results", "gradients/several-roots", "gradients/cotangent", "writes/error-or-recorded",
+    "writes/value", "writes/aliases", "higher/op", "higher/op-third", "optimizers/formula", "optimizers/remembers",
+    "optimizers/skips", "optimizers/groups", "optimizers/variants", "networks/gradient", "recurrent/gradient",
+    "training/loop",
+})  # fmt: skip
+"""Rules that are broken by wrong values, or by errors in the place of values."""
+
+
+def names_the_case(said: Mapping[str, Any]) -> bool:
+    """Whether some key of an entry tells the case from others that break the same rule."""
+    return any(KEYS[key].names_the_case(value) for key, value in said.items())

@@ -1,0 +1,85 @@
+"""Whether a violation is a known difference: every condition that an entry names holds, and values are within its
+limits.
+"""
+
+from __future__ import annotations
+
+from autograd_conformance.known_differences.conditions import holds
+from autograd_conformance.known_differences.entry import Known
+from autograd_conformance.known_differences.subject import is_excused
+from autograd_conformance.programs.language import Apply, Program
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.rules.judge.due import DueError, DueReturn
+from autograd_conformance.rules.judge.observed import GradientForm, OtherGradient, RaisedError, ResultDtype, ResultShape
+from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.tape.backward_calls import RAISED_MIDWAY
+
+MOVING = (
+    "optimizers/formula", "optimizers/groups", "optimizers/skips", "optimizers/remembers", "optimizers/variants",
+)  # fmt: skip
+"""The rules that say where a step moves a leaf to."""
+
+HIGHER = ("higher/op", "higher/op-third")
+"""The rules about the gradient of a gradient through one op."""
+
+
+def is_known(entry: Known, program: Program, violation: Violation) -> bool:
+    """Whether a violation is the difference that an entry lists."""
+    rules = (violation.rule, *_general(entry, violation))
+    if entry.rule not in rules and not _is_of_op_alone(entry, program, violation):
+        return False
+    if not holds(entry, program, violation):
+        return False
+    if entry.gives is not None:
+        return _gives(violation, entry.gives)
+    if entry.shape:
+        return isinstance(violation.observed, ResultShape)
+    return is_excused(entry, violation)
+
+
+def _gives(violation: Violation, dtype: str) -> bool:
+    """Whether a result, or a gradient of the right shape, has some dtype."""
+    observed = violation.observed
+    if isinstance(observed, GradientForm):
+        shapes = [allowed.due.shape for allowed in violation.allowed if isinstance(allowed.due, GradientForm)]
+        return observed.dtype == dtype and observed.shape in shapes
+    return observed == ResultDtype(dtype)
+
+
+def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
+    """The general rules of which the broken one is a special case: that a legal call returns, where the entry says
+    which error it raises instead, or that it comes as far as to the error that is due; that gradients are right, and
+    those of gradients, where it says which op's, in which calls, or behind which writes they are not; where a step
+    moves leaves to, where it says which step's.
+    """
+    if entry.step and violation.rule in MOVING:
+        return MOVING
+    if entry.twice and violation.rule == "relations/sum":  # whose terms may be the very same
+        return ("gradients/graph",)
+    observed = violation.observed
+    unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
+    instead = Allowed(DueReturn(), violation.rule) in violation.allowed or _is_cut_short(violation)
+    if unheard or (instead and (entry.message or entry.raised)):
+        return ("errors/legal-returns",)
+    calls = entry.again or entry.held or entry.twice or entry.unreached
+    says_where = entry.op or calls or entry.switched or entry.overlapped
+    if not (says_where and isinstance(observed, OtherGradient)):
+        return ()
+    return ("gradients/graph", "higher/differentiable") if violation.rule in HIGHER else ("gradients/graph",)
+
+
+def _is_of_op_alone(entry: Known, program: Program, violation: Violation) -> bool:
+    """Whether an entry about the gradient of one op is asked about a graph in which there is no other op."""
+    ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
+    return (entry.rule, violation.rule) == ("gradients/op", "gradients/graph") and ops == {entry.op}
+
+
+def _is_cut_short(violation: Violation) -> bool:
+    """Whether a function that could not be computed again stopped a call which, further on, would have raised what it
+    has to: of two errors on a call's way, no rule says which comes first.
+    """
+    stopped = isinstance(violation.observed, RaisedError) and violation.observed.kind is Kind.RECOMPUTED
+    return stopped and all(
+        isinstance(allowed.due, DueReturn) or (isinstance(allowed.due, DueError) and allowed.due.kind in RAISED_MIDWAY)
+        for allowed in violation.allowed
+    )

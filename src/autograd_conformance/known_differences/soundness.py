@@ -1,0 +1,147 @@
+"""What does not go together in an entry: nothing that names the case, limits that excuse everything, keys that no
+violation has all of, a witness that cannot show the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+
+from autograd_conformance.known_differences.conditions import CONDITIONS, named, values
+from autograd_conformance.known_differences.entry import Known
+from autograd_conformance.known_differences.keys import KEYS, OF_VALUES, names_the_case
+from autograd_conformance.programs.language import Apply, InPlace, Program, Ref
+from autograd_conformance.programs.operands import results
+from autograd_conformance.rules.judge.observed import OtherGradient, Place
+from autograd_conformance.rules.judge.violation import Violation
+
+OUTCOMES = {
+    "an error": ("raised", "message"),
+    "a call that returned": ("returned",),
+    "a dtype": ("gives",),
+    "a shape": ("shape",),
+    "values": ("relative", "absolute", "nan", "any_value", "wrong"),
+}
+"""What may be observed in the place of what is expected, and the keys that say which: an entry has those of one."""
+
+OF_PROGRAMS = (
+    "zero", "after", "call", "step", "again", "partly", "anew", "held", "holds_none", "several", "from_one", "computed",
+    "switched", "aliased", "written", "overlapped", "unreached", "twice", "empty",
+)  # fmt: skip
+"""The conditions that a program alone decides, with the failing instruction and the value in question."""
+
+
+def problem(entry: Known) -> str | None:
+    """What does not go together in an entry, if anything."""
+    return next(filter(None, (check(entry) for check in CHECKS)), None)
+
+
+def witness_problem(entry: Known) -> str | None:
+    """Why the witness can never show the difference, if so: it has to be computed for that."""
+    try:
+        made = values(entry.witness)
+    except Exception as error:  # operands of shapes that no op takes
+        return f"witness: the program is not well-formed: {type(error).__name__}: {error}"
+    sizes = {(each.size, each.ndim) for each in made.values()}
+    if not any(_fits(entry, size, dimensions) for size, dimensions in sizes):
+        return "witness: it has no value with that many elements and dimensions"
+    if not _some_place(entry):
+        keys = ", ".join(key for key in named(entry) if key in OF_PROGRAMS)
+        return f"witness: at none of its instructions does what the entry says hold ({keys})"
+    return None
+
+
+def _fits(entry: Known, size: int, dimensions: int) -> bool:
+    return entry.elements in (None, size) and entry.dimensions in (None, dimensions)
+
+
+def _some_place(entry: Known) -> bool:
+    """Whether all conditions that the program alone decides hold at some instruction, for some value."""
+    keys = [key for key in named(entry) if key in OF_PROGRAMS]
+    return not keys or any(
+        all(CONDITIONS[key](entry, entry.witness, violation) for key in keys) for violation in imagined(entry.witness)
+    )
+
+
+def imagined(program: Program) -> Iterator[Violation]:
+    """A violation at each instruction, about each value that there is then."""
+    refs: list[Ref] = []
+    for at, step in enumerate(program):
+        refs += [Ref(at, k) for k in range(results(step))]
+        yield from (Violation("", at, OtherGradient(Place.LEAF), (), subject) for subject in (None, *refs))
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+
+
+def _names_nothing(entry: Known) -> str | None:
+    said = {field.name: getattr(entry, field.name) for field in fields(entry) if field.name in KEYS}
+    if names_the_case({key: value for key, value in said.items() if value is not None}):
+        return None
+    return (
+        f"op: nothing names the case, so the entry would excuse whatever breaks {entry.rule!r}; give an op, or a key "
+        "that says where, such as after, message, again, held or views"
+    )
+
+
+def _op_is_missing(entry: Known) -> str | None:
+    applied = {step.op for step in entry.witness if isinstance(step, (Apply, InPlace))}
+    if entry.op is not None and entry.op not in applied:
+        return f"witness: it does not apply {entry.op!r}, which the entry is about"
+    for key in ("zero", "written", "given"):
+        if key in named(entry) and entry.op is None:
+            return f"{key}: {OPERANDS[key]}, and the entry names none"
+    return None
+
+
+OPERANDS = {
+    "zero": "it counts the operands of an op",
+    "written": "it is about the operands of an op",
+    "given": "it is about the result of an op",
+}
+"""What keys ask for that need an op."""
+
+
+def _has_several_outcomes(entry: Known) -> str | None:
+    said = {what: [key for key in keys if getattr(entry, key) not in (None, False)] for what, keys in OUTCOMES.items()}
+    if entry.any_value and (entry.limited or entry.nan):
+        return "any_value: it leaves no room for relative, absolute and nan"
+    given = {what: keys for what, keys in said.items() if keys}
+    if len(given) < 2:
+        return None
+    (one, (key, *_)), (other, (second, *_)), *_ = given.items()
+    return f"{key}: it is about {one}, and {second} about {other}; write an entry for each"
+
+
+def _is_boundless(entry: Known) -> str | None:
+    for key in ("relative", "absolute"):
+        limit = getattr(entry, key)
+        if limit is not None and limit > 1:
+            return f"{key}: {limit!r} is above 1, which excuses almost any value; say any_value = true in its place"
+    return None
+
+
+def _is_impossible(entry: Known) -> str | None:
+    if entry.dimensions == 0 and entry.elements not in (None, 1):
+        return f"elements: what has no dimensions has one element, not {entry.elements}"
+    if entry.wrong == 0:
+        return "wrong: where none of the elements is wrong, there is nothing to excuse"
+    if entry.wrong is not None and entry.elements is not None and entry.wrong > entry.elements:
+        return f"wrong: of {entry.elements} elements, no more than {entry.elements} can be wrong"
+    return None
+
+
+def _has_no_limit(entry: Known) -> str | None:
+    excused = entry.limited or entry.nan or entry.any_value or entry.returned
+    if entry.rule not in OF_VALUES or excused or entry.raised or entry.message or entry.gives or entry.shape:
+        return None
+    return (
+        f"relative: {entry.rule!r} is about values, and nothing says how far they may be off; give relative or "
+        "absolute, nan = true, or any_value = true where memory is read that nobody knows the contents of"
+    )
+
+
+CHECKS: tuple[Callable[[Known], str | None], ...] = (
+    _op_is_missing, _has_several_outcomes, _is_boundless, _is_impossible, _has_no_limit, _names_nothing,
+)  # fmt: skip
+"""What is looked at in each entry, in this order."""

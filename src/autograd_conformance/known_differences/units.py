@@ -1,0 +1,88 @@
+"""What stands in the units of a program, and what goes through them, as entries ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from autograd_conformance.known_differences.calls import CALLS, behind
+from autograd_conformance.known_differences.writes import owner
+from autograd_conformance.ops.tables import VIEWS
+from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, InPlace, Program, ReadGrad, Ref
+from autograd_conformance.programs.regions import region_of
+from autograd_conformance.rules.judge.violation import Violation
+
+
+def writes_inside(program: Program, violation: Violation) -> bool:
+    """Whether the failing instruction stands in a unit in which something is written to, or is a call through one."""
+    units, behind = violation.units, _before(program, violation.at)
+    writes = {at: step.target for at, step in enumerate(program) if isinstance(step, InPlace)}
+    through = {at for at, target in writes.items() if at < violation.at and target in behind}
+    ran = {violation.at, *(ref.at for ref in behind), *through} & units.keys()
+    return any(at in writes for each in ran for at in units[each])
+
+
+def derives_through_unit(program: Program, violation: Violation) -> bool:
+    """Whether the gradient that is read, or one that the failing call goes through, was left by a call with
+    create_graph that went through a unit.
+    """
+    read = {ref.at for ref in (*_before(program, violation.at), Ref(violation.at))}
+    return any(_is_left_through_unit(program, at, violation.units) for at in read)
+
+
+def _is_left_through_unit(program: Program, at: int, units: Collection[int]) -> bool:
+    """Whether instruction `at` reads a gradient that a call with create_graph left which went through a unit."""
+    read = program[at]
+    if not isinstance(read, ReadGrad):
+        return False
+    calls = [k for k, step in enumerate(program.instructions[:at]) if isinstance(step, Backward) and step.create_graph]
+    behind = (_before(program, call) for call in calls)
+    return any(read.leaf in refs and any(ref.at in units for ref in refs) for refs in behind)
+
+
+def _before(program: Program, at: int) -> set[Ref]:
+    """What instruction `at`, if it is a call, goes through: ops, writes before it, and what made the gradients
+    that it differentiates again.
+    """
+    call = program[at]
+    if not isinstance(call, CALLS):
+        return set()
+    writes = [step for step in program.instructions[:at] if isinstance(step, InPlace)]
+    found = behind(program, call, writes)
+    calls = {ref.at for ref in found if isinstance(program[ref.at], Grad)}
+    return found.union(*(_before(program, earlier) for earlier in calls))
+
+
+def gives(program: Program, violation: Violation, op: str) -> bool:
+    """Whether a unit that begins before the failing instruction gives out what an op made in it."""
+    units = {unit for at, unit in violation.units.items() if at < violation.at}
+    given = (program[ref.at] for unit in units for ref in region_of(program, unit).results)
+    return any(isinstance(step, Apply) and step.op == op for step in given)
+
+
+def gives_detached(program: Program, violation: Violation) -> bool:
+    """Whether a unit that begins before the failing instruction, or with it, gives out a view of what it computed, and
+    a view of the same that was detached.
+    """
+    units = {unit for at, unit in violation.units.items() if at <= violation.at}
+    return any(_gives_detached(program, unit) for unit in units)
+
+
+def _gives_detached(program: Program, unit: tuple[int, ...]) -> bool:
+    """Whether a unit gives out a view of what it computed, and a view of the same that was detached."""
+    given = {ref: {type(step) for step in _aliases(program, ref)} for ref in region_of(program, unit).results}
+    views = {owner(program, ref) for ref, made in given.items() if made == {Apply}}
+    detached = {owner(program, ref) for ref, made in given.items() if made == {Apply, Detach}}
+    return any(at in unit for at in views & detached)
+
+
+def _aliases(program: Program, ref: Ref) -> Iterator[Apply | Detach]:
+    """The instructions that made a value of another in the same memory: views, and what detached it."""
+    match program[ref.at]:
+        case Detach(source) as step:
+            yield step
+            yield from _aliases(program, source)
+        case Apply(op, args) as step if op in VIEWS and args:
+            yield step
+            yield from _aliases(program, args[0])
+        case _:
+            pass

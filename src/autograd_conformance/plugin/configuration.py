@@ -1,0 +1,141 @@
+"""Pytest's configuration for a run: the options, the session, and what workers are told."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from autograd_conformance.checking.audit.outcome import Audited
+from autograd_conformance.checking.limits import Limits
+from autograd_conformance.frameworks.probing.statements import Statement
+from autograd_conformance.plugin.options import PROFILE, add_options, check_options, load_profiles
+from autograd_conformance.plugin.progress import Progress
+from autograd_conformance.plugin.recording.folder import UnusableFolder
+from autograd_conformance.plugin.recording.recorder import Recorder
+from autograd_conformance.plugin.state import AUDITED, BEGAN, LIMITS, SESSION, audited, open_session, runs_suites
+from autograd_conformance.plugin.workers import Workers
+from autograd_conformance.processes.child import HASHES, PYTHON
+from autograd_conformance.processes.termination import Termination
+from autograd_conformance.reference.staging.cache import store
+
+WARNINGS = (
+    "error::pytest.PytestUnknownMarkWarning",
+    "ignore:reduction. 'mean' divides the total loss:UserWarning",
+    "ignore:Using backward.. with create_graph=True:UserWarning",
+    "ignore:Error detected in:UserWarning",
+    "ignore:grad and param do not obey the gradient layout contract:UserWarning",
+    "ignore:Generating overly large repr:hypothesis.errors.HypothesisWarning",
+)
+"""What becomes of warnings: advice that programs do not follow on purpose, and where an error that is due arose, is
+not shown.
+"""
+
+
+OVER = "the run's time (--seconds) was over"
+"""Why a run ended that was still at work when its report had to be written."""
+
+RESTARTS = 1_000
+"""How many workers may die before the run gives up, where --max-worker-restart does not say it."""
+
+CHUNK = 2
+"""How many tests a worker is sent at a time, where --maxschedchunk does not say it: pytest-xdist sends a quarter of all
+that are left, and some tests take a thousand times as long as others."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+    load_profiles()
+
+
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis, to which a profile that it does not know is an internal error
+def pytest_configure(config: pytest.Config) -> None:
+    for line in WARNINGS:
+        config.addinivalue_line("filterwarnings", line)
+    config.addinivalue_line("markers", "rule(slug): the rule of rules/catalogue.py that a test of suites/ is about")
+    if config.option.help or getattr(config.option, "markers", False):
+        return
+    if not runs_suites(config) and not config.option.replay:
+        return
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
+        _as_controller(config)
+    else:  # pytest-xdist hands on the command line alone
+        config.option.hypothesis_seed = worker["hypothesis_seed"]
+        config.stash[SESSION] = session = open_session(config, worker["workerid"])
+        config.stash[AUDITED] = found = Audited.from_json(worker["audited"])
+        session.hold_to(Statement.from_json(worker["said"]))
+        session.take_over(found)
+        config.stash[LIMITS] = session.limits = Limits(**worker["limits"])
+        config.add_cleanup(Termination(controls=False).restore)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """What was staged is written, for a watched process leaves at once. What is alive ends with the process: pytest,
+    which looks for garbage five times now, need not look at it.
+    """
+    if SESSION in config.stash:
+        store().close()
+        gc.freeze()
+
+
+def _as_controller(config: pytest.Config) -> None:
+    check_options(config)
+    if config.option.collectonly:  # the tests are the same for every framework: none is loaded
+        return
+    config.stash[SESSION] = session = open_session(config, "main")
+    if config.option.replay:
+        return
+    workers = getattr(config.option, "numprocesses", None) or 0
+    if workers and config.option.maxworkerrestart is None:
+        config.option.maxworkerrestart = str(RESTARTS)
+    if workers and config.option.maxschedchunk is None:
+        config.option.maxschedchunk = CHUNK
+    if session.update is not None:
+        try:
+            session.update.open("a", encoding="utf-8").close()
+        except OSError as error:
+            raise pytest.UsageError(f"--update-known={session.update}: {error.strerror}") from None
+    profile = config.getoption("--hypothesis-profile") or PROFILE
+    seed = int(config.option.hypothesis_seed)
+    header = session.header(seed, profile, workers)
+    if workers:  # what hangs on the order of a set repeats with the run's seed
+        os.environ.setdefault(HASHES, str(seed % 2**32))
+    option = config.option
+    began = config.stash.get(BEGAN, time.monotonic())
+    config.stash[LIMITS] = session.limits = Limits.of(option.programs, option.seconds, began)
+    try:
+        recorder = Recorder(session, header, workers, keyboard=not (option.usepdb or option.trace))
+    except UnusableFolder as error:
+        raise pytest.UsageError(str(error)) from None
+    recorder.pluginmanager = config.pluginmanager
+    config.pluginmanager.register(recorder, "recorder")
+    if session.limits.last is not None:
+        recorder.termination.end_after(max(1.0, session.limits.last - time.monotonic()), OVER)
+    config.pluginmanager.register(Progress(config.stash[LIMITS]), "progress")
+    config.pluginmanager.register(Workers(session), "workers")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
+    """Start workers that look for no module in the current folder, where anything may lie."""
+    for spec in specs:
+        if spec.popen and spec.python is None:
+            spec.python = shlex.join(PYTHON)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand on to a worker of pytest-xdist what is found out once."""
+    session = node.config.stash.get(SESSION, None)
+    if session is not None:
+        node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed
+        node.workerinput["audited"] = audited(node.config).to_json()
+        node.workerinput["said"] = session.said.to_json()
+        node.workerinput["limits"] = asdict(node.config.stash[LIMITS])

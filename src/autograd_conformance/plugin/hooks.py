@@ -1,0 +1,47 @@
+"""Pytest's side of the suite: the options, the framework under test, and the records that tests send.
+
+In the checkout `pytest -n auto --framework NAME` runs `suites/` against NAME and leaves a report; elsewhere
+`cli` does. Everything that is not about pytest is in the other files of `checking/`. Pytest finds the hooks
+and fixtures by their names, here.
+"""
+
+from autograd_conformance.plugin.configuration import (
+    pytest_addoption,
+    pytest_configure,
+    pytest_configure_node,
+    pytest_unconfigure,
+    pytest_xdist_setupnodes,
+)
+from autograd_conformance.plugin.main_process import pytest_cmdline_main
+from autograd_conformance.plugin.results import pytest_runtest_makereport, pytest_warning_recorded
+from autograd_conformance.plugin.tests import (
+    check,
+    journal,
+    prepared,
+    pytest_collection_finish,
+    pytest_collection_modifyitems,
+    pytest_deselected,
+    pytest_generate_tests,
+    pytest_itemcollected,
+    pytest_pyfunc_call,
+)
+
+__all__ = [
+    "check",
+    "journal",
+    "prepared",
+    "pytest_addoption",
+    "pytest_cmdline_main",
+    "pytest_collection_finish",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "pytest_configure_node",
+    "pytest_deselected",
+    "pytest_generate_tests",
+    "pytest_itemcollected",
+    "pytest_pyfunc_call",
+    "pytest_runtest_makereport",
+    "pytest_unconfigure",
+    "pytest_warning_recorded",
+    "pytest_xdist_setupnodes",
+]

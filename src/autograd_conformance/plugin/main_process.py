@@ -1,0 +1,168 @@
+"""The process that the user starts: it watches the one in which pytest runs and the framework is loaded."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from rich.console import Console
+
+from autograd_conformance.checking.limits import began
+from autograd_conformance.checking.session import ADAPTER_ERROR, watchdog
+from autograd_conformance.failures import record as failures
+from autograd_conformance.frameworks.process_end import told
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.remote.command import parse
+from autograd_conformance.places import PLUGIN
+from autograd_conformance.plugin import replay
+from autograd_conformance.plugin.recording.truncated_run import end_cut_off, end_stopped
+from autograd_conformance.plugin.state import BEGAN, SESSION, open_session, runs_suites, seed_of
+from autograd_conformance.processes import guard
+from autograd_conformance.processes.child import CLOSED, LOADING
+from autograd_conformance.processes.journal import Observer, take
+from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.programs.wording import harmless
+from autograd_conformance.reporting.render import text
+from autograd_conformance.reporting.render.terminal import print_summary
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Start what loads a framework in a process that this one watches."""
+    option = config.option
+    if option.help or getattr(option, "markers", False) or hasattr(config, "workerinput"):
+        return None  # in a worker of pytest-xdist, the controller is what watches
+    if not (runs_suites(config) or option.replay):
+        return None
+    option.hypothesis_seed = seed_of(option.hypothesis_seed)  # for whoever runs programs, or tells how that ended
+    if option.collectonly:
+        return None
+    if option.replay:
+        return _replay(config, [Path(name) for name in option.replay])
+    config.stash[BEGAN] = began()
+    _count_workers(config)
+    if option.usepdb or option.trace or not guard.is_possible():
+        return None
+    ended = guard.watched(lambda: _main(config), _hang(config))
+    return ended.code if ended.code is not None else _told(config, ended)
+
+
+def _hang(config: pytest.Config) -> Callable[[bytes], bool]:
+    """Says whether the process of a run hangs: while it loads the framework, or in a program that it runs itself."""
+    option = config.option
+    loading = time.monotonic() + stretched(max(option.patience, LOADING)) * 1.5
+    observer = Observer(Path(option.report).expanduser(), "main", _watchdog(config))
+
+    def is_stuck(said: bytes) -> bool:
+        return time.monotonic() > loading if guard.LOADED not in said else observer.is_stuck()
+
+    return is_stuck
+
+
+def _watchdog(config: pytest.Config) -> float:
+    """Seconds after which a process that runs programs is ended."""
+    option = config.option
+    served = option.framework_python or option.fresh_process or parse(option.framework) is not None
+    return watchdog(option.patience, bool(served))
+
+
+def _replay(config: pytest.Config, files: list[Path]) -> int:
+    """Replay each file in a process of its own, where there can be one; the worst of their exit codes."""
+
+    def main(folder: Path, files: list[Path]) -> int:
+        config._do_configure()
+        return max(replay.replayed(path, config.stash[SESSION], folder) for path in files)
+
+    if not guard.is_possible():
+        with TemporaryDirectory() as folder:
+            return _finished(config, partial(main, Path(folder), files))
+
+    def one(path: Path) -> int:
+        def child(folder: Path) -> int:
+            return _finished(config, partial(main, folder, [path]))
+
+        return replay.watched(path, child, config.option.patience, _watchdog(config))
+
+    return max(map(one, files))
+
+
+def _count_workers(config: pytest.Config) -> None:
+    """One worker where nobody counted them: a crash or a hang of the framework is then the end of the worker alone."""
+    option = config.option
+    if getattr(option, "numprocesses", 0) is None and not (option.usepdb or option.trace or option.tx):
+        option.numprocesses, option.dist, option.tx = 1, "load", ["popen"]
+
+
+def _main(config: pytest.Config) -> int:
+    """The run, as pytest goes on with it, to its very end."""
+    here = config.pluginmanager.get_plugin(PLUGIN)
+    go_on = config.pluginmanager.subset_hook_caller("pytest_cmdline_main", [here])
+    return _finished(config, lambda: int(go_on(config=config)))
+
+
+def _finished(config: pytest.Config, main: Callable[[], int]) -> int:
+    """What `pytest.main` does with what comes out of a run, which a watched process has to do itself."""
+    try:
+        return main()
+    except pytest.UsageError as error:
+        print("\n".join(f"ERROR: {line}\n" for line in error.args), file=sys.stderr)
+        return int(pytest.ExitCode.USAGE_ERROR)
+    except pytest.exit.Exception as error:
+        print(error.msg, file=sys.stderr)
+        return error.returncode or int(pytest.ExitCode.INTERRUPTED)
+    except BrokenAdapter as error:
+        print(f"adapter error: {error}", file=sys.stderr)
+        return ADAPTER_ERROR
+    except KeyboardInterrupt:
+        print("stopped before the run began", file=sys.stderr)
+        return int(pytest.ExitCode.INTERRUPTED)
+    finally:
+        config._ensure_unconfigure()
+
+
+def _stopped(config: pytest.Config, ended: guard.Ended) -> int:
+    """Write the end of a run that did not stop in time when it was to, and print its summary."""
+    code = int(pytest.ExitCode.INTERRUPTED)
+    try:
+        folder = Path(config.option.report).expanduser()
+        reason = "stopped, and ended as it did not react"
+        report, page = end_stopped(folder, reason, code) if ended.begun else (None, folder)
+    except Exception as error:
+        print(f"stopped; the report has no end: {harmless(str(error))}", file=sys.stderr)
+        return code
+    if report is None:
+        print("stopped before the run began", file=sys.stderr)
+    else:
+        print_summary(report, Console(), page)
+    return code
+
+
+def _told(config: pytest.Config, ended: guard.Ended) -> int:
+    """What there is to say of a run whose process was ended; its exit code, which is never that of a good run."""
+    how = told(ended.status)
+    entry = take(Path(config.option.report).expanduser(), "main")
+    if ended.stopped:
+        return _stopped(config, ended)
+    if ended.closed:
+        print(f"adapter error: {config.option.framework}: {CLOSED}", file=sys.stderr)
+        return ADAPTER_ERROR
+    if not ended.loaded:
+        print(f"adapter error: {how} while the framework was loaded", file=sys.stderr)
+        return ADAPTER_ERROR
+    if entry is None:
+        print(f"ERROR: {how}, and the run with it; there is no report", file=sys.stderr)
+        return int(pytest.ExitCode.INTERNAL_ERROR)
+
+    def tell() -> int:
+        session, code = open_session(config, "main"), int(pytest.ExitCode.TESTS_FAILED)
+        failure = failures.died(entry, session, failures.ending(entry, session.timeout, ended.status))
+        print(f"\n\n{text.render(failure)}")
+        print(f"the run ended there (-n 1 goes on): {end_cut_off(session, entry, failure, code)}")
+        return code
+
+    return guard.watched(tell).code or int(pytest.ExitCode.INTERNAL_ERROR)

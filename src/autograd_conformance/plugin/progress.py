@@ -1,0 +1,122 @@
+"""The progress of a run, in one line: rules done, programs a second, failures so far, and about how long it takes yet.
+
+On a terminal the line takes the place of pytest's dots and is rewritten; elsewhere it comes now and then, among them.
+`-q` leaves it out, and so does `-v`, which names every test.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from autograd_conformance.checking.limits import Limits
+from autograd_conformance.plugin.recording.recorder import PROPERTY
+from autograd_conformance.plugin.run_plan import PLAN
+from autograd_conformance.reporting.prose import counted, span
+from autograd_conformance.reporting.records.encoding import decode
+from autograd_conformance.reporting.records.records import Result
+from autograd_conformance.reporting.records.terms import WRONG
+
+ON_TERMINAL, ELSEWHERE = 0.2, 30.0
+"""Seconds between two lines."""
+
+
+class Progress:
+    """A pytest plugin of the controlling process that says how far the run is."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.reporter: Any = None
+        self.begun: float | None = None
+        """When the first test began: what came before, the audit among it, says nothing of how long tests take."""
+        self.written = time.monotonic()
+        self.done: Counter[str] = Counter()
+        """How many tests of each rule have ended."""
+        self.rules = self.tests = self.rules_done = self.programs = self.failures = 0
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Find pytest's reporter, and write instead of its dots where a line can be rewritten."""
+        reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is None or reporter.verbosity != 0:
+            return
+        self.reporter = reporter
+        if reporter.isatty():
+            reporter.showfspath = False
+            reporter._show_progress_info = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """No dots where the line is."""
+        if self.reporter is None or not self.reporter.isatty() or not hasattr(report, "when"):
+            return None
+        if report.when == "call" and report.outcome in ("passed", "failed"):
+            return report.outcome, "", report.outcome.upper()
+        return ("skipped", "", "SKIPPED") if report.outcome == "skipped" else None
+
+    def pytest_runtest_logstart(self) -> None:
+        """A test begins."""
+        self.begun = self.begun or time.monotonic()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count what a test did; say how far the run is where it is time to."""
+        if self.reporter is None:
+            return
+        for name, value in report.user_properties:
+            if name == PLAN:
+                self._ended(value)
+            elif name == PROPERTY:
+                self._count(decode(value))  # type: ignore[arg-type]
+        if report.when == "???":  # of a process that died
+            self.failures += 1
+        now = time.monotonic()
+        if self.rules and now - self.written >= (ON_TERMINAL if self.reporter.isatty() else ELSEWHERE):
+            self.written = now
+            self._say(self.line(now - (self.begun or now)))
+
+    def _ended(self, plan: Any) -> None:
+        if not self.rules:
+            self.rules, self.tests = plan["rules"], plan["tests"]
+        self.done[plan["rule"]] += 1
+        self.rules_done += self.done[plan["rule"]] == plan["of_rule"]
+
+    def _count(self, record: object) -> None:
+        match record:
+            case Result():
+                self.programs += record.programs
+                self.failures += record.verdict in WRONG
+            case _:
+                return
+
+    def _say(self, line: str) -> None:
+        if self.reporter.isatty():
+            self.reporter.rewrite(line[: self.reporter._tw.fullwidth - 1], erase=True)
+        else:
+            self.reporter.ensure_newline()
+            self.reporter.write_line(line)
+
+    def line(self, seconds: float) -> str:
+        """How far the run is after so many seconds of testing."""
+        parts = [
+            f"{self.rules_done:,} of {counted(self.rules, 'rule')} done",
+            f"{counted(self.programs, 'program')}, {self.programs / max(seconds, 1e-9):,.0f} a second",
+            counted(self.failures, "failure"),
+        ]
+        return "; ".join([*parts, f"about {span(self.left(seconds))} left"])
+
+    def left(self, seconds: float) -> float:
+        """About how many seconds the tests take yet: as the ones before, or until the limit."""
+        ended = sum(self.done.values())
+        expected = seconds * (self.tests - ended) / ended if ended else 0.0
+        limit = self.limits.seconds_left()
+        return expected if limit is None else min(expected, limit)
+
+    def pytest_sessionfinish(self) -> None:
+        """The line ends: what follows is written below it."""
+        if self.reporter is not None and self.reporter.isatty() and self.rules:
+            now = time.monotonic()
+            self._say(self.line(now - (self.begun or now)))
+            self.reporter.write_line("")

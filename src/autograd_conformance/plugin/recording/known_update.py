@@ -1,0 +1,173 @@
+"""The end of a run that writes its known differences: each entry is read by what reads all, and tried against the other
+ways in which the run saw the same rule broken; what cannot be written so stays a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from autograd_conformance.checking.check import Broken, is_advice, judged
+from autograd_conformance.checking.session import Session
+from autograd_conformance.failures.record import failure
+from autograd_conformance.known_differences import Known, MalformedExpectations, is_known
+from autograd_conformance.known_differences.file import parsed, read
+from autograd_conformance.known_differences.update import HEADER, About, Common, Finding
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reporting.prose import counted
+from autograd_conformance.reporting.records.failure import Failure
+from autograd_conformance.reporting.records.records import Result
+from autograd_conformance.rules.judge.violation import Violation
+
+UNNAMED = "nothing names the case"
+"""Why most findings that are not written are not."""
+
+TEST = "known differences"
+"""What stands in the place of a test's name in the record of a finding that is not written."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A finding, and what its witness shows when it runs once more."""
+
+    finding: Finding
+    session: Session
+
+    @cached_property
+    def program(self) -> Program:
+        """The witness."""
+        return parse(self.finding.witness, VOCABULARY)
+
+    @cached_property
+    def violations(self) -> tuple[Violation, ...]:
+        """Those that are what the finding is about."""
+        return tuple(broken.violation for broken in self.broken)
+
+    @cached_property
+    def broken(self) -> tuple[Broken, ...]:
+        """The same, as failures."""
+        target = self.session.target_of(self.finding.about.rule).surviving()
+        observation, seen = target.observe(self.program), list[Violation]()
+
+        def note(violation: Violation) -> bool:
+            seen.append(violation)
+            return True
+
+        judged(self.program, observation, target, note)
+        same = (each for each in seen if About.of(self.program, each) == self.finding.about)
+        return tuple(Broken(self.program, observation, violation, target) for violation in same)
+
+
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """A finding that is no known difference."""
+
+    shown: Shown
+    why: str
+
+    @property
+    def line(self) -> str:
+        """The finding in a line."""
+        about = self.shown.finding.about
+        op = f", {about.op}" if about.op else ""
+        return f"{about.rule}{op}: {self.shown.finding.witness}" + (f" ({self.why})" if self.why != UNNAMED else "")
+
+    def records(self) -> Iterator[Failure | Result]:
+        """A failure, where the witness shows it once more, and the result."""
+        finding = self.shown.finding
+        for broken in self.shown.broken[:1]:
+            yield failure(broken, TEST, self.shown.session)
+        yield Result(
+            test=f"{TEST}[{finding.about.rule}]",
+            rule=finding.about.rule,
+            op=finding.about.op,
+            verdict="fail",
+            programs=finding.seen,
+            exercised={finding.about.rule: finding.seen},
+            seconds=0.0,
+            reason=finding.observed,
+        )
+
+    @property
+    def fails(self) -> bool:
+        """Whether the run fails for it."""
+        return self.shown.session.strict or not is_advice(self.shown.finding.about.rule)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What a run writes into a file of known differences, and what it cannot write."""
+
+    written: tuple[Finding, ...] = ()
+    unwritten: tuple[Unwritten, ...] = ()
+
+    def lines(self) -> list[str]:
+        """What cannot be written, for the terminal and the file."""
+        if not self.unwritten:
+            return []
+        ways = counted(len(self.unwritten), "way")
+        head = f"{ways} in which rules are broken could not be written as known differences, because {UNNAMED}:"
+        return [head, *(f"  {each.line}" for each in self.unwritten)]
+
+
+def update(path: Path, findings: Sequence[Finding], common: Common, session: Session, since: str) -> Update:
+    """Add an entry to a file for each finding of which something names the case; the file is made where there is none,
+    and is left as it was where it would be refused as a whole.
+    """
+    all_ = [Shown(finding, session) for finding in findings]
+    made = {each.finding: each.finding.entry(since, common) for each in all_}
+    refused = {each.finding: _refused(each, made[each.finding], all_, path) for each in all_}
+    written = tuple(finding for finding, why in refused.items() if why is None)
+    update = Update(written, tuple(Unwritten(each, why) for each in all_ if (why := refused[each.finding]) is not None))
+    try:
+        _write(path, [made[finding] or "" for finding in written], update.lines())
+    except MalformedExpectations as error:
+        return Update((), tuple(Unwritten(each, f"{error}") for each in all_))
+    return update
+
+
+def _refused(shown: Shown, text: str | None, all_: Sequence[Shown], path: Path) -> str | None:
+    """Why an entry is not written, if it is not: it is refused by what reads entries, or excuses another finding."""
+    if text is None:
+        return UNNAMED
+    try:
+        (entry,) = parsed(text, path)
+    except MalformedExpectations as error:
+        return f"{error}".partition(": ")[2]
+    others = [each for each in all_ if _differs(shown.finding.about, each.finding.about)]
+    wide = next((each for each in others if _excuses(entry, each)), None)
+    return None if wide is None else f"the entry would excuse {wide.finding.about.rule}: {wide.finding.witness}, too"
+
+
+def _differs(one: About, other: About) -> bool:
+    """Whether one rule is broken in two ways: by two ops, or by what was observed."""
+    same_message = one.message is not None and one.message == other.message
+    return one.rule == other.rule and not same_message and _way(one) != _way(other)
+
+
+def _way(about: About) -> tuple[object, ...]:
+    return about.op, about.raised, about.message, about.gives, about.shape
+
+
+def _excuses(entry: Known, shown: Shown) -> bool:
+    return any(is_known(entry, shown.program, violation) for violation in shown.violations)
+
+
+def _write(path: Path, entries: Sequence[str], unwritten: Sequence[str]) -> None:
+    """Add entries to a file, and as comments what is not written; `MalformedExpectations`, and the file as it was,
+    where the whole cannot be read.
+    """
+    old = (path.read_text(encoding="utf-8") if path.exists() else "") or HEADER
+    comments = "".join(f"# {line}\n" for line in unwritten)
+    new = "".join(entries) + (f"\n{comments}" if comments else "")
+    whole = old + ("" if old.endswith("\n") else "\n") + new
+    parsed(whole, path)
+    path.write_text(whole, encoding="utf-8")
+    read(path)
+
+
+__all__ = ["Update", "update"]

@@ -1,0 +1,251 @@
+"""Replaying a program file: runs it again and says fixed, still failing, or cannot run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+from autograd_conformance.checking.check import Broken, related_as
+from autograd_conformance.checking.session import ADAPTER_ERROR, Session
+from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.failures import record as failures
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.frameworks.process_end import ENDED, told
+from autograd_conformance.known_differences import Known, is_known
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.printing.dialect import code
+from autograd_conformance.processes import guard, journal
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.observations import Observation, undecided
+from autograd_conformance.programs.validation import MalformedProgram
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reporting.records.renamed import modernised
+from autograd_conformance.reporting.render import text
+from autograd_conformance.reporting.verdicts import Exit
+from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.rules.judge.violation import Violation, op_of
+from autograd_conformance.rules.relations import codec as relations_codec
+from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.tape.trace import first_rough
+
+Verdict = Literal["fixed", "still failing", "cannot run"]
+
+CODES: dict[Verdict, int] = {"fixed": Exit.PASSED, "still failing": Exit.BROKEN, "cannot run": Exit.USAGE}
+"""The exit code for each verdict; what each code means stands in `reporting.verdicts`."""
+
+INTERRUPTED = Exit.ENDED
+"""The exit code of a replay that the user stops; pytest's own."""
+
+WORKER = "replay"
+"""The name of a replaying process's journal."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What became of a replayed program, or of two that are related."""
+
+    verdict: Verdict
+    """Whether it passes now."""
+    reason: str | None = None
+    """Why it cannot run, or the rule that it still breaks."""
+    broken: Broken | None = None
+    """How it still breaks the rule."""
+
+
+def watched(path: Path, main: Callable[[Path], int], timeout: float, watchdog: float) -> int:
+    """Replay a file in a process of its own, which calls `main` with a folder for its journal; the exit code.
+
+    A program that ends the process, or does not come back in `timeout` seconds, is failing still; `watchdog` is after
+    how many the process is ended.
+    """
+    with TemporaryDirectory() as folder:
+        observer = journal.Observer(Path(folder), WORKER, watchdog)
+        ended = guard.watched(lambda: main(Path(folder)), lambda said: observer.is_stuck())
+        if ended.code is not None:
+            return ended.code
+        how = told(ended.status)
+        if ended.stopped:
+            print(f"stopped: {how}")
+            return INTERRUPTED
+        if not ended.loaded:
+            print(f"adapter error: {how} while the framework was loaded")
+            return ADAPTER_ERROR
+        entry = journal.read(Path(folder), WORKER)
+        if entry is None:
+            return _say(path, "cannot run", how)
+        return _ended(path, entry.program, failures.ending(entry, timeout, ended.status))
+
+
+def _ended(path: Path, program: Program, how: str) -> int:
+    """Say that a program ended its process."""
+    print("\n".join(["The program:", "", *code(program, None), ""]))
+    return _say(path, "still failing", how)
+
+
+def replayed(path: Path, session: Session, folder: Path) -> int:
+    """Replay a file in this process, whose journal is in a folder, and say what became of it; the exit code."""
+    session.journal = journal.Journal(folder, WORKER, session.watchdog)
+    session.journal.begin(str(path), "", None)
+    try:
+        outcome = replay(path, session.target, session.known, session.journal.end)
+    except ENDED as error:  # in a process elsewhere
+        session.journal.close()
+        return _ended(path, error.program, error.how)
+    if outcome.broken:
+        print(text.render(failures.failure(outcome.broken, str(path), session, file=path)))
+    session.journal.close()
+    return _say(path, outcome.verdict, outcome.reason)
+
+
+def _say(path: Path, verdict: Verdict, reason: str | None) -> int:
+    print(f"{path}: {verdict}" + (f" ({reason})" if reason else ""))
+    return CODES[verdict]
+
+
+def _nothing() -> None:
+    """Nothing is to be done when a program has run."""
+
+
+def replay(path: Path, target: Target, known: Sequence[Known] = (), done: Callable[[], object] = _nothing) -> Replayed:
+    """Run the program in a file again, after those that it says have to run first. A known difference is told of where
+    nothing is broken behind it. `done` is called each time that the framework has run a program.
+    """
+    try:
+        found, before = read(path)
+    except RecursionError:
+        return Replayed("cannot run", f"{path}: it is nested too deeply to be a program")
+    except (MalformedProgram, OSError, UnicodeDecodeError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return Replayed("cannot run", f"{path}: {reason}")
+
+    def excused(program: Program, violation: Violation) -> bool:
+        return any(is_known(entry, program, violation) for entry in known)
+
+    outcome = again(found, before, target, excused, done)
+    return replace(outcome, reason=f"{path}: {outcome.reason}") if outcome.verdict == "cannot run" else outcome
+
+
+def again(
+    found: Program | Related,
+    before: Sequence[Program],
+    target: Target,
+    excused: Callable[[Program, Violation], bool],
+    done: Callable[[], object] = _nothing,
+) -> Replayed:
+    """Run a program, or two that are related, after those that have to run before; also on the target that counts saved
+    tensors where that is another one. What is excused is told of where nothing else is broken.
+    """
+    wanted = (found.first, found.second) if isinstance(found, Related) else (found,)
+    for each in (*before, *wanted):  # all of them before any of them runs
+        if (outcome := _cannot(each, target)) is not None:
+            return outcome
+    for each in before:
+        target.observe(each)
+        done()
+    return _related(found, target, done) if isinstance(found, Related) else _alone(found, target, excused, done)
+
+
+def _cannot(program: Program, target: Target) -> Replayed | None:
+    """Why a program cannot be run on a target, if it cannot."""
+    if not len(program):
+        return Replayed("cannot run", "the program has no instructions")
+    missing = sorted(lacking(program, target))
+    if missing:
+        return Replayed("cannot run", f"{target.name} lacks {', '.join(missing)}")
+    try:
+        Reference(program)
+    except Exception as error:  # operands of shapes that no op takes: the file is at fault, not the framework
+        return Replayed("cannot run", f"the program is not well-formed: {type(error).__name__}: {error}")
+    return None
+
+
+def _alone(
+    program: Program, target: Target, excused: Callable[[Program, Violation], bool], done: Callable[[], object]
+) -> Replayed:
+    counter = target.saved_tensor_counter
+    for each in (target,) if counter in (None, target) else (target, counter):
+        observation = each.observe(program)
+        done()
+        listed: list[Violation] = []
+
+        def excuses(violation: Violation, listed: list[Violation] = listed) -> bool:
+            fine = excused(program, violation)
+            listed.extend([violation] if fine else [])
+            return fine
+
+        reference = Reference(program, each.traits)
+        violation = judge(program, observation, reference, each.capabilities, excuses).violation
+        violation = violation or next(iter(listed), None)
+        if violation is not None:
+            return Replayed("still failing", violation.rule, Broken(program, observation, violation, each))
+    return _unjudged(program, observation, target) or Replayed("fixed")
+
+
+def _unjudged(program: Program, observation: Observation, target: Target) -> Replayed | None:
+    """Why nothing can be said of a program in which no rule is broken, where that is so: nobody can tell whose an error
+    is, or, at a kink, a pole or a tie, frameworks differ by convention.
+    """
+    error = undecided(*observation)
+    if error is not None:
+        return Replayed("cannot run", f"whose an error is cannot be told: {error.type}: {error.message}")
+    at = first_rough(program, observation, target.traits)
+    if at is None:
+        return None
+    op = op_of(program[at])
+    said = (
+        f"line {at + 1}: {op} is not smooth at its operands, so what follows from it is not judged; change the numbers"
+    )
+    return Replayed("cannot run", said)
+
+
+def _related(related: Related, target: Target, done: Callable[[], object]) -> Replayed:
+    observation, other = target.observe(related.first), target.observe(related.second)
+    done()
+    violation = related_as(related, observation, other, target).violation
+    if violation is None:
+        unjudged = (_unjudged(related.first, observation, target), _unjudged(related.second, other, target))
+        return next(filter(None, unjudged), Replayed("fixed"))
+    broken = Broken(related.first, observation, violation, target, related)
+    return Replayed("still failing", violation.rule, broken)
+
+
+def read(path: Path) -> tuple[Program | Related, tuple[Program, ...]]:
+    """The program in a file, or two that are related, and those that have to run before."""
+    return held(_form(path))
+
+
+def held(form: Any) -> tuple[Program | Related, tuple[Program, ...]]:
+    """The same of a file's JSON form."""
+    return _program(form), _preceding(form)
+
+
+def _program(form: Any) -> Program | Related:
+    """The program in a file, or two that are related: the JSON form, or a failure record that holds it."""
+    if isinstance(form, dict) and form.get("record") == "failure":
+        form = form.get("program")
+    if relations_codec.is_relation(form):
+        return relations_codec.from_json(modernised(form), VOCABULARY)
+    return codec.from_json(form, VOCABULARY)
+
+
+def _preceding(form: Any) -> tuple[Program, ...]:
+    """The programs that have to run before the one in a file, where that one fails only after others."""
+    before = form.get("before", ()) if isinstance(form, dict) else ()
+    if not isinstance(before, (list, tuple)):
+        raise MalformedProgram("'before' has to be a list of programs")
+    return tuple(codec.from_json(each, VOCABULARY) for each in before)
+
+
+def _form(path: Path) -> Any:
+    text = path.read_text(encoding="utf-8")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise MalformedProgram(
+            f"not JSON: {error.msg.removesuffix(' at')} at line {error.lineno}, column {error.colno}"
+        ) from None

@@ -1,0 +1,177 @@
+"""What a test has found, as records that travel with pytest's own report of it."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import errors
+
+from autograd_conformance.checking.budget import BoundedCheck
+from autograd_conformance.checking.check import broken_in, ended_in
+from autograd_conformance.checking.known_answers import unsound
+from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
+from autograd_conformance.failures import advisory as noted
+from autograd_conformance.failures import record as failures
+from autograd_conformance.failures import unsent as found
+from autograd_conformance.failures.confirmation import time_limit as again
+from autograd_conformance.failures.unexplained import unsent
+from autograd_conformance.frameworks.process_end import TimedOut
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.plugin.recording.recorder import ADAPTER, PROPERTY, TALLY, UNWRITABLE
+from autograd_conformance.plugin.run_plan import PLAN
+from autograd_conformance.plugin.state import CHECK, PLANNED, SESSION, about
+from autograd_conformance.processes.journal import Entry
+from autograd_conformance.programs.wording import harmless, message
+from autograd_conformance.reporting.prose import counted
+from autograd_conformance.reporting.records import records
+from autograd_conformance.reporting.records.encoding import encode
+from autograd_conformance.reporting.records.terms import Outcome
+from autograd_conformance.reporting.render import text
+
+REPORTED = 10_000
+"""How many characters of the report of an error are kept from each of its ends, where it is no plain text."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    raised = call.excinfo and call.excinfo.value  # pytest puts a skip of its own in the place of a test's
+    report = yield
+    if call.when == "teardown" and SESSION in item.config.stash:  # what was found is sent
+        found.forget(item.config.stash[SESSION].folder, item.config.stash[SESSION].worker)
+    if item.get_closest_marker("rule") is None or SESSION not in item.config.stash:
+        return report
+    if call.when == "call" or (call.when == "setup" and report.outcome != "passed"):
+        try:
+            if call.excinfo is not None and isinstance(call.excinfo.value, BrokenAdapter):
+                raise call.excinfo.value
+            report.user_properties += [(PROPERTY, encode(record)) for record in _records(item, call, report, raised)]
+        except BrokenAdapter as error:
+            report.longrepr = f"adapter error: {error}"
+            report.user_properties.append((ADAPTER, str(error)))
+            return report
+        check = item.stash.get(CHECK, None)
+        if check is not None:
+            noted.shorten(check, item.config.stash[SESSION])
+            report.user_properties.append((TALLY, check.tally().to_json()))
+        if PLANNED in item.stash:
+            report.user_properties.append((PLAN, item.stash[PLANNED].to_json(about(item)[0])))
+        unwritable = item.config.stash[SESSION].unwritable
+        if unwritable:
+            report.user_properties.append((UNWRITABLE, unwritable))
+        _make_sendable(report)
+    return report
+
+
+def _make_sendable(report: pytest.TestReport) -> None:
+    """Have a report's text in a form that another process and a terminal take: a framework may have written of it."""
+    text = str(report.longrepr or "")
+    if text.encode(errors="replace").decode() != text:
+        report.longrepr = harmless(text, REPORTED)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist sends it, and ends the worker where it cannot
+def pytest_warning_recorded(warning_message: Any) -> None:
+    """Have a warning in a form that another process takes: of Python's own class, with a text that can be sent."""
+    warning = warning_message.message
+    if isinstance(warning, Warning):
+        own = next(each for each in type(warning).__mro__ if each.__module__ == "builtins")
+        warning_message.message, warning_message.category = own(message(warning)), own
+
+
+def _skipped(raised: BaseException, during: str, programs: int) -> tuple[Outcome, str]:
+    """What came of a test that was skipped, and why: by the suite, by a mark or a fixture of somebody else's, or from
+    within the framework, which is no way to answer.
+    """
+    reason = str(raised)
+    match raised:
+        case NotApplicable():
+            return "pass" if programs else "not applicable", reason
+        case NothingDrawn():
+            return "pass" if programs else "vacuous", reason
+        case _ if during == "setup":
+            return "skipped", reason
+        case _:
+            return "error", f"the test was skipped from within: {reason}"
+
+
+def _doubt(session: Session) -> str | None:
+    """Why nothing that this process judges can be believed, if so."""
+    session.doubted += 1
+    return unsound(session.doubted)
+
+
+def _records(
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, raised: BaseException | None
+) -> Iterator[records.Record]:
+    session, check = item.config.stash[SESSION], item.stash.get(CHECK, None)
+    rule, op = about(item)
+    verdict: Outcome = "pass"
+    reason: str | None = None
+    doubt = _doubt(session) if check is not None else None
+    if doubt:  # neither what passed nor what failed here says anything
+        verdict, reason = "error", doubt
+        report.outcome, report.longrepr = "failed", doubt
+    elif isinstance(check, BoundedCheck) and check.cut and report.outcome == "skipped":
+        verdict, reason = "cut short", f"the budget of the run ended after {counted(check.programs, 'program')}"
+    elif isinstance(raised, (pytest.skip.Exception, unittest.SkipTest)):
+        verdict, reason = _skipped(raised, call.when, check.programs if check is not None else 0)
+    elif call.excinfo is not None:
+        verdict, reason = "error", harmless(call.excinfo.exconly())
+        ended = ended_in(call.excinfo.value)
+        broken = broken_in(call.excinfo.value) or (check.shortest if check is not None and ended is None else None)
+        if broken is not None:
+            verdict, reason = "flaky" if isinstance(call.excinfo.value, errors.Flaky) else "fail", None
+            past = tuple(session.past)  # what shrinks and explains a failure runs programs, too
+            failure = failures.failure(broken, item.nodeid, session, verdict)  # type: ignore[arg-type]
+            found.keep(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
+            failure = again.confirmed(failure, session, past)
+            report.longrepr = text.render(failure)
+            yield failure
+        if ended is not None:
+            entry = Entry(item.nodeid, rule, op, ended.program, isinstance(ended, TimedOut))
+            failure = failures.died(entry, session, ended.how)
+            if isinstance(call.excinfo.value, errors.Flaky):
+                failure = replace(failure, verdict="flaky")
+            verdict, reason = failure.verdict, failure.observed
+            status = None if isinstance(ended, TimedOut) else ended.status
+            if not again.is_kill(failure, status):
+                found.keep(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
+            failure, is_undecided = again.killed(failure, status, session, tuple(session.past))
+            if is_undecided:
+                verdict, reason = "cannot be told", again.undecided(failure)
+                report.outcome = "skipped"
+                report.longrepr = (str(item.path), 0, f"cannot be told: {reason}")
+            else:
+                report.longrepr = text.render(failure)
+                yield failure
+    elif check is not None:
+        shown = [(known.rule, known.reason) for known in check.differences]
+        shown += [(found.about.rule, found.observed) for found in check.findings.values()]
+        own = [reason for broken, reason in shown if op is not None or broken == rule]
+        if own:  # those of other rules count against these
+            verdict, reason = "known difference", "; ".join(own)
+        elif check.absent and not check.exercised[rule]:
+            verdict, reason = "not applicable", f"no kernel for it: {check.absent.most_common(1)[0][0]}"
+    if check is not None and check.remarks.undecided and verdict in ("pass", "not applicable"):
+        verdict, reason = "cannot be told", f"whose an error is: {check.remarks.undecided.most_common(1)[0][0]}"
+    if check is not None and not doubt:
+        yield from noted.failures(check, item.nodeid, session)
+        verdict = "fail" if verdict == "pass" and rule in check.advice else verdict
+    yield records.Result(
+        test=item.nodeid,
+        rule=rule,
+        op=op,
+        verdict=verdict,
+        programs=check.programs if check else 0,
+        exercised=dict(check.exercised) if check and not doubt else {},
+        left_open=check.left_open if check else 0,
+        instructions=check.instructions if check else 0,
+        judged=check.judged if check else 0,
+        seconds=round(call.duration, 3),
+        reason=reason,
+    )

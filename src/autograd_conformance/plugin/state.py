@@ -1,0 +1,150 @@
+"""What the plugin keeps with pytest's configuration and with each test, and how a run opens its session."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from autograd_conformance.checking.alphabet import alphabet_of
+from autograd_conformance.checking.audit.outcome import Audited
+from autograd_conformance.checking.audit.shares import NOTHING_KEPT, AuditCutShort, AuditFailed, audit
+from autograd_conformance.checking.audit.store import Store
+from autograd_conformance.checking.budget import Budget
+from autograd_conformance.checking.check import Check
+from autograd_conformance.checking.limits import Limits
+from autograd_conformance.checking.session import ADAPTER_ERROR, Session
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.frameworks.probing.statements import Statement
+from autograd_conformance.frameworks.registry import MODES, BrokenAdapter, UnknownFramework, load
+from autograd_conformance.frameworks.remote.command import served
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import MalformedExpectations
+from autograd_conformance.places import SUITES
+from autograd_conformance.plugin.options import PROFILE
+from autograd_conformance.plugin.run_plan import Plan
+from autograd_conformance.plugin.stopped import StoppedRun
+from autograd_conformance.processes import guard
+from autograd_conformance.processes.child import LOADING
+from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.programs.language import DTYPES
+
+SESSION = pytest.StashKey[Session]()
+AUDITED = pytest.StashKey[Audited]()
+CHECK = pytest.StashKey[Check]()
+BEGAN = pytest.StashKey[float]()
+LIMITS = pytest.StashKey[Limits]()
+BUDGET = pytest.StashKey[Budget]()
+PLANNED = pytest.StashKey[Plan]()
+NUMBER = pytest.StashKey[int]()
+LEFT_OUT = pytest.StashKey[int]()
+COLLECTED = pytest.StashKey[int]()
+
+
+def runs_suites(config: pytest.Config) -> bool:
+    """Whether the run takes tests from suites/; the suite's own tests need no framework under test."""
+    names = [arg.split("::")[0] for arg in config.args]
+    if any(name.startswith("autograd_conformance.suites") for name in names):  # with --pyargs
+        return True
+    paths = [(config.invocation_params.dir / name).resolve() for name in names]
+    return any(path == SUITES or SUITES in path.parents or path in SUITES.parents for path in paths)
+
+
+def seed_of(given: str | None) -> str:
+    """The seed of the run, drawn where none is given."""
+    try:
+        return str(random.SystemRandom().randrange(2**32) if given is None else int(given))
+    except ValueError:
+        raise pytest.UsageError(f"--hypothesis-seed has to be a whole number, not {given!r}") from None
+
+
+def open_session(config: pytest.Config, worker: str) -> Session:
+    """The session of this process, its framework loaded, or the end of the run where that cannot be."""
+    option = config.option
+    dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
+    folder = Path(option.report).expanduser()
+    try:
+        name = served(option.framework, option.framework_python, option.fresh_process)
+    except UnknownFramework as error:
+        raise pytest.UsageError(str(error)) from None
+    session = Session(name, folder, dtypes, option.device, worker, option.patience)
+    given = {name: getattr(option, name) for name in ("framework", "framework_python", "fresh_process")}
+    session.options = tuple(f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None)
+    session.known_files, session.update = tuple(option.known), option.update_known
+    session.strict = bool(config.getini("strict"))
+    session.seed = int(option.hypothesis_seed)
+    session.confirms = option.confirm
+    faulthandler.dump_traceback_later(stretched(max(option.patience, LOADING)), exit=True)
+    try:
+        target, _, _ = session.target, session.known, session.saved_tensor_counter
+        guard.say(guard.LOADED)
+    except UnknownFramework as error:
+        raise pytest.UsageError(str(error)) from None
+    except (BrokenAdapter, MalformedExpectations) as error:
+        if (option.known or option.update_known) and isinstance(error, MalformedExpectations):
+            raise pytest.UsageError(str(error)) from None
+        pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    if not session.drawable:
+        has = ", ".join(target.dtypes)
+        raise pytest.UsageError(f"{target.name} does not support {option.dtype}; it has {has}")
+    return session
+
+
+def audited(config: pytest.Config) -> Audited:
+    """The outcome of the audit, which is held once in a run, in a process of its own: for a mode whose units cost much,
+    of the framework without it, and then of the mode, with the ops that are right without it.
+    """
+    if AUDITED not in config.stash:
+        session = config.stash[SESSION]
+        name = MODES.get(session.name, session.name)
+        target = session.target if name == session.name else InProcess(load(name, session.device))
+        found = _held(config, name, target)
+        if session.target.programs_each and name != session.name:
+            absent = found.wrong | found.lost | found.missing
+            found = found.with_mode(_held(config, session.name, session.target, absent))
+        config.stash[AUDITED] = found
+        session.take_over(found)
+    return config.stash[AUDITED]
+
+
+def _held(config: pytest.Config, name: str, target: Target, but: frozenset[str] = frozenset()) -> Audited:
+    """The outcome of the audit of a framework, less some ops; where it cannot be held, the run ends."""
+    session = config.stash[SESSION]
+    profile = config.getoption("--hypothesis-profile") or PROFILE
+    thrice = profile != "quick"  # from cold, tracing third derivatives takes long
+    limits = config.stash[LIMITS]
+    store = Store(target, name, session.device, session.drawable, thrice)
+    # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
+    kept = store.notes(session.holds) if limits.programs is None else NOTHING_KEPT
+    left = len(set(alphabet_of(target, session.drawable).ops) - set(kept) - but)
+    jobs = min(getattr(config.option, "numprocesses", None) or 1, os.cpu_count() or 1, left)
+    try:
+        found, notes = audit(
+            name, session.device, session.drawable, session.timeout, thrice, limits, kept,
+            jobs if limits.programs is None else min(1, left), but, Statement.of(target),
+        )  # fmt: skip
+    except AuditFailed as error:
+        raise StoppedRun(f"adapter error: {error}", ADAPTER_ERROR) from None
+    except AuditCutShort as error:
+        session.audited = error.found
+        if limits.programs is None:
+            store.keep(error.notes)  # the next run goes on from there
+        pytest.exit(str(error), returncode=int(pytest.ExitCode.INTERRUPTED))
+    if notes != kept:
+        store.keep(notes)
+    if limits.programs is not None:
+        config.stash[LIMITS] = replace(limits, programs=limits.programs - found.programs)
+    return found
+
+
+def about(item: pytest.Item) -> tuple[str, str | None]:
+    """The rule and the op that a test is about."""
+    marker = item.get_closest_marker("rule")
+    assert marker is not None, f"{item.nodeid} has no rule marker"
+    return marker.args[0], getattr(item, "callspec", None) and item.callspec.params.get("op")  # type: ignore[attr-defined]

@@ -1,0 +1,275 @@
+"""The tests of a run: which there are, what each needs, and the check that each is given."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis.errors import Unsatisfiable
+
+from autograd_conformance.checking.budget import BoundedCheck, Budget, Demand, Spent
+from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.limits import UNLIMITED
+from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
+from autograd_conformance.failures import unsent as found
+from autograd_conformance.failures.unexplained import bare, unsent
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.places import SUITES
+from autograd_conformance.plugin.run_plan import Plan, functions
+from autograd_conformance.plugin.state import (
+    BUDGET,
+    CHECK,
+    COLLECTED,
+    LEFT_OUT,
+    LIMITS,
+    NUMBER,
+    PLANNED,
+    SESSION,
+    about,
+    audited,
+)
+from autograd_conformance.processes.journal import Journal
+from autograd_conformance.reporting.records import records
+from autograd_conformance.reporting.verdicts import THRESHOLD
+from autograd_conformance.rules.catalogue import RULES, Level, Rule
+from autograd_conformance.strategies.building import alphabet, pool
+from autograd_conformance.strategies.building.draft import Unavailable, Undrawable
+
+UNDRAWN = 20
+"""About how many programs a test has that draws none."""
+
+MANY = frozenset(("op", "write"))
+"""What there are tests of each of."""
+
+BEGUN = 5
+"""For how many programs' time a test begins: for a new function, about, where these cost much."""
+
+CORPUS = SUITES / "test_corpus.py"
+"""The tests that have one program each."""
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    for item in items[:1]:
+        item.config.stash[LEFT_OUT] = item.config.stash.get(LEFT_OUT, 0) + len(items)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Count the tests that there are, before anybody leaves any out."""
+    item.config.stash[COLLECTED] = item.config.stash.get(COLLECTED, 0) + (item.path.parent == SUITES)
+
+
+def _is_whole(config: pytest.Config, items: Sequence[pytest.Item]) -> bool:
+    """Whether these are all tests of the suites: none named alone, no file or function missing, none left out since,
+    with a word or without.
+    """
+    named = any("::" in arg for arg in config.args)
+    there = {(item.path.name, getattr(item, "originalname", item.name)) for item in items}
+    return not named and len(items) == config.stash.get(COLLECTED, 0) and there == functions()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The corpus comes first: what was found once is looked for before anything is drawn. Where units cost much, rules
+    of which each program takes two come last, then what has no verdict, and at the end the tests of each op, or write:
+    there are many, and a run that ends early is to have tried every rule.
+    """
+    session = items[0].config.stash.get(SESSION, None) if items else None
+    costly = session is not None and session.target.programs_each > 0
+
+    def turn(item: pytest.Item) -> tuple[bool, ...]:
+        return item.path != CORPUS, *(is_late(item) for is_late in (_is_many, _is_advice, _is_relation) if costly)
+
+    items.sort(key=turn)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    config = session.config
+    if SESSION not in config.stash:
+        return
+    ours = [item for item in session.items if item.get_closest_marker("rule")]
+    left_out, whole = config.stash.get(LEFT_OUT, 0), _is_whole(config, ours)
+    plan = Plan.of((about(item)[0] for item in ours), left_out, whole)
+    framework = records.Framework(config.stash[SESSION].target.name, config.stash[SESSION].target.version, (), 0, ())
+    for number, item in enumerate(ours):
+        rule, op = about(item)
+        item.stash[NUMBER], item.stash[PLANNED] = number, plan
+        named = {"rule": rule, "op": op, "seed": config.option.hypothesis_seed, "framework": framework.title}
+        item.user_properties += [(name, value) for name, value in named.items() if value is not None]
+    limits = config.stash.get(LIMITS, UNLIMITED)
+    if limits.limited and ours:
+        audited(config)
+        run = config.stash[SESSION]
+        alike = Counter(_alike(item) for item in ours if _programs(item, run))
+        demands = [_demand(item, run, alike[_alike(item)]) for item in ours]
+        processes = getattr(config, "workerinput", {}).get("workercount", 1)
+        config.stash[BUDGET] = Budget(config.stash[LIMITS], processes, demands)
+
+
+def _alike(item: pytest.Item) -> tuple[str, bool, bool]:
+    """What tests have in common that put one rule to the test in one way: by the corpus, for each op, or otherwise."""
+    return about(item)[0], item.path == CORPUS, _is_many(item)
+
+
+def _demand(item: pytest.Item, session: Session, alike: int) -> Demand:
+    """What a test asks for. Its first programs are those that its rule needs, one where there is one for each op, and
+    enough to begin where there is no verdict. Where units cost much, so do programs: of tests that are `alike`, each
+    has its part of what the rule needs, for the audit tried each op already, and what has no verdict waits.
+    """
+    programs, costly = _programs(item, session), session.target.programs_each > 0
+    drawn = getattr(item.obj, "_hypothesis_internal_use_settings", None) is not None  # type: ignore[attr-defined]
+    if _is_advice(item):
+        first: float = 0 if costly else BEGUN
+    elif costly:
+        first = THRESHOLD / max(1, alike)
+    elif _is_many(item):
+        first = 1
+    else:
+        first = THRESHOLD if drawn else BEGUN
+    return Demand(programs, min(programs, first))
+
+
+def _is_many(item: pytest.Item) -> bool:
+    """Whether a test is one of those of each op, or write."""
+    return not MANY.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def _is_advice(item: pytest.Item) -> bool:
+    """Whether a test's rule has no verdict."""
+    rule = _rule(item)
+    return rule is not None and rule.level is Level.INFO
+
+
+def _is_relation(item: pytest.Item) -> bool:
+    """Whether a test's rule is about two programs that have to agree."""
+    rule = _rule(item)
+    return rule is not None and rule.family == "relations"
+
+
+def _rule(item: pytest.Item) -> Rule | None:
+    """The rule that a test is about; None for a test of somebody else's."""
+    return RULES[about(item)[0]] if item.get_closest_marker("rule") else None
+
+
+def _programs(item: pytest.Item, session: Session) -> float:
+    """How many programs a test is about to run: none where it does not apply, else its profile's."""
+    rule, op = about(item)
+    if session.missing(rule) or (op is not None and op not in session.target.ops):
+        return 0.0
+    if item.path == CORPUS:
+        return 1.0
+    given = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
+    return float(UNDRAWN if given is None else given.max_examples)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "op" in metafunc.fixturenames and metafunc.definition.get_closest_marker("rule"):
+        metafunc.parametrize("op", list(OPS))
+
+
+@pytest.fixture(scope="session")
+def prepared(pytestconfig: pytest.Config) -> Session:
+    """The session, its alphabet in use."""
+    session = pytestconfig.stash[SESSION]
+    audited(pytestconfig)
+    session.prepare()
+    return session
+
+
+@pytest.fixture(scope="session")
+def journal(prepared: Session) -> Iterator[Journal]:
+    """The session's journal, which goes when the process ends in good order."""
+    prepared.journal = own = Journal(prepared.folder, prepared.worker, prepared.watchdog)
+    yield own
+    own.close()
+    prepared.journal = None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
+    """A situation that cannot be brought about with what the framework has does not apply to it. Where a draw came upon
+    an op that is not there, others may need none: the test is run again, and passes over such draws.
+    """
+    try:
+        return (yield)
+    except Unavailable as error:
+        return _again(pyfuncitem, error)
+    except Undrawable as error:
+        raise NotApplicable(str(error)) from None
+    except Unsatisfiable:
+        drawable = alphabet.current()
+        if not drawable.sparse:
+            raise
+        if drawable.absent:
+            absent = ", ".join(sorted(drawable.absent))
+            raise NotApplicable(f"it needs leaves of forms that are not there: {absent}") from None
+        raise NothingDrawn(_misfit(drawable)) from None
+
+
+def _misfit(drawable: alphabet.Alphabet) -> str:
+    """Why no draw fits a framework that has few ops, or few forms of them."""
+    if drawable.single:
+        return "it needs tensors of several elements, and a call that can begin at one"
+    no_sum = "it needs a sum: none is there, or it is wrong"
+    return no_sum if "sum" not in drawable.ops else "no draw fits the ops that the framework has"
+
+
+def _again(item: pytest.Function, lacking: Unavailable) -> bool:
+    """Run a test again, in which a draw that comes upon an op that is not there is drawn anew."""
+    given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    try:
+        with alphabet.using(alphabet.current().passing_over()):
+            item.obj(**given)
+    except (Unsatisfiable, Undrawable):
+        raise NothingDrawn(str(lacking)) from None
+    return True
+
+
+@pytest.fixture
+def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -> Iterator[Check]:
+    """Checks programs for this test; skips where the framework does not claim what the rule needs."""
+    rule, op = about(request.node)
+    missing = prepared.missing(rule)
+    if missing:
+        raise NotApplicable(f"needs {', '.join(missing)}, not claimed")
+    absent = prepared.absent(rule)
+    if absent:
+        raise NotApplicable(f"needs {', '.join(absent)}")
+    if op is not None and op not in prepared.target.ops:
+        whose = f"the device {prepared.device}" if op in prepared.audited.missing else prepared.target.name
+        raise NotApplicable(f"{whose} has no {op}")
+    request.node.stash[CHECK] = check = _check(request, prepared, rule)
+    check.noticed = partial(_keep, request.node.nodeid, rule, op, check, prepared)
+    journal.begin(request.node.nodeid, rule, op)
+    with pool.using(check.pool):
+        yield check
+    del request.node.stash[CHECK]  # pytest keeps every test to the end of the run
+    journal.end()
+    if BUDGET in request.config.stash:
+        seconds = check.first_seconds if isinstance(check, BoundedCheck) else 0.0
+        request.config.stash[BUDGET].used(request.node.stash[NUMBER], check.programs, seconds)
+
+
+def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, broken: Broken) -> None:
+    """Write down what a test found, before it is shrunk; where that goes wrong, the test itself is not disturbed."""
+    with suppress(Exception):
+        failure = bare(broken, test, session)
+        found.keep(session.folder, session.worker, failure, unsent(test, rule, op, check, failure.verdict))
+
+
+def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check:
+    """A check for a test, which ends with the test's share where the run has a budget."""
+    check = session.check(rule)
+    if BUDGET not in request.config.stash:
+        return check
+    budget, number = request.config.stash[BUDGET], request.node.stash[NUMBER]
+    bounded = BoundedCheck.of(check, budget.share(number), budget.demands[number].first)
+    if bounded.share.spent(0, tested=False):
+        bounded.cut = True
+        request.node.stash[CHECK] = bounded
+        raise Spent("the budget ended before it began")
+    return bounded

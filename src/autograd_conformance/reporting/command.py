@@ -1,0 +1,259 @@
+"""The commands that make something of record files: ``autograd-conformance report COMMAND``.
+
+``python -m autograd_conformance.reporting`` is the same; a file in the place of a command is shown, as by ``summary``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from rich.console import Console
+from rich.progress import track
+
+from autograd_conformance.reporting.causes import causes
+from autograd_conformance.reporting.merging.changes import compare, lines
+from autograd_conformance.reporting.merging.combine import combine
+from autograd_conformance.reporting.merging.history import add, record_files
+from autograd_conformance.reporting.merging.history import lines as history
+from autograd_conformance.reporting.merging.kinds import Unlike
+from autograd_conformance.reporting.merging.merge import Merged
+from autograd_conformance.reporting.prose import counted, printable
+from autograd_conformance.reporting.records.stream import InvalidReport, load, write
+from autograd_conformance.reporting.render import badge, brief, markdown
+from autograd_conformance.reporting.render.failures import WHOLE, print_failures
+from autograd_conformance.reporting.render.terminal import print_summary
+from autograd_conformance.reporting.summary import summarize
+from autograd_conformance.reporting.verdicts import Exit
+
+INVALID = Exit.INTERNAL
+"""The exit code for a file that is not a sound report, or a page that cannot be written."""
+
+USAGE = Exit.USAGE
+"""The exit code for wrong usage, such as a folder that holds something else."""
+
+CHANGED = Exit.BROKEN
+"""The exit code of `diff` where a defect is new."""
+
+RECORDS = "record files (JSON Lines; .gz: compressed)"
+"""What most commands read."""
+
+NO_FILES = "there is no record file (*.jsonl, *.jsonl.gz) in it"
+"""What is said of a folder that holds none."""
+
+COMMANDS = ("site", "summary", "badge", "diff", "combine", "history", "validate")
+
+
+def main(arguments: Sequence[str] | None = None, program: str = "python -m autograd_conformance.reporting") -> int:
+    """Run a command; 0, or 3 or 4 with one message on standard error; 1 where `diff` found a new defect."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given and given[0] not in (*COMMANDS, "-h", "--help"):
+        given = ["summary", *given]
+    options = _parser(program).parse_args(given)
+    try:
+        return int(options.run(options))
+    except (InvalidReport, OSError) as error:
+        print(f"reports: {error}", file=sys.stderr)
+        return INVALID
+
+
+def _summary(options: argparse.Namespace) -> int:
+    report = load(options.file, options.allow_truncated)
+    if options.brief:
+        sys.stdout.write(brief.render(report))
+        return 0
+    if options.markdown:
+        options.markdown.parent.mkdir(parents=True, exist_ok=True)
+        markdown.write(report, options.markdown)
+    print_failures(causes(report), Console())
+    print_summary(report, Console(), options.markdown or options.file, above=WHOLE)
+    return 0
+
+
+def _site(options: argparse.Namespace) -> int:
+    from autograd_conformance.reporting.site.build import NotOurs, build  # here, for no other command draws
+    from autograd_conformance.reporting.site.documents import DOCS
+
+    files = _found(options.files)
+    if not files:
+        print(f"reports: {options.files[0]}: {NO_FILES}", file=sys.stderr)
+        return USAGE
+    try:
+        site = build(combine(_read(files), options.allow_truncated), options.folder, DOCS)
+    except NotOurs as error:
+        print(f"reports: {error}", file=sys.stderr)
+        return USAGE
+    if len(site.runs) < len(files):
+        print(f"reports: {counted(len(files) - len(site.runs), 'file')} held a run that was there already")
+    print(f"{options.folder / 'index.html'}: {counted(len(site.runs), 'run')}")
+    return 0
+
+
+def _badge(options: argparse.Namespace) -> int:
+    report = load(options.file, options.allow_truncated)
+    summary, name = summarize(report), report.header.framework.title
+    made = {".svg": lambda: badge.svg(summary, name), ".json": lambda: badge.endpoint(summary)}
+    unknown = [path for path in options.out if path.suffix not in made]
+    if unknown:
+        print(f"reports: {unknown[0]}: a badge is a file that ends in .svg or .json", file=sys.stderr)
+        return USAGE
+    for path in options.out:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(made[path.suffix](), encoding="utf-8", newline="\n")
+    print(f"{badge.LABEL}: {badge.message(summary)}")
+    return 0
+
+
+def _diff(options: argparse.Namespace) -> int:
+    before, after = (load(each, options.allow_truncated) for each in (options.before, options.after))
+    found = compare(before, after)
+    if before.header.suite != after.header.suite and not options.across_suites:
+        which = f"{options.before} is of suite {before.header.suite}, {options.after} of suite {after.header.suite}"
+        message = f"{which}: their rules may differ. Run both with one suite, or say --across-suites"
+        print(f"reports: {printable(message)}", file=sys.stderr)
+        return USAGE
+    for line in lines(found):
+        print(printable(line))
+    return CHANGED if found.of("new") else 0
+
+
+def _combine(options: argparse.Namespace) -> int:
+    merged = Merged()
+    for file in _read(options.files):
+        try:
+            merged.add(load(file, options.allow_truncated))
+        except Unlike as error:
+            print(f"reports: {file}: {error}", file=sys.stderr)
+            return USAGE
+    report = merged.report()
+    write(report, options.out)
+    print(f"{options.out}: {counted(merged.runs, 'run')}, {counted(report.programs, 'program')}")
+    return 0
+
+
+def _history(options: argparse.Namespace) -> int:
+    for file in options.add:
+        print(f"{add(file, options.folder)}: added")
+    files = record_files(options.folder)
+    if not files:
+        print(f"reports: {options.folder}: {NO_FILES}", file=sys.stderr)
+        return USAGE
+    for line in history([load(file, options.allow_truncated) for file in _read(files)]):
+        print(printable(line))
+    return 0
+
+
+def _found(given: Sequence[Path]) -> list[Path]:
+    """The files, and those in the folders."""
+    return [file for path in given for file in (record_files(path) if path.is_dir() else [path])]
+
+
+def _read(files: Sequence[Path]) -> Iterable[Path]:
+    """The files, with the progress of reading them where somebody looks."""
+    told = Console(stderr=True)
+    return track(files, "Reading", console=told, transient=True, disable=not told.is_terminal)
+
+
+def _validate(options: argparse.Namespace) -> int:
+    code = 0
+    for file in options.files:
+        try:
+            report = load(file, options.allow_truncated)
+        except InvalidReport as error:
+            print(f"reports: {error}", file=sys.stderr)
+            code = INVALID
+        else:
+            ended = "" if report.footer else ", without a footer"
+            rules, failures = counted(len(report.rules), "rule"), counted(len(report.failures), "failure")
+            print(f"{file}: sound{ended}: {report.header.framework.title}, {rules}, {failures}")
+    return code
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that ends with this suite's exit code for wrong usage, not with argparse's own."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and what is wrong with the words."""
+        self.print_usage(sys.stderr)
+        self.exit(USAGE, f"{self.prog}: {message}\n")
+
+
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = Parser(
+        program,
+        description="Make something of record files, which runs leave in their report's folder (records.jsonl).",
+        epilog="Exit codes: 0: done. 1: diff found a new defect. 3: a file is no sound report, or something cannot be "
+        "written. 4: wrong usage.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    site = commands.add_parser(
+        "site", help="make a static site", description="Make a static site of any number of runs."
+    )
+    site.add_argument("folder", metavar="DIR", type=Path, help="where to: a new or empty folder, or an earlier site")
+    site.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help=f"{RECORDS}, or folders of them")
+    site.set_defaults(run=_site)
+    summary = commands.add_parser("summary", help="show a run in the terminal", description="Show what a run found.")
+    summary.add_argument("file", metavar="FILE", help="a record file (JSON Lines)")
+    summary.add_argument("--markdown", metavar="OUT", type=Path, help="also write the report as a Markdown page")
+    summary.add_argument(
+        "--brief", action="store_true", help="a few lines of Markdown instead, for a CI step's summary"
+    )
+    summary.set_defaults(run=_summary)
+    made = commands.add_parser("badge", help="make a badge", description="Make a badge of a run.")
+    made.add_argument("file", metavar="RECORDS", help="a record file (JSON Lines)")
+    made.add_argument(
+        "out",
+        metavar="OUT",
+        type=Path,
+        nargs="+",
+        help="where to: NAME.svg for a picture, NAME.json for an endpoint badge",
+    )
+    made.set_defaults(run=_badge)
+    diff = commands.add_parser(
+        "diff",
+        help="compare two runs",
+        description="Say which defects are new, fixed or changed from one run to another. Exit code 1: some are new.",
+    )
+    diff.add_argument("before", metavar="BEFORE", help="the record file of the earlier run")
+    diff.add_argument("after", metavar="AFTER", help="the record file of the later run")
+    diff.add_argument("--across-suites", action="store_true", help="also where the runs are of different suites")
+    diff.set_defaults(run=_diff)
+    joined = commands.add_parser(
+        "combine",
+        help="put shards or runs of one framework together",
+        description="Make one record file of several: shards of a run, or runs with other seeds. Files of different "
+        "suites, rules, frameworks or devices are refused.",
+    )
+    joined.add_argument("out", metavar="OUT", type=Path, help="where to: a record file (JSON Lines)")
+    joined.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help=RECORDS)
+    joined.set_defaults(run=_combine)
+    past = commands.add_parser(
+        "history",
+        help="show what changed over time",
+        description="Show the runs of each framework in the order of time, and what became new or fixed in each.",
+    )
+    past.add_argument("folder", metavar="DIR", type=Path, help="a folder of record files (*.jsonl), folders in it too")
+    past.add_argument(
+        "--add",
+        metavar="RECORDS",
+        type=Path,
+        action="append",
+        default=[],
+        help="a record file to copy there, compressed",
+    )
+    past.set_defaults(run=_history)
+    validate = commands.add_parser(
+        "validate", help="check record files", description="Say of each file whether it is a sound report."
+    )
+    validate.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help=RECORDS)
+    validate.set_defaults(run=_validate)
+    for each in (site, summary, made, diff, joined, past, validate):
+        each.add_argument(
+            "--allow-truncated",
+            action="store_true",
+            help="take a run without footer for what it had said (else: exit code 3)",
+        )
+    return parser

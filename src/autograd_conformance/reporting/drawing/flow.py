@@ -1,0 +1,61 @@
+"""How the gradient went, put into a program's graph: what ops saved, and the first gradient that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from textwrap import wrap
+
+from autograd_conformance.reporting.drawing.graph import Drawn, Edge, Node
+from autograd_conformance.reporting.prose import listed, shortened
+from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient, titled
+
+WIDTH, MOST_SAID = 28, 44
+"""The letters of a line of a box in which two values stand beside one another; and the most of each value."""
+
+GRADIENT = 0
+"""The line that the gradient's box has: no line of a program."""
+
+
+def flowing(drawn: Drawn, flow: GradientFlow | None, call: int | None) -> Drawn:
+    """The graph with the gradients of a call: the first that is wrong is a box on its way, between the line that made
+    its value and those that pass it on; `call` is the call's line.
+    """
+    if flow is None:
+        return drawn
+    lines = {node.line for node in drawn.nodes}
+    nodes = [_saving(node, flow) for node in drawn.nodes]
+    passed = (each for each in flow.gradients if not each.held)
+    rights = {(each.line, head): each.right for each in passed for head in each.through or (call,)}
+    edges = [replace(edge, right=rights.get((edge.tail, edge.head))) for edge in drawn.edges]
+    first = flow.first
+    if first is not None and first.line in lines:
+        heads = () if first.held else tuple(line for line in first.through or (call,) if line in lines)
+        ways = {(first.line, head) for head in heads}
+        edges = [edge for edge in edges if (edge.tail, edge.head) not in ways]
+        edges += [Edge(first.line, GRADIENT, "wrong"), *(Edge(GRADIENT, head, "wrong") for head in heads if head)]
+        nodes.append(Node(GRADIENT, "gradient", titled(first), (), (), lost=tuple(_beside(first))))
+    return replace(drawn, nodes=tuple(nodes), edges=tuple(edges))
+
+
+def _beside(gradient: ValueGradient) -> Iterator[str]:
+    """What was expected beside what was observed."""
+    for head, text in (("expected", gradient.expected), ("observed", gradient.observed or "none")):
+        yield from wrap(f"{head} {shortened(text, MOST_SAID)}", WIDTH)
+
+
+def _saving(node: Node, flow: GradientFlow) -> Node:
+    """A line with what it saved, as it still is and as it is no more."""
+    saved = [each for each in flow.saved if each.line == node.line]
+    written = any(each.now for each in flow.saved)
+    kept = [each for each in saved if each.freed_by is None and not each.stale]
+    names = listed(f"{shortened(each.name, 16)}{f' v{each.version}' if written else ''}" for each in kept)
+    lost = tuple(_lost(each) for each in saved if each not in kept)
+    return replace(node, saved=(shortened(f"saves {names}", WIDTH),) if kept else (), lost=lost)
+
+
+def _lost(saved: SavedTensor) -> str:
+    name = shortened(saved.name, 12)
+    if saved.freed_by is not None:
+        return f"saved {name}: freed, line {saved.freed_by}"
+    return f"saved {name} v{saved.version}: is v{saved.now}"

@@ -1,0 +1,289 @@
+"""A program's JSON form as nodes and edges: what is computed from what, what calls act on, and in which order.
+
+A value that is written to is another node from there on: whoever reads it later reads what the write made. Calls
+(backward, clearing, steps) are nodes, too; where nothing else says which of two came first, an edge of its own does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from autograd_conformance.reporting.prose import counted, one_line, shortened
+
+Kind = Literal["leaf", "op", "write", "call", "gradient"]
+Link = Literal["data", "acts", "then", "wrong"]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+LINKS: tuple[Link, ...] = get_args(Link)
+
+FEW = 4
+"""How many operands of a call have an edge each, and how many elements of a leaf are written out."""
+
+WRITES = ("write", "detach_in_place", "requires_grad", "step", "assign_grad", "clip")
+"""The instructions behind which a value, or what belongs to it, is another."""
+
+READERS = {
+    "roots": "data",
+    "args": "data",
+    "source": "data",
+    "target": "acts",
+    "leaf": "acts",
+    "value": "data",
+    "handle": "acts",
+    "leaves": "acts",
+    "values": "acts",
+}
+"""The fields of an instruction that name values, in the order in which they are drawn."""
+
+NAMES = {
+    "write": "write",
+    "detach_in_place": "detach_",
+    "requires_grad": "requires_grad_",
+    "retain_grad": "retain_grad",
+    "zero_grad": "clear gradients",
+    "held": ".grad",
+    "assign_grad": "assign .grad",
+    "remove_hook": "remove hook",
+    "clip": "clip gradients",
+    "drop": "delete",
+}
+"""How calls are named where their word is not what people say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One instruction of a program, or the gradient that goes wrong first."""
+
+    line: int
+    """Its line in the printed code, from 1; the gradient has 0."""
+    kind: Kind
+    title: str
+    """What it is: an op's name, or the call."""
+    notes: tuple[str, ...]
+    """What else there is to know, a line each: the names it makes, shape and dtype, attributes, grad modes."""
+    reads: tuple[str, ...]
+    """The names of the values that it reads or acts on."""
+    makes: str = ""
+    """The names of the values that it makes; empty where it makes none."""
+    frozen: bool = False
+    """Whether it is a leaf that requires no gradient."""
+    saved: tuple[str, ...] = ()
+    """What it saved for its derivative, a line each."""
+    lost: tuple[str, ...] = ()
+    """What it saved that was freed or written to since, a line each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """From the line that made a value to one that reads it; `times` says how often."""
+
+    tail: int
+    head: int
+    link: Link
+    times: int = 1
+    right: bool | None = None
+    """Whether the gradient that flows back along it was seen to be right; None where it was not seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A program as a graph whose nodes are its lines, and, where one is known, the first gradient that is wrong."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    groups: tuple[frozenset[int], ...] = ()
+    """The lines that belong together."""
+
+
+def programs(form: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], ...]:
+    """The instructions of a program's JSON form, or of the two that are related; none where there is no program."""
+    forms = [form] if "instructions" in form else [form.get("first"), form.get("second")]
+    found = [each["instructions"] for each in forms if isinstance(each, Mapping) and "instructions" in each]
+    return tuple(steps for steps in found if isinstance(steps, list) and steps and all(map(_sound, steps)))
+
+
+def graph(steps: Sequence[Mapping[str, Any]], code: str) -> Drawn:
+    """The graph of a program; `code` is its printed code, whose lines give the values their names."""
+    names = _names(steps, code.split("\n"))
+    made: dict[int, int] = {}
+    nodes: list[Node] = []
+    edges: dict[tuple[int, int], Edge] = {}
+    last: int | None = None
+    for at, step in enumerate(steps):
+        node = _node(at, step, names)
+        nodes.append(node)
+        for ref, link in _shown(step):
+            tail = made.get(ref, at)
+            if tail == at:
+                continue  # no program of ours, but a record may hold anything
+            known = edges.get((tail, at))
+            edges[tail, at] = Edge(tail + 1, at + 1, known.link if known else link, known.times + 1 if known else 1)
+        if node.kind in ("call", "write"):
+            if last is not None and not _reaches(last, at, edges):
+                edges[last, at] = Edge(last + 1, at + 1, "then")
+            last = at
+        made[at] = at
+        if step["do"] in WRITES:
+            made |= dict.fromkeys(_refs(step, "target", "leaf", "leaves"), at)
+    return Drawn(tuple(nodes), tuple(edges.values()))
+
+
+def words(drawn: Drawn, at: int | None) -> Iterator[str]:
+    """The graph in words, a line each, for those who cannot see it; `at` is the failing line."""
+    for node in drawn.nodes:
+        if node.kind == "gradient":
+            continue
+        reads = f" of {_and(node.reads)}" if node.reads else ""
+        makes = f", which makes {node.makes}" if node.makes else ""
+        told = (*node.notes, *node.saved, *node.lost)
+        notes = f" ({'; '.join(told)})" if told else ""
+        here = ". This is the line that goes wrong" if node.line == at else ""
+        what = "a leaf" if node.kind == "leaf" else node.title
+        yield f"Line {node.line}: {what}{reads}{makes}{notes}{here}."
+
+
+def _node(at: int, step: Mapping[str, Any], names: Mapping[tuple[int, int], str]) -> Node:
+    do = step["do"]
+    own = ", ".join(name for (index, _), name in names.items() if index == at)
+    reads = tuple(dict.fromkeys(_called(ref, names) for ref in _named(step)))
+    modes = tuple(f"under {mode}" for mode in _list(step.get("modes")))
+    match do:
+        case "leaf":
+            frozen = step.get("requires_grad", True) is False
+            notes = (*_literal(step), *(("requires no grad",) if frozen else ()), *modes)
+            return Node(at + 1, "leaf", own, notes, (), own, frozen)
+        case "apply":
+            return Node(at + 1, "op", _short(step.get("op")), (*_attrs(step), *modes), reads, own)
+        case "detach":
+            return Node(at + 1, "op", do, modes, reads, own)
+        case "write":
+            return Node(at + 1, "write", _short(step.get("op")), (*_attrs(step), *modes), reads)
+        case "hook":
+            return Node(at + 1, "call", f"hook: {_short(step.get('effect', 'observe'))}", modes, reads)
+        case "step" | "optimizer":
+            title = f"{_short(step.get('optimizer'))}{'.step' if do == 'step' else ''}"
+            return Node(at + 1, "call", title, modes, reads)
+        case _:
+            kind: Kind = "write" if do in ("detach_in_place", "requires_grad") else "call"
+            makes = own if do in ("grad", "held") else ""
+            return Node(at + 1, kind, NAMES.get(do, _short(do)), (*_flags(step), *modes), reads, makes)
+
+
+def _sound(step: Any) -> bool:
+    return isinstance(step, Mapping) and isinstance(step.get("do"), str)
+
+
+def _named(step: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    """Every value that an instruction names."""
+    for field in READERS:
+        yield from _values(step.get(field))
+
+
+def _shown(step: Mapping[str, Any]) -> Iterator[tuple[int, Link]]:
+    """The values that an instruction names and that have an edge to it: of many leaves none, for they are listed."""
+    for field in READERS:
+        found = list(_values(step.get(field)))
+        if field not in ("leaves", "values") or len(found) <= FEW:
+            link: Link = "acts" if READERS[field] == "acts" else "data"
+            yield from ((at, link) for at, _ in found)
+
+
+def _refs(step: Mapping[str, Any], *fields: str) -> Iterator[int]:
+    return (at for field in fields for at, _ in _values(step.get(field)))
+
+
+def _values(value: Any) -> Iterator[tuple[int, int]]:
+    match value:
+        case str() if found := re.fullmatch(r"%(\d{1,6})(?:\.(\d{1,6}))?", value):
+            yield int(found[1]), int(found[2] or 0)
+        case list():
+            for each in value:
+                yield from _values(each)
+
+
+def _names(steps: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> dict[tuple[int, int], str]:
+    """What the values are called: what stands left of the first equals sign of their line, or else their number."""
+    found: dict[tuple[int, int], str] = {}
+    for at, step in enumerate(steps):
+        count = step.get("results", 1) if step["do"] == "apply" else len(list(_values(step.get("inputs"))))
+        count = max(1, count) if isinstance(count, int) else 1
+        if step["do"] not in ("leaf", "apply", "detach", "grad", "held"):
+            continue
+        line = lines[at].strip() if len(lines) == len(steps) else ""
+        left = re.match(r"\(?((?:\w+,? ?)+?)\)? = ", line)
+        own = [name.strip() for name in left[1].split(",") if name.strip()] if left else []
+        for output in range(min(count, 100)):
+            plain = f"%{at}" if output == 0 else f"%{at}.{output}"
+            found[at, output] = shortened(own[output], 16) if len(own) == count else plain
+    return found
+
+
+def _called(ref: tuple[int, int], names: Mapping[tuple[int, int], str]) -> str:
+    return names.get(ref, f"%{ref[0]}" if not ref[1] else f"%{ref[0]}.{ref[1]}")
+
+
+def _literal(step: Mapping[str, Any]) -> tuple[str, ...]:
+    shape, data = _list(step.get("shape")), _list(step.get("data"))
+    numbers = ", ".join(f"{x:.4g}" if isinstance(x, int | float) else _short(x) for x in data[:FEW])
+    inside = numbers + (", ..." if len(data) > FEW else "")
+    written = f"{shortened(inside, 32)}" if not shape else f"[{shortened(inside, 32)}]"
+    extent = f"shape {' by '.join(map(str, shape))}" if shape else "scalar"
+    size = f"{extent}, {_short(step.get('dtype'))}"
+    return (written, size) if data else (size,)
+
+
+def _attrs(step: Mapping[str, Any]) -> tuple[str, ...]:
+    attrs = step.get("attrs")
+    if not isinstance(attrs, Mapping) or not attrs:
+        return ()
+    return (shortened(", ".join(f"{name}={_attr(value)}" for name, value in attrs.items()), 28),)
+
+
+def _attr(value: Any) -> str:
+    match value:
+        case {"float": number}:
+            return str(number)
+        case list():
+            return f"({', '.join(map(_attr, value))})"
+        case _:
+            return one_line(str(value))
+
+
+def _flags(step: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a call was told, as far as it is not the framework's own choice."""
+    names = ("retain_graph", "create_graph", "allow_unused", "set_to_none", "on", "accumulated")
+    flags = [f"{name}={step[name]}" for name in names if isinstance(step.get(name), bool)]
+    inputs = list(_values(step.get("inputs")))
+    many = [counted(len(list(_values(step.get(field)))), "value") for field in ("leaves", "values") if step.get(field)]
+    return (*flags, *((counted(len(inputs), "input"),) if inputs else ()), *many)
+
+
+def _reaches(start: int, end: int, edges: Mapping[tuple[int, int], Edge]) -> bool:
+    ahead: dict[int, list[int]] = {}
+    for tail, head in edges:
+        ahead.setdefault(tail, []).append(head)
+    seen, waiting = set[int](), [start]
+    while waiting:
+        here = waiting.pop()
+        if here == end:
+            return True
+        if here not in seen:
+            seen.add(here)
+            waiting += ahead.get(here, [])
+    return False
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _short(word: Any) -> str:
+    return shortened(str(word), 28)
+
+
+def _and(names: Sequence[str]) -> str:
+    shown = list(names[:6]) + ([f"{len(names) - 6} more"] if len(names) > 6 else [])
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

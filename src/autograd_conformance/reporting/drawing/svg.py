@@ -1,0 +1,204 @@
+"""A graph as SVG: layers from the top to the bottom, colours from the page around it, and the failing line marked.
+
+The layout is Sugiyama's, by grandalf. Sizes are in CSS pixels; the drawing is as large as it has to be to be read, and
+the page scrolls where that is wider than the screen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import count, pairwise
+
+from grandalf.graphs import Edge as Line
+from grandalf.graphs import Graph, Vertex
+from grandalf.layouts import SugiyamaLayout
+
+from autograd_conformance.reporting.drawing.graph import Drawn, Edge, Node
+from autograd_conformance.reporting.prose import printable
+
+LETTER, ROW, PAD = 7.3, 16, 12
+"""The width of a letter, the height of a line of text, and the space around it."""
+
+BADGE = 11
+"""The radius of the circle with the line's number."""
+
+MARGIN, ACROSS, DOWN = 14, 26, 34
+"""The space around the drawing, between two nodes, and between two layers."""
+
+HALO = 8
+"""How far the ground of a group reaches beyond its boxes."""
+
+ROUNDS = 3
+"""How often the layers are ordered anew."""
+
+MOST = 60
+"""The most lines of a program that is drawn: what is longer says nothing to the eye."""
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is said at the failing line, a line each: what was observed, and what had to be."""
+
+    line: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Box:
+    """What grandalf has to know of a node, and where it puts it."""
+
+    w: float
+    h: float
+    xy: Point = (0.0, 0.0)
+
+
+class _Route:
+    """Where grandalf leaves the points of an edge: the middles of its nodes, and between them one in each layer."""
+
+    points: Sequence[Point] = ()
+
+    def setpath(self, points: Sequence[Point]) -> None:
+        """Called by grandalf."""
+        self.points = points
+
+
+def svg(drawn: Drawn, name: str, title: str, mark: Mark | None = None, told: Sequence[int] = ()) -> str:
+    """The drawing as an SVG element for a page; `name` is unlike that of any other on the page.
+
+    `told` are the lines of which the explanation speaks: they stand out.
+    """
+    boxes = {node.line: _Box(*_size(node, mark)) for node in drawn.nodes}
+    paths = _laid_out(drawn, boxes)
+    bends = (x for points in paths.values() for x, _ in points)
+    right = max(*(box.xy[0] + box.w / 2 for box in boxes.values()), *bends, 0) + MARGIN
+    bottom = max(box.xy[1] + box.h / 2 for box in boxes.values()) + MARGIN
+    inner = [*_backgrounds(drawn, boxes, paths), *(_edge(edge, paths[edge]) for edge in drawn.edges)]
+    inner += [_drawn(node, boxes[node.line], mark, node.line in told) for node in drawn.nodes]
+    return (
+        f'<svg class="drawing" role="img" aria-labelledby="{name}-title" width="{right:.0f}" height="{bottom:.0f}" '
+        f'viewBox="0 0 {right:.0f} {bottom:.0f}"><title id="{name}-title">{escape(printable(title))}</title>'
+        f"{''.join(inner)}</svg>"
+    )
+
+
+def width(picture: str) -> int:
+    """How wide a drawing is, in CSS pixels."""
+    found = re.search(r' width="(\d+)"', picture)
+    return int(found[1]) if found else 0
+
+
+def _size(node: Node, mark: Mark | None) -> tuple[float, float]:
+    texts = list(_texts(node, mark))
+    return max(64.0, max(len(text) for _, text in texts) * LETTER + 2 * PAD), len(texts) * ROW + PAD
+
+
+def _texts(node: Node, mark: Mark | None) -> Iterator[tuple[str, str]]:
+    """The lines of text in a node, each with its class."""
+    yield "title", node.title
+    if node.makes and node.makes != node.title:
+        yield "name", f"→ {node.makes}"
+    if node.kind in ("write", "call") and node.reads:
+        yield "name", ", ".join(node.reads[:3]) + (", ..." if len(node.reads) > 3 else "")
+    yield from (("note", note) for note in node.notes)
+    yield from (("note", note) for note in node.saved)
+    yield from (("wrong", note) for note in node.lost)
+    if mark and mark.line == node.line:
+        yield from (("wrong", note) for note in mark.notes)
+
+
+def _laid_out(drawn: Drawn, boxes: dict[int, _Box]) -> dict[Edge, list[Point]]:
+    """Puts the boxes in their places, and says through which points each edge goes."""
+    vertices = {line: Vertex(line) for line in boxes}
+    for number, vertex in vertices.items():
+        vertex.view = boxes[number]
+    lines = {edge: Line(vertices[edge.tail], vertices[edge.head]) for edge in drawn.edges}
+    for line in lines.values():
+        line.view = _Route()
+    paths: dict[Edge, list[Point]] = {}
+    left = float(MARGIN)
+    for part in Graph(list(vertices.values()), list(lines.values())).C:
+        layout = SugiyamaLayout(part)
+        layout.xspace, layout.yspace = ACROSS, DOWN
+        layout.init_all()
+        layout.draw(ROUNDS)
+        inside = {vertex.data for vertex in part.sV}
+        bends = {edge: lines[edge].view.points[1:-1] for edge in drawn.edges if edge.tail in inside}
+        across = [boxes[line].xy[0] - boxes[line].w / 2 for line in inside]
+        across += [x - PAD for points in bends.values() for x, _ in points]
+        down = min(boxes[line].xy[1] - boxes[line].h / 2 for line in inside)
+        shift_x, shift_y = left - min(across), MARGIN - down
+        for line in inside:
+            x, y = boxes[line].xy
+            boxes[line].xy = (x + shift_x, y + shift_y)
+        for edge, points in bends.items():
+            start, end = boxes[edge.tail], boxes[edge.head]
+            moved = [(x + shift_x, y + shift_y) for x, y in points]
+            paths[edge] = [(start.xy[0], start.xy[1] + start.h / 2), *moved, (end.xy[0], end.xy[1] - end.h / 2)]
+        reached = (x for edge in bends for x, _ in paths[edge])
+        left = max(*(boxes[line].xy[0] + boxes[line].w / 2 for line in inside), *reached, left) + 2 * ACROSS
+    return paths
+
+
+def _backgrounds(drawn: Drawn, boxes: dict[int, _Box], paths: dict[Edge, list[Point]]) -> Iterator[str]:
+    """A ground behind each group: behind its boxes, and along the edges between them."""
+    for number, lines in enumerate(drawn.groups):
+        inside = [box for line, box in boxes.items() if line in lines]
+        grounds = [
+            f'<rect x="{box.xy[0] - box.w / 2 - HALO:.1f}" y="{box.xy[1] - box.h / 2 - HALO:.1f}" '
+            f'width="{box.w + 2 * HALO:.1f}" height="{box.h + 2 * HALO:.1f}" rx="{HALO:g}"/>'
+            for box in inside
+        ]
+        within = (edge for edge in drawn.edges if {edge.tail, edge.head} <= lines)
+        grounds += [f'<path d="{_curve(paths[edge])}"/>' for edge in within]
+        yield f'<g class="group {("odd", "even")[number % 2]}">{"".join(grounds)}</g>'
+
+
+def _curve(points: Sequence[Point]) -> str:
+    """A curve through points that is upright in each."""
+    parts = [f"M{points[0][0]:.1f},{points[0][1]:.1f}"]
+    for (x, y), (to_x, to_y) in pairwise(points):
+        middle = (y + to_y) / 2
+        parts.append(f"C{x:.1f},{middle:.1f} {to_x:.1f},{middle:.1f} {to_x:.1f},{to_y:.1f}")
+    return "".join(parts)
+
+
+def _edge(edge: Edge, points: Sequence[Point]) -> str:
+    """A curve with an arrow's head, how often the value is read, and whether the gradient along it is right; the wrong
+    gradient's own goes up, as gradients do.
+    """
+    x, y = points[0] if edge.link == "wrong" else points[-1]
+    head = f'<path class="head" d="M{x:.1f},{y:.1f}l-4,{"7" if edge.link == "wrong" else "-7"}h8z"/>'
+    (x, y), (to_x, to_y) = points[-2:]
+    x, y = (x + to_x) / 2, (y + to_y) / 2
+    label = f'<text x="{x + 12:.1f}" y="{y + 4:.1f}">{edge.times} times</text>' if edge.times > 1 else ""
+    label += "" if edge.right is None else _sign(x, y, edge.right)
+    return f'<g class="edge {edge.link}"><path d="{_curve(points)}"/>{head}{label}</g>'
+
+
+def _sign(x: float, y: float, right: bool) -> str:
+    """Whether the gradient along an edge is right: a tick, or a cross."""
+    lines = "m-4,0l3,3l5,-6" if right else "m-3,-3l6,6m0,-6l-6,6"
+    state = "fine" if right else "amiss"
+    return f'<g class="sign {state}"><circle cx="{x:.1f}" cy="{y:.1f}" r="8"/><path d="M{x:.1f},{y:.1f}{lines}"/></g>'
+
+
+def _drawn(node: Node, box: _Box, mark: Mark | None, told: bool) -> str:
+    x, y = box.xy[0] - box.w / 2, box.xy[1] - box.h / 2
+    here = node.kind == "gradient" or (mark is not None and mark.line == node.line)
+    classes = f"node {node.kind}{' frozen' if node.frozen else ''}{' told' if told else ''}{' bad' if here else ''}"
+    corner = {"leaf": min(box.h / 2, 18), "op": 4, "write": 4, "call": 4, "gradient": 12}[node.kind]
+    shape = f'<rect x="{x:.1f}" y="{y:.1f}" width="{box.w:.1f}" height="{box.h:.1f}" rx="{corner:g}"/>'
+    texts = "".join(
+        f'<text class="{kind}" x="{box.xy[0]:.1f}" y="{top:.1f}">{escape(printable(text))}</text>'
+        for top, (kind, text) in zip(count(y + PAD / 2 + 12, ROW), _texts(node, mark))
+    )
+    badge = (
+        f'<circle class="badge" cx="{x:.1f}" cy="{y:.1f}" r="{BADGE}"/>'
+        f'<text class="number" x="{x:.1f}" y="{y + 4:.1f}">{node.line}</text>'
+    )
+    return f'<g class="{classes}">{shape}{texts}{badge if node.line else ""}</g>'

@@ -1,0 +1,128 @@
+"""What differs between two runs: rules whose verdict changed, and failures that are new or gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from autograd_conformance.reporting.prose import counted, listed, shortened
+from autograd_conformance.reporting.records.records import Report
+from autograd_conformance.reporting.records.terms import WRONG
+from autograd_conformance.reporting.summary import RuleSummary, summarize
+
+Change = Literal["new", "fixed", "changed", "only before", "only after"]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A rule of which the two runs say different things; None where a run does not have the rule."""
+
+    rule: str
+    before: RuleSummary | None
+    after: RuleSummary | None
+
+    @property
+    def change(self) -> Change:
+        """How it changed: a defect that is new or fixed, another verdict, or a rule that one run alone has."""
+        if self.before is None:
+            return "only after"
+        if self.after is None:
+            return "only before"
+        was, is_now = self.before.verdict in WRONG, self.after.verdict in WRONG
+        if is_now and (not was or self.ops):
+            return "new"
+        if was and self.after.verdict == "pass":
+            return "fixed"
+        return "changed"
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """The ops that break it in the second run alone."""
+        return tuple(sorted(_broken(self.after) - _broken(self.before)))
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Two runs and where they differ."""
+
+    before: Report
+    after: Report
+    rules: tuple[Changed, ...]
+    same: int
+    """How many rules have the same verdict in both, broken by the same ops."""
+
+    @property
+    def unlike(self) -> tuple[str, ...]:
+        """What else is not the same in the two runs, and may be why they differ: never to be passed over."""
+        was, now = self.before.header, self.after.header
+        pairs = (
+            ("suite", was.suite, now.suite),
+            ("framework", was.framework.name, now.framework.name),
+            ("profile", was.profile, now.profile),
+            ("device", was.device, now.device),
+            ("dtypes", listed(was.dtypes), listed(now.dtypes)),
+            ("platform", was.platform, now.platform),
+        )
+        return tuple(f"{name} {shortened(a, 60)} and {shortened(b, 60)}" for name, a, b in pairs if a != b)
+
+    def of(self, change: Change) -> list[Changed]:
+        """The rules that changed in one way."""
+        return [each for each in self.rules if each.change == change]
+
+
+def compare(before: Report, after: Report) -> Changes:
+    """Where two runs differ, rule by rule, in the order of the later run."""
+    was = {each.rule.rule: each for each in summarize(before).rules}
+    now = {each.rule.rule: each for each in summarize(after).rules}
+    everything = [Changed(rule, was.get(rule), now.get(rule)) for rule in dict.fromkeys((*now, *was))]
+    differing = tuple(each for each in everything if _said(each.before) != _said(each.after))
+    return Changes(before, after, differing, len(everything) - len(differing))
+
+
+def lines(changes: Changes) -> Iterator[str]:
+    """The changes as text, those that need attention first."""
+    yield f"{changes.before.header.framework.title} -> {changes.after.header.framework.title}"
+    if changes.unlike:
+        yield f"The runs differ in more than time: {'; '.join(changes.unlike)}."
+    shown: tuple[Change, ...] = ("new", "fixed", "changed", "only before", "only after")
+    for change in shown:
+        found = changes.of(change)
+        if found:
+            yield f"{_heading(change)} ({len(found)}):"
+            yield from (f"  {_told(each)}" for each in found)
+    yield f"The same in both: {counted(changes.same, 'rule')}."
+
+
+def _heading(change: Change) -> str:
+    match change:
+        case "new":
+            return "New defects"
+        case "fixed":
+            return "Fixed"
+        case "changed":
+            return "Other changes"
+        case "only before":
+            return "Rules that the first run alone has"
+        case "only after":
+            return "Rules that the second run alone has"
+        case _:
+            assert_never(change)
+
+
+def _told(each: Changed) -> str:
+    if each.before is None or each.after is None:
+        only = each.before or each.after
+        return f"{each.rule}: {only.verdict if only else ''}"
+    ops = f", now also {listed(each.ops, 5)}" if each.ops and each.before.verdict in WRONG else ""
+    why = f": {each.after.reason}" if each.after.reason else ""
+    return f"{each.rule}: {each.before.verdict} -> {each.after.verdict}{ops}{why}"
+
+
+def _said(rule: RuleSummary | None) -> tuple[str, frozenset[str]] | None:
+    return None if rule is None else (rule.verdict, _broken(rule))
+
+
+def _broken(rule: RuleSummary | None) -> frozenset[str]:
+    """The ops by themselves that break a rule."""
+    return frozenset(failure.op for failure in rule.failures if failure.op is not None) if rule else frozenset()

@@ -1,0 +1,74 @@
+"""A folder of record files as the history of its frameworks: run by run, what became new, fixed or different."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from autograd_conformance.reporting.merging.changes import compare
+from autograd_conformance.reporting.prose import counted, listed, shortened
+from autograd_conformance.reporting.records.records import Header, Report
+from autograd_conformance.reporting.records.stream import load
+from autograd_conformance.reporting.site.runs import unique
+from autograd_conformance.reporting.summary import summarize
+
+FEW = 4
+"""How many rules are named of each kind of change."""
+
+
+def record_files(folder: Path) -> list[Path]:
+    """The record files in a folder and those within it, by name."""
+    return sorted((*folder.rglob("*.jsonl"), *folder.rglob("*.jsonl.gz")))
+
+
+def add(file: Path, folder: Path) -> Path:
+    """Copy a record file, compressed, to its place in a history: a folder for each framework, a name for each run."""
+    report = load(file, allow_truncated=True)
+    header, content = report.header, file.read_bytes()
+    started = re.sub(r"\D", "", header.started)[:14]
+    framework, version, device = unique((header.framework.name, header.framework.version, header.device))
+    path = folder / framework / f"{started}-{version}-{device}.jsonl.gz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if file.suffix == ".gz" else gzip.compress(content, mtime=0))
+    return path
+
+
+def lines(reports: Sequence[Report]) -> Iterator[str]:
+    """The runs of each framework on each device in the order of time, each beside the one before it. Runs of different
+    suites are not compared, for their rules may differ.
+    """
+    ordered = sorted(reports, key=lambda report: (*_line(report.header), report.header.started))
+    for (name, device), runs in groupby(ordered, key=lambda report: _line(report.header)):
+        yield f"{shortened(name, 60)} on {shortened(device, 30)}"
+        before: Report | None = None
+        for run in runs:
+            yield f"  {_told(run)}"
+            if before is not None:
+                yield from (f"    {text}" for text in _changes(before, run))
+            before = run
+
+
+def _line(header: Header) -> tuple[str, str]:
+    """What the runs of one history have in common."""
+    return header.framework.name, header.device
+
+
+def _told(run: Report) -> str:
+    header, summary = run.header, summarize(run)
+    what = f"{header.started[:10]}  {shortened(header.framework.version, 30)}  suite {shortened(header.suite, 20)}"
+    defects = f", {counted(len(summary.causes), 'defect')}" if summary.causes else ""
+    return f"{what}  {summary.total} passed{defects}: {summary.conclusion}"
+
+
+def _changes(before: Report, run: Report) -> Iterator[str]:
+    """What changed since the run before."""
+    if before.header.suite != run.header.suite:
+        yield "not compared with the run before: it is of another suite, whose rules may differ"
+        return
+    changes = compare(before, run)
+    for title, kind in (("new", changes.of("new")), ("fixed", changes.of("fixed")), ("other", changes.of("changed"))):
+        if kind:
+            yield f"{title} ({len(kind)}): {listed((each.rule for each in kind), FEW)}"

@@ -1,0 +1,124 @@
+"""Several runs of one framework as one: the shards of a run, or runs with other seeds, added up as they come.
+
+What is kept does not grow with the runs, but for the seeds that were seen and for failures that are unlike all others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from autograd_conformance.reporting.causes import Cause
+from autograd_conformance.reporting.merging.findings import Findings
+from autograd_conformance.reporting.merging.frame import Frame
+from autograd_conformance.reporting.merging.kinds import Admission
+from autograd_conformance.reporting.merging.outcomes import Tried
+from autograd_conformance.reporting.records.claims import ClaimRecord
+from autograd_conformance.reporting.records.failure import Allowed
+from autograd_conformance.reporting.records.records import Behaviour, Coverage, Known, Report, RuleRecord, Setting
+
+
+class Merged:
+    """The sum of runs, as they come. Of failures that differ by their programs alone every program is kept, or the
+    shortest of so many `shapes`.
+    """
+
+    def __init__(self, shapes: int | None = None) -> None:
+        self.runs = 0
+        self.findings = Findings(shapes)
+        self.pairs: dict[str, dict[tuple[str, bool], Counter[str]]] = {}
+        """For each op, in each dtype and grad mode, in how many programs each action came after it."""
+        self._admission = Admission()
+        self._frame: Frame | None = None
+        self._rules: tuple[RuleRecord, ...] = ()
+        self._tests: dict[str, Tried] = {}
+        self._known: dict[tuple[str, str | None, str, int], Known] = {}
+        """The known differences; equal entries of one run are told apart by their number."""
+        self._claims: dict[str, ClaimRecord] = {}
+        self._behaviours: dict[tuple[str, tuple[Allowed, ...]], Counter[str]] = {}
+
+    def add(self, report: Report) -> bool:
+        """Add a run; whether one of its failures is unlike all that came before. `Unlike`, and nothing is added, where
+        it cannot be.
+        """
+        self._admission.admit(report)
+        header, footer = report.header, report.footer
+        assert footer is not None, "a run without one is not admitted"
+        self._frame = self._frame or Frame(header, footer)
+        self._frame.add(header, footer, len({result.test for result in report.results}))
+        self.runs += 1
+        self._rules = self._rules or report.rules
+        for result in report.results:
+            if result.test in self._tests:
+                self._tests[result.test].add(result)
+            else:
+                self._tests[result.test] = Tried.of(result)
+        self._add_known(report)
+        for claim in report.claims:
+            was = self._claims.get(claim.key)
+            if was is None or _telling(claim) > _telling(was):
+                self._claims[claim.key] = claim
+        for coverage in report.coverage:
+            settings = self.pairs.setdefault(coverage.op, {})
+            for setting in coverage.met:
+                settings.setdefault((setting.dtype, setting.recorded), Counter()).update(setting.actions)
+        for behaviour in report.behaviours:
+            choice = behaviour.instruction, behaviour.allowed
+            self._behaviours.setdefault(choice, Counter()).update(behaviour.seen)
+        new = [self.findings.add(failure, header.seed) for failure in report.failures]
+        return any(new)
+
+    def _add_known(self, report: Report) -> None:
+        numbers: Counter[tuple[str, str | None, str]] = Counter()
+        for known in report.known:
+            key = known.rule, known.op, known.reason
+            place = (*key, numbers[key])
+            numbers[key] += 1
+            was = self._known.get(place)
+            self._known[place] = (
+                known if was is None else replace(was, seen=was.seen + known.seen, ended=was.ended + known.ended)
+            )
+
+    @property
+    def exercised(self) -> Counter[str]:
+        """How often programs exercised each rule."""
+        return sum((test.exercised for test in self._tests.values()), Counter())
+
+    @property
+    def met(self) -> int:
+        """How many cells of coverage are not empty: an op in a dtype and grad mode, and an action that came after."""
+        return sum(len(actions) for settings in self.pairs.values() for actions in settings.values())
+
+    def causes(self) -> tuple[Cause, ...]:
+        """The causes of its failures, the worst first."""
+        return self.findings.causes({name: test.result.rule for name, test in self._tests.items()})
+
+    def report(self) -> Report:
+        """The sum as the report of one run."""
+        assert self._frame is not None, "there is no report to add up"
+        results = tuple(test.whole() for test in self._tests.values())
+        return Report(
+            self._frame.header,
+            self._rules,
+            results,
+            self.findings.failures,
+            self._frame.footer(len(results), sum(each.programs for each in results)),
+            tuple(self._known.values()),
+            tuple(self._claims.values()),
+            tuple(Coverage(op=op, met=_settings(self.pairs[op])) for op in sorted(self.pairs)),
+            tuple(_behaviour(*each, self._behaviours[each]) for each in sorted(self._behaviours, key=repr)),
+        )
+
+
+def _telling(claim: ClaimRecord) -> int:
+    """How much a run has shown of a claim."""
+    return ("not run", "unknown").index(claim.observed) if claim.observed in ("not run", "unknown") else 2
+
+
+def _settings(found: Mapping[tuple[str, bool], Counter[str]]) -> tuple[Setting, ...]:
+    return tuple(Setting(*each, dict(sorted(found[each].items()))) for each in sorted(found))
+
+
+def _behaviour(instruction: str, allowed: tuple[Allowed, ...], seen: Counter[str]) -> Behaviour:
+    return Behaviour(instruction=instruction, allowed=allowed, seen=dict(sorted(seen.items())))

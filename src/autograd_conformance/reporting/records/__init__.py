@@ -1,0 +1,1 @@
+"""Records: the typed values that a run writes, and their JSON form."""

@@ -1,0 +1,136 @@
+"""Encoding of records: the exact JSON form of each, and the record that a form stands for.
+
+A JSON form has a field ``record`` that names its type, then every field of the type in order; absent ones are null.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from autograd_conformance.reporting.records.claims import ClaimProgram, ClaimRecord
+from autograd_conformance.reporting.records.failure import (
+    Allowed,
+    Alone,
+    Deviation,
+    Error,
+    Failure,
+    Group,
+    Part,
+    Step,
+    Votes,
+)
+from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient
+from autograd_conformance.reporting.records.records import (
+    Behaviour,
+    Coverage,
+    Footer,
+    Framework,
+    Header,
+    Known,
+    Record,
+    Result,
+    RuleRecord,
+    Setting,
+)
+from autograd_conformance.reporting.records.terms import Source
+
+NAMES: dict[type[Record], str] = {
+    Header: "header",
+    RuleRecord: "rule",
+    Result: "result",
+    Failure: "failure",
+    Known: "known",
+    ClaimRecord: "claim",
+    Coverage: "coverage",
+    Behaviour: "behaviour",
+    Footer: "footer",
+}
+"""The value of the field ``record`` for each type; rules, results, failures and known differences hold a rule's slug in
+``rule``.
+"""
+
+
+def encode(record: Record) -> dict[str, Any]:
+    """The record's JSON form, ready for `json.dumps`; infinities and NaN in an error become strings."""
+    return {"record": NAMES[type(record)], **_plain(record)}
+
+
+def decode(form: Mapping[str, Any]) -> Record:
+    """The record that a JSON form stands for; the form is taken to satisfy the schema."""
+    values = {name: value for name, value in form.items() if name != "record"}
+    match form["record"]:
+        case "header":
+            framework = values["framework"]
+            lists = _tuples(framework, "capabilities", "missing_ops", "traits", "limits")
+            sources = _each(Source, framework.get("trait_sources", []))
+            framework = {**framework, **lists, "trait_sources": sources}
+            return Header(**{**values, **_tuples(values, "dtypes", "environment"), "framework": Framework(**framework)})
+        case "rule":
+            return RuleRecord(
+                **{**values, **_tuples(values, "needs", "absent"), "sources": _each(Source, values["sources"])}
+            )
+        case "result":
+            return Result(**values)
+        case "failure":
+            nested = {
+                "sources": _each(Source, values["sources"]),
+                "allowed": _each(Allowed, values["allowed"]),
+                "why": _each(Step, values["why"]),
+                "error": values["error"] and Error(**{name: float(v) for name, v in values["error"].items()}),
+                "votes": values["votes"] and Votes(**values["votes"]),
+                "alone": Alone(**values["alone"]) if values.get("alone") else None,
+                "deviation": Deviation(**values["deviation"]) if values.get("deviation") else None,
+                "cured": tuple(values.get("cured", ())),
+                "parts": tuple(_part(each) for each in values.get("parts", ())),
+                "groups": tuple(Group(each["kind"], tuple(each["lines"])) for each in values.get("groups", ())),
+                "flow": _flow(values["flow"]) if values.get("flow") else None,
+            }
+            return Failure(**{**values, **nested})
+        case "known":
+            return Known(**values)
+        case "claim":
+            return ClaimRecord(**{**values, "programs": _each(ClaimProgram, values["programs"])})
+        case "coverage":
+            return Coverage(**{**values, "met": _each(Setting, values["met"])})
+        case "behaviour":
+            return Behaviour(**{**values, "allowed": _each(Allowed, values["allowed"])})
+        case "footer":
+            return Footer(**{**values, **_tuples(values, "missing_ops")})
+        case kind:
+            raise ValueError(f"unknown record {kind!r}")
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        shown = (each for each in fields(value) if not each.metadata or getattr(value, each.name))
+        return {each.name: _plain(getattr(value, each.name)) for each in shown}
+    match value:
+        case tuple():
+            return [_plain(item) for item in value]
+        case Mapping():
+            return dict(value)  # JSON already: a program's form belongs to its own codec
+        case float() if not math.isfinite(value):
+            return str(value)
+        case _:
+            return value
+
+
+def _part(form: Mapping[str, Any]) -> Part:
+    flow = _flow(form["flow"]) if form.get("flow") else None
+    return Part(**{**form, "deviation": Deviation(**form["deviation"]), "flow": flow})
+
+
+def _flow(form: Mapping[str, Any]) -> GradientFlow:
+    gradients = [{**each, "through": tuple(each["through"])} for each in form["gradients"]]
+    return GradientFlow(gradients=_each(ValueGradient, gradients), saved=_each(SavedTensor, form["saved"]))
+
+
+def _tuples(values: Mapping[str, Any], *names: str) -> dict[str, tuple[Any, ...]]:
+    return {name: tuple(values[name]) for name in names if name in values}
+
+
+def _each(make: type, forms: list[dict[str, Any]]) -> tuple[Any, ...]:
+    return tuple(make(**form) for form in forms)

@@ -1,0 +1,297 @@
+"""Record files: JSON Lines on disk, one record per line, written so that a killed run loses nothing it had said.
+
+Writing never looks back: each record is one complete line, flushed at once. Reading trusts nothing: every line is held
+to the published schema, and the records to their order, so that what is made from a report is made from a sound one.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, NoReturn, Self
+
+import jsonschema_rs
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
+
+from autograd_conformance.reporting.records.claims import ClaimRecord
+from autograd_conformance.reporting.records.encoding import NAMES, decode, encode
+from autograd_conformance.reporting.records.failure import Failure
+from autograd_conformance.reporting.records.records import (
+    VERSION,
+    Behaviour,
+    Coverage,
+    Footer,
+    Header,
+    Known,
+    Record,
+    Report,
+    Result,
+    RuleRecord,
+)
+from autograd_conformance.reporting.records.renamed import modernised
+
+LONGEST = 1 << 28
+"""How many bytes a compressed file may hold: a run leaves a few millions."""
+
+SCHEMA = Path(__file__).with_name("records.schema.json")
+"""The published JSON Schema of a line in a record file."""
+
+
+class InvalidReport(Exception):
+    """A record file that cannot be believed: `file`, `line` (None: the whole file), and `problem`, what is wrong."""
+
+    def __init__(self, file: str | Path, line: int | None, problem: str) -> None:
+        self.file, self.line, self.problem = str(file), line, problem
+        super().__init__(f"{file}: {problem}" if line is None else f"{file}, line {line}: {problem}")
+
+
+class Writer:
+    """Appends records to a file line by line, each flushed before `write` returns.
+
+    Opening it starts a new file, or goes on with one where the mode is "a", and makes the folders above it. Write a
+    test's failures before its result: if the run is killed between the two, nothing is then blamed on the wrong rule.
+    Use it as a context manager, or call `close`.
+    """
+
+    def __init__(self, path: str | Path, mode: Literal["w", "a"] = "w") -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self.path.open(mode, encoding="utf-8", newline="\n")
+
+    def write(self, record: Record) -> None:
+        """Append one record; ValueError, with nothing written, where a program holds a number that JSON lacks."""
+        line = json.dumps(encode(record), allow_nan=False, separators=(",", ":"))
+        self._file.write(line + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file; closing twice does nothing."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+
+def write(report: Report, path: str | Path) -> None:
+    """Write a whole report to a file, in the place of what was there."""
+    with Writer(path) as writer:
+        for record in records(report):
+            writer.write(record)
+
+
+def records(report: Report) -> Iterator[Record]:
+    """The records of a report, in the order of a file."""
+    yield report.header
+    yield from report.rules
+    yield from report.failures
+    yield from report.results
+    yield from report.known
+    yield from report.claims
+    yield from report.coverage
+    yield from report.behaviours
+    if report.footer:
+        yield report.footer
+
+
+def read(path: str | Path) -> Report:
+    """The complete report in a file, or `InvalidReport`; a run that was cut off is invalid."""
+    return load(path, allow_truncated=False)
+
+
+def load(path: str | Path, allow_truncated: bool = False) -> Report:
+    """The report in a file, compressed or not, or `InvalidReport`; `allow_truncated` takes a run without footer for
+    what it had said.
+
+    Such a report's footer is None. A last line that was cut off in the middle is left out of it.
+    """
+    try:
+        content = _content(Path(path))
+    except OSError as error:
+        raise InvalidReport(path, None, error.strerror or str(error)) from error
+    except (EOFError, zlib.error) as error:
+        raise InvalidReport(path, None, f"it is not what gzip writes: {error}") from error
+    return parse(content, str(path), allow_truncated)
+
+
+def _content(path: Path) -> bytes:
+    """What a file holds, decompressed as far as that is sensible."""
+    if path.suffix != ".gz":
+        return path.read_bytes()
+    with gzip.open(path) as file:
+        content = file.read(LONGEST + 1)
+    if len(content) > LONGEST:
+        raise InvalidReport(path, None, f"it is longer than {LONGEST >> 20:,} MiB when it is decompressed")
+    return content
+
+
+def parse(content: bytes, file: str, allow_truncated: bool = False) -> Report:
+    """The report that the bytes of a record file hold; `file` is the name that `InvalidReport` gives it."""
+    lines = content.split(b"\n")
+    tail = lines.pop()
+    numbered = list(enumerate(lines, start=1))
+    match _is_json(tail), allow_truncated:
+        case False, False if tail.startswith(b"{"):
+            raise InvalidReport(file, len(lines) + 1, "the line is cut off: the run was killed as it wrote it")
+        case (True, _) | (False, False) if tail:
+            numbered.append((len(lines) + 1, tail))
+    report = _assemble(_records(numbered, file), file)
+    if report.footer is None and not allow_truncated:
+        raise InvalidReport(file, len(numbered), "the file ends without a footer: the run was cut off here")
+    return report
+
+
+def assembled(records: Iterable[Record], file: str = "this run") -> Report:
+    """The report that records in the order of a file are; `file` is the name that `InvalidReport` gives them."""
+    return _assemble(enumerate(records, start=1), file)
+
+
+def _records(numbered: Iterable[tuple[int, bytes]], file: str) -> Iterator[tuple[int, Record]]:
+    for number, line in numbered:
+        try:
+            form = modernised(json.loads(line, parse_constant=_refuse))
+        except json.JSONDecodeError as error:
+            raise InvalidReport(file, number, f"malformed JSON at column {error.colno}: {error.msg}") from error
+        except (ValueError, RecursionError) as error:
+            raise InvalidReport(file, number, f"malformed JSON: {error}") from error
+        problem = _problem(form)
+        if problem:
+            raise InvalidReport(file, number, problem)
+        yield number, decode(form)
+
+
+def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
+    header: Header | None = None
+    footer: Footer | None = None
+    rules: dict[str, RuleRecord] = {}
+    results: list[Result] = []
+    failures: list[Failure] = []
+    differences: list[Known] = []
+    claims: dict[str, ClaimRecord] = {}
+    coverage: dict[str, Coverage] = {}
+    behaviours: list[Behaviour] = []
+    for number, record in records:
+        if header is None and not isinstance(record, Header):
+            raise InvalidReport(file, number, "the file has no header: its first record must be one")
+        if footer is not None:
+            raise InvalidReport(file, number, "there is a record after the footer")
+        unknown = _unknown_rules(record, rules)
+        if unknown:
+            raise InvalidReport(file, number, f"this line names rule {unknown[0]!r}, of which no record came before")
+        match record:
+            case Header() if header is not None:
+                raise InvalidReport(file, number, "there is a second header; are these two runs in one file?")
+            case Header():
+                header = record
+            case RuleRecord() if record.rule in rules:
+                raise InvalidReport(file, number, f"rule {record.rule!r} has two records")
+            case RuleRecord():
+                rules[record.rule] = record
+            case Result():
+                results.append(record)
+            case Failure():
+                failures.append(record)
+            case Known():
+                differences.append(record)
+            case ClaimRecord() if record.key in claims:
+                raise InvalidReport(file, number, f"claim {record.key!r} has two records")
+            case ClaimRecord():
+                claims[record.key] = record
+            case Coverage() if record.op in coverage:
+                raise InvalidReport(file, number, f"op {record.op!r} has two records of what it met")
+            case Coverage():
+                coverage[record.op] = record
+            case Behaviour():
+                behaviours.append(record)
+            case Footer():
+                footer = record
+    if header is None:
+        raise InvalidReport(file, None, "the file has no header: it holds no record at all")
+    return Report(
+        _narrowed(header, footer),
+        tuple(rules.values()),
+        tuple(results),
+        tuple(failures),
+        footer,
+        tuple(differences),
+        tuple(claims.values()),
+        tuple(coverage.values()),
+        tuple(behaviours),
+    )
+
+
+def _narrowed(header: Header, footer: Footer | None) -> Header:
+    """The header without the ops that a run found to be missing after it was written."""
+    framework = header.framework
+    missing = [op for op in footer.missing_ops if op not in framework.missing_ops] if footer else []
+    ops, absent = framework.ops - len(missing), (*framework.missing_ops, *missing)
+    return replace(header, framework=replace(framework, ops=ops, missing_ops=absent)) if missing else header
+
+
+def _unknown_rules(record: Record, known: Mapping[str, RuleRecord]) -> list[str]:
+    match record:
+        case Result():
+            return [slug for slug in (record.rule, *record.exercised) if slug not in known]
+        case Failure() | Known():
+            return [slug for slug in (record.rule,) if slug not in known]
+        case _:
+            return []
+
+
+def _problem(form: Any) -> str | None:
+    if not isinstance(form, dict):
+        return "a record is a JSON object"
+    kind = form.get("record")
+    if not isinstance(kind, str) or kind not in _validators():
+        return f"$.record: {kind!r} is none of {', '.join(_validators())}"
+    if kind == "header" and form.get("version", VERSION) != VERSION:
+        return f"$.version: this reader knows version {VERSION} of the records, the file has {form['version']!r}"
+    if _sound(kind, form):
+        return None
+    error = best_match(_validators()[kind].iter_errors(form))
+    return None if error is None else f"{error.json_path}: {error.message} (a {kind} record)"
+
+
+def _sound(kind: str, form: Any) -> bool:
+    """Whether a record is plainly sound: told ten times faster than what is wrong with one that is not."""
+    try:
+        return bool(_quick()[kind].is_valid(form))
+    except ValueError:  # what has no place in its world, such as half a character, is left to the slow one
+        return False
+
+
+@cache
+def _quick() -> dict[str, Any]:
+    return {kind: jsonschema_rs.Draft202012Validator(schema) for kind, schema in _schemas().items()}
+
+
+@cache
+def _validators() -> dict[str, Any]:
+    return {kind: Draft202012Validator(schema) for kind, schema in _schemas().items()}
+
+
+def _schemas() -> dict[str, dict[str, Any]]:
+    # One schema per kind of record, because "none of seven alternatives matched" helps nobody.
+    definitions = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
+    return {kind: {"$ref": f"#/$defs/{kind}", "$defs": definitions} for kind in NAMES.values()}
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")

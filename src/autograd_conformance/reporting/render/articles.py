@@ -1,0 +1,46 @@
+"""The claims of the articles as a page, docs/results/articles.md: a short table of those that help most, then all.
+
+It is made from claim records alone, so that whoever holds the claims and a framework's dialect can make it; the command
+that does is `evaluation.pages.articles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from autograd_conformance.reporting.records.claims import ClaimProgram, ClaimRecord, Standing, by_article
+from autograd_conformance.reporting.render.markdown import environment
+
+LINES = 5
+"""The most lines of a program in the short table."""
+
+_VERDICTS: Mapping[Standing, str] = {
+    "holds": "**True.**",
+    "holds under a condition": "**True under a condition:**",
+    "false as written": "**False as written.**",
+    "false": "**False.**",
+    "not testable": "**Not testable.**",
+}
+
+
+def page(claims: Sequence[ClaimRecord], chosen: Sequence[ClaimRecord] = ()) -> str:
+    """The page about all claims, in GitHub's Markdown, ending in a line end; the chosen ones stand in a short table."""
+    template = environment().get_template("articles.md.j2")
+    return template.render(claims=claims, articles=by_article(claims), table=table(chosen) if chosen else "")
+
+
+def table(claims: Sequence[ClaimRecord]) -> str:
+    """The short table of some claims, each with its most telling program; ValueError where all are too long."""
+    rows = []
+    for claim in claims:
+        program = telling(claim)
+        if program is None:
+            raise ValueError(f"{claim.key} has no program of at most {LINES} lines")
+        rows.append((claim, program))
+    return environment().get_template("articles_table.md.j2").render(rows=rows, verdicts=_VERDICTS)
+
+
+def telling(claim: ClaimRecord) -> ClaimProgram | None:
+    """The program that says most in the least space: the shortest, of those against the claim if there are any."""
+    short = [each for each in claim.programs if each.code.count("\n") < LINES]
+    return min(short, key=lambda each: (each.came_true is not False, each.code.count("\n")), default=None)

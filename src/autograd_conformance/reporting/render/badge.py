@@ -1,0 +1,73 @@
+"""Badges: what a run says in a few words, as a picture, and as JSON for services that draw badges themselves."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+
+from autograd_conformance.reporting.prose import printable
+from autograd_conformance.reporting.records.terms import Conclusion
+from autograd_conformance.reporting.summary import Summary
+
+LABEL = "autograd conformance"
+
+COLOURS: dict[Conclusion, str] = {
+    "conformant": "#1a7f37",
+    "conformant with known differences": "#7d6608",
+    "selection passed": "#0b57a8",
+    "not conformant": "#c22b2b",
+    "no verdict": "#5f6873",
+}
+"""The colour of each conclusion: white text on each has a contrast of at least 4.5."""
+
+SIGNS: dict[Conclusion, str] = {
+    "conformant": "✓",
+    "conformant with known differences": "≠",
+    "selection passed": "◐",
+    "not conformant": "✗",
+    "no verdict": "?",
+}
+
+
+def message(summary: Summary) -> str:
+    """What the badge says: a sign, and how many of the applicable rules passed, where the run has a verdict."""
+    total = summary.total
+    if summary.conclusion == "no verdict":
+        return f"{SIGNS[summary.conclusion]} no verdict"
+    if summary.conclusion == "selection passed":
+        return f"{SIGNS[summary.conclusion]} a selection passed"
+    return f"{SIGNS[summary.conclusion]} {total.passed} of {total.applicable} rules"
+
+
+def endpoint(summary: Summary) -> str:
+    """The badge as JSON, in the form of shields.io's endpoint badges."""
+    form = {
+        "schemaVersion": 1,
+        "label": LABEL,
+        "message": message(summary),
+        "color": COLOURS[summary.conclusion],
+        "isError": False,
+    }
+    return json.dumps(form, ensure_ascii=False) + "\n"
+
+
+def svg(summary: Summary, name: str) -> str:
+    """The badge as a picture, with a text for those who cannot see it."""
+    text = message(summary)
+    left, right = _width(LABEL), _width(text)
+    width = left + right
+    about = escape(printable(f"{LABEL} of {name}: {summary.conclusion}, {text[2:]}"))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{about}">'
+        f"<title>{about}</title>"
+        f'<clipPath id="r"><rect width="{width}" height="20" rx="3"/></clipPath>'
+        f'<g clip-path="url(#r)"><rect width="{left}" height="20" fill="#3b4148"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{COLOURS[summary.conclusion]}"/></g>'
+        '<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11">'
+        f'<text x="{left / 2}" y="14" textLength="{left - 12}">{LABEL}</text>'
+        f'<text x="{left + right / 2}" y="14" textLength="{right - 12}">{escape(text)}</text></g></svg>\n'
+    )
+
+
+def _width(text: str) -> int:
+    return round(len(text) * 6.3) + 12

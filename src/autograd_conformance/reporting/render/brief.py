@@ -1,0 +1,37 @@
+"""A run in a few lines of Markdown: for the summary of a step in continuous integration, where the page is too long."""
+
+from __future__ import annotations
+
+from autograd_conformance.reporting.prose import shortened
+from autograd_conformance.reporting.records.records import Report
+from autograd_conformance.reporting.render.failures import kind, summed_up, title
+from autograd_conformance.reporting.render.markdown import code, prose
+from autograd_conformance.reporting.summary import applies, complete, cut_short, summarize
+
+CAUSES = 10
+"""How many causes are shown."""
+
+
+def render(report: Report) -> str:
+    """The verdict, the causes of the failures, and the families, in GitHub's Markdown, ending in a line end."""
+    summary = summarize(report)
+    found = [f"### {prose(report.header.framework.title)}: {summary.conclusion}", "", prose(summary.sentence), ""]
+    if not complete(report):
+        found += [f"> **{prose(cut_short(report))}**", ""]
+    found += [part for note in report.notes for part in (f"> Note: {prose(note)}", "")]
+    if summary.causes:
+        found += [f"{summed_up(summary.causes)}.", "", "| Defect | Where | Observed |", "|:--|:--|:--|"]
+        for cause in summary.causes[:CAUSES]:
+            observed = prose(shortened(cause.shown.observed))
+            found.append(f"| {kind(cause)} | {code(title(cause), cell=True)} | {observed} |")
+        more = len(summary.causes) - CAUSES
+        found += [f"| | and {more} more | |"] if more > 0 else []
+        found.append("")
+    stale = [entry for entry in summary.known if entry.stale]
+    if stale:
+        listed = ", ".join(code(entry.known.rule) for entry in stale)
+        found += [f"Known differences that are seen no longer: {listed}.", ""]
+    found += ["| Family | Passed / applicable / all | Programs |", "|:--|--:|--:|"]
+    found += [f"| {prose(f.name)} | {f.total} | {f.programs:,} |" for f in summary.families if applies(f)]
+    found.append(f"| **all** | **{summary.total}** | {summary.programs:,} |")
+    return "\n".join(found) + "\n"

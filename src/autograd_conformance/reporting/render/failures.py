@@ -1,0 +1,83 @@
+"""The failures of a run in the terminal: each cause once, the worst first, and by name what else it breaks."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from autograd_conformance.reporting.causes import Cause
+from autograd_conformance.reporting.prose import counted, one_line, printable, shortened
+from autograd_conformance.reporting.render import text
+from autograd_conformance.reporting.severity import NAMES
+
+WHOLE = 3
+"""How many causes are shown whole; the others on a line each. The report shows all of them."""
+
+
+def print_failures(causes: tuple[Cause, ...], console: Console) -> None:
+    """Print what failed; how to reproduce it only where there is a single cause, for the report has all."""
+    for line in _lines(causes):
+        console.print(Text(printable(line)), soft_wrap=True, highlight=False)
+
+
+def kind(cause: Cause) -> str:
+    """How bad a cause is, in words."""
+    return NAMES[cause.severity] if cause.severity else "failure"
+
+
+def title(cause: Cause) -> str:
+    """A cause on one line: the op that is wrong by itself, or else the rule of the failure that is shown."""
+    failure = cause.shown
+    if cause.op is not None:
+        return f"{one_line(cause.op)} by itself breaks {failure.rule}"
+    return failure.rule + (f", op {one_line(failure.op)}" if failure.op else "")
+
+
+def summed_up(causes: tuple[Cause, ...]) -> str:
+    """How many failures there are, of how many causes."""
+    failures = sum(len(cause.failures) for cause in causes)
+    if failures == len(causes):
+        return counted(failures, "failure")
+    return f"{counted(failures, 'failure')} of {counted(len(causes), 'cause')}"
+
+
+def short(test: str) -> str:
+    """The name of a test without its file, and without what every test's name begins with."""
+    return one_line(test.rpartition("::")[2].removeprefix("test_"))
+
+
+def _lines(causes: tuple[Cause, ...]) -> Iterator[str]:
+    if not causes:
+        return
+    yield ""
+    yield f"{summed_up(causes)}{', the worst first' if len(causes) > 1 else ''}."
+    for at, cause in enumerate(causes[:WHOLE], 1):
+        yield ""
+        yield f"--- {at}. {kind(cause)}: {title(cause)} ".ljust(text.WIDTH, "-")
+        yield from text.render(cause.shown, brief=len(causes) > 1).rstrip("\n").split("\n")
+        yield from _others(cause)
+    for at, cause in enumerate(causes[WHOLE:], WHOLE + 1):
+        if at == WHOLE + 1:
+            yield ""
+        more = f" (and {counted(len(cause.others), 'other failure')})" if cause.others else ""
+        yield f"--- {at}. {kind(cause)}: {title(cause)}: {shortened(cause.shown.observed, 80)}{more}"
+
+
+def _others(cause: Cause) -> Iterator[str]:
+    """The other failures by name, under the rule that they break."""
+    if not cause.others:
+        return
+    by_rule: dict[str, list[str]] = defaultdict(list)
+    for failure in cause.others:
+        by_rule[f"{failure.rule}{f', op {failure.op}' if failure.op else ''}"].append(short(failure.test))
+    yield ""
+    yield f"{counted(len(cause.others), 'other failure')} of the same cause, as far as can be told:"
+    for rule, tests in by_rule.items():
+        listed = f"  {one_line(rule)}: {', '.join(tests)}"
+        yield from textwrap.wrap(
+            listed, text.WIDTH, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
+        )

@@ -1,0 +1,194 @@
+"""A failure as plain text: what a person reads first, and pastes into a bug report as it stands.
+
+Prose and listings keep to 100 columns. Code and the command are verbatim and flush left, whatever their width, because
+they are there to be copied.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from autograd_conformance.reporting.prose import counted, error_words, one_line, printable
+from autograd_conformance.reporting.records.failure import Alone, Failure, Votes
+from autograd_conformance.reporting.render.parts import (
+    Claim,
+    Diagnosis,
+    Listing,
+    Looped,
+    Measure,
+    Other,
+    Outcomes,
+    Part,
+    Passage,
+    Replay,
+    Rerun,
+    Script,
+    Variation,
+    Why,
+    parts,
+)
+
+WIDTH = 100
+"""The columns that prose and listings keep to."""
+
+
+def render(failure: Failure, brief: bool = False) -> str:
+    """The failure, its parts in order, ending in a line end; parts that are not known are left out.
+
+    Where it is to be brief, so are the rule's sources, how to reproduce it, though not whether that was tried, what
+    each voter found, though not what they decide, and the words over the program.
+    """
+    told = failure
+    if brief:
+        alone = failure.alone and replace(failure.alone, printed="", trouble=None)
+        votes = failure.votes and Votes("", "", "", failure.votes.decision)
+        told = replace(failure, sources=(), alone=alone, votes=votes, command=None, replay=None)
+    texts = (_bare(part) if brief else "\n".join(lines(part)) for part in parts(told))
+    return "\n\n".join(text for text in texts if text) + "\n"
+
+
+def _bare(part: Part) -> str:
+    """A part, the program without a heading."""
+    if isinstance(part, Script) and part.form == "program":
+        return part.text.rstrip("\n")
+    return "\n".join(lines(part))
+
+
+def lines(part: Part) -> Iterator[str]:
+    """One part of a failure, line by line."""
+    match part:
+        case Claim():
+            yield from _claim(part)
+        case Outcomes():
+            yield from _outcomes(part)
+        case Looped():
+            yield "The shortest program found, as a loop:"
+            yield ""
+            yield from map(printable, part.text.rstrip("\n").split("\n"))
+        case Listing():
+            yield "Line by line:" if part.unrolled else "The shortest program found:"
+            yield from listing(part)
+        case Other():
+            yield "It has to agree with:"
+            yield from listing(part)
+        case Script():
+            yield f"{script_title(part)}:"
+            yield ""
+            yield from part.text.rstrip("\n").split("\n")
+        case Why():
+            yield "Why:"
+            for step in part.steps:
+                yield from _filled(f"  line {step.line}: ", step.text)
+        case Measure():
+            yield from _measure(part)
+        case Passage():
+            yield from _filled("Gradient: ", part.told) if part.told else ()
+        case Diagnosis():
+            yield from _filled("Diagnosis: ", part.text)
+        case Variation():
+            yield from _filled("Nearest variation: ", part.text)
+        case Rerun():
+            yield from _alone(part.alone)
+        case Replay():
+            where = f" (the program is in {part.path})" if part.path else ""
+            yield f"Replay it under the suite{where}{':' if part.command else '.'}"
+            yield from ("", part.command) if part.command else ()
+
+
+def listing(part: Listing | Other) -> Iterator[str]:
+    """The program with line numbers, and an arrow at the failing line; a long line goes on behind an empty number."""
+    digits, at = len(str(len(part.lines))), part.at if isinstance(part, Listing) else None
+    for number, code in enumerate(part.lines, start=1):
+        arrow = "-->" if number == at else "   "
+        head = f"{arrow} {number:>{digits}} | "
+        yield from _broken(head, f"{'':{digits + 4}} |     ", printable(code))
+
+
+def _claim(claim: Claim) -> Iterator[str]:
+    op = f", op {claim.op}" if claim.op else ""
+    yield f"{claim.rule} ({claim.level}){op}: {claim.verdict}"
+    yield from _filled("  ", claim.sentence)
+    for source in claim.sources:
+        yield from _filled("  Source: ", f"{source.title}, {source.where}" if source.where else source.title)
+    yield from _filled("  Found by: ", claim.test)
+
+
+def _outcomes(outcomes: Outcomes) -> Iterator[str]:
+    texts = [one_line(each.outcome) for each in outcomes.allowed]
+    column = max(map(len, texts), default=0)
+    heads = ("   Allowed: ", *["        or: "] * (len(texts) - 1))
+    for head, text, each in zip(heads, texts, outcomes.allowed, strict=False):
+        aligned = f"{head}{text:{column}}  [{each.rule}]"
+        yield from [aligned] if len(aligned) <= WIDTH else _filled(head, f"{text} [{each.rule}]")
+    yield from _filled("  Observed: ", outcomes.observed)
+
+
+def _measure(measure: Measure) -> Iterator[str]:
+    if measure.error:
+        head, numbers = error_words(measure.error.largest, measure.error.bound)
+        yield from _filled("Error: ", f"{head} ({numbers})")
+    if measure.votes:
+        yield "Votes:"
+        for voter, vote in ballot(measure.votes):
+            yield from _filled(f"  {voter + ':':20} ", vote) if vote else ()
+
+
+def script_title(script: Script) -> str:
+    """What a script is."""
+    titles = {"program": "The shortest program found", "unrolled": "Line by line", "script": "The same as a script"}
+    return titles[script.form]
+
+
+def standing(alone: Alone) -> str:
+    """Whether a failure shows by itself, in words."""
+    if not alone.runs:
+        return "it was not run again: the run's time was over"
+    but = "; its printed code does not fail so: look at the adapter first" if alone.code is False else ""
+    if alone.hashes is not None:
+        but = f", with PYTHONHASHSEED={alone.hashes}, and not with another: it hangs on the order of a set{but}"
+    if alone.failed == alone.runs:
+        return f"it reproduces alone, in a process of its own{but}"
+    if alone.failed:
+        times = f"{alone.failed} of {counted(alone.runs, 'run')}"
+        return f"alone, in a process of its own, it fails in {times}: the framework does not always do the same{but}"
+    if alone.after:
+        first = f"the shortest sequence that was found has {counted(alone.after, 'program')}, in the replay file"
+        return f"only after other programs: {first}"
+    return f"alone it did not fail in {counted(alone.runs, 'run')}, nor after the programs that had run before it"
+
+
+def _alone(alone: Alone) -> Iterator[str]:
+    yield from _filled("Run again: ", standing(alone))
+    if alone.printed or alone.trouble:
+        yield "The script, run alone, printed:"
+        for printed in alone.printed.rstrip("\n").split("\n") if alone.printed.strip() else ():
+            yield from _broken("    ", "        ", printable(printed))
+        yield from _filled("    ", alone.trouble) if alone.trouble else ()
+
+
+def ballot(votes: Votes) -> Iterable[tuple[str, str]]:
+    """The voters' names with their votes, the decision last."""
+    return (
+        ("framework", votes.framework),
+        ("reference", votes.reference),
+        ("finite differences", votes.finite_differences),
+        ("decision", votes.decision),
+    )
+
+
+def _filled(head: str, text: str) -> list[str]:
+    """The text behind a head, folded between words at WIDTH, its further lines aligned under its first."""
+    return textwrap.wrap(
+        one_line(text), WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
+    ) or [head.rstrip()]
+
+
+def _broken(head: str, more: str, code: str) -> Iterator[str]:
+    """A line of code behind a head, broken at WIDTH wherever it must be, for white space in code has meaning."""
+    first, rest = code[: WIDTH - len(head)], code[WIDTH - len(head) :]
+    yield (head + first).rstrip()
+    step = WIDTH - len(more)
+    for start in range(0, len(rest), step):
+        yield (more + rest[start : start + step]).rstrip()

@@ -1,0 +1,220 @@
+"""The pages of a site as HTML: what each shows, and the filters that keep what a framework said from being markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from autograd_conformance.reporting.causes import ops
+from autograd_conformance.reporting.coverage import meetings
+from autograd_conformance.reporting.drawing.pictures import pictures
+from autograd_conformance.reporting.prose import counted, error_words, listed, one_line, part, printable, shortened
+from autograd_conformance.reporting.records.claims import by_article, observation, showing, standings
+from autograd_conformance.reporting.records.terms import WRONG
+from autograd_conformance.reporting.records.versions import place
+from autograd_conformance.reporting.render.failures import kind, title
+from autograd_conformance.reporting.render.parts import by_name
+from autograd_conformance.reporting.render.text import ballot, script_title, standing
+from autograd_conformance.reporting.severity import NAMES, severity
+from autograd_conformance.reporting.site.code import coloured
+from autograd_conformance.reporting.site.documents import FINDINGS, Document, Finding, findings
+from autograd_conformance.reporting.site.matrix import ABSENT, SIGNS, Family, Row, bounded, latest, matrix
+from autograd_conformance.reporting.site.runs import FailurePage, Run, unique
+from autograd_conformance.reporting.site.trend import chart
+from autograd_conformance.reporting.summary import (
+    DIFFERENT,
+    ORDER,
+    THRESHOLD,
+    by_attention,
+    complete,
+    cut_short,
+    differing_ops,
+    wrong_ops,
+)
+
+SHOWN = 6
+"""How many of the programs that decide a rule are shown on its page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page: its path within the site, and its text."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Site:
+    """What all pages are made from."""
+
+    runs: tuple[Run, ...]
+    documents: tuple[Document, ...] = ()
+
+    @cached_property
+    def slugs(self) -> dict[str, str]:
+        """The name of each rule's page."""
+        rules = list(latest(self.runs))
+        return dict(zip(rules, unique(rules), strict=True))
+
+    @cached_property
+    def families(self) -> tuple[Family, ...]:
+        """The matrix."""
+        return matrix(self.runs, self.slugs)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the document about findings tells, in its order."""
+        told = (each for document in self.documents if document.path == FINDINGS for each in findings(document))
+        return tuple(finding for _, found in told for finding in found)
+
+    @cached_property
+    def suites(self) -> list[str]:
+        """The versions of the suite that the runs are of."""
+        return sorted({run.header.suite for run in self.runs})
+
+
+def pages(site: Site) -> Iterator[Page]:
+    """Every page of a site."""
+    templates = environment(site)
+    yield Page("index.html", templates.get_template("matrix.html.j2").render(root=""))
+    for run in site.runs:
+        yield Page(f"run/{run.slug}.html", _run(run, site, templates))
+        for page in run.failures:
+            yield Page(f"failure/{page.slug}.html", _failure(page, run, templates))
+    for family in site.families:
+        for row in family.rows:
+            yield Page(f"rule/{row.slug}.html", _rule(row, family, site, templates))
+    for document in site.documents:
+        yield from _document(document, templates)
+
+
+def environment(site: Site) -> Environment:
+    """The templates, with what every page may use: text is escaped, and characters that cannot be seen are spelled."""
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    made.filters |= {
+        "counted": counted,
+        "listed": listed,
+        "error_words": lambda error: error_words(error.largest, error.bound),
+        "part": part,
+        "one_line": one_line,
+        "printable": printable,
+        "shortened": shortened,
+        "standing": standing,
+        "script_title": script_title,
+        "ballot": ballot,
+        "kind": kind,
+        "cause_title": title,
+        "observation": observation,
+        "standings": standings,
+        "showing": showing,
+        "marked": _marked,
+        "code": coloured,
+        "bounded": bounded,
+        "is_link": lambda text: bool(re.fullmatch(r"https?://[^\s<>\"']+", text)),
+        "ops_of": lambda program: sorted(ops(program)),
+    }
+    made.globals |= {
+        "site": site,
+        "runs": site.runs,
+        "signs": SIGNS,
+        "absent": ABSENT,
+        "order": ORDER,
+        "wrong": WRONG,
+        "different": DIFFERENT,
+        "threshold": THRESHOLD,
+    }
+    return made
+
+
+def _run(run: Run, site: Site, templates: Environment) -> str:
+    same = (each for each in site.runs if each.header.framework.name == run.header.framework.name)
+    others = sorted(same, key=lambda each: (place(each.version), each.header.started))
+    return templates.get_template("run.html.j2").render(
+        root="../",
+        run=run,
+        report=run.report,
+        header=run.header,
+        framework=run.header.framework,
+        summary=run.summary,
+        rules=by_attention(run.summary.rules),
+        families=run.summary.families,
+        others=others,
+        trend=Markup(chart(others)) if len(others) > 1 else None,  # escaped where it is made
+        meetings=meetings(run.report),
+        articles=by_article(run.report.claims),
+        wrong_ops=wrong_ops(run.summary),
+        differing_ops=differing_ops(run.summary),
+        cut_short=None if complete(run.report) else cut_short(run.report),
+    )
+
+
+def _rule(row: Row, family: Family, site: Site, templates: Environment) -> str:
+    found = [(run, page) for run in site.runs for page in run.failures_of(row.rule.rule)]
+    found.sort(key=lambda each: (len(each[1].failure.code.splitlines()), len(each[1].failure.code)))
+    programs: dict[tuple[str, int], tuple[Run, FailurePage]] = {}
+    for run, page in found:
+        programs.setdefault((run.slug, page.number), (run, page))
+    return templates.get_template("rule.html.j2").render(
+        root="../",
+        row=row,
+        family=family,
+        decided=list(zip(site.runs, row.cells, strict=True)),
+        programs=list(programs.values())[:SHOWN],
+        more=max(0, len(programs) - SHOWN),
+        findings=[each for each in site.findings if row.rule.rule in each.section.code],
+    )
+
+
+def _failure(page: FailurePage, run: Run, templates: Environment) -> str:
+    found = severity(page.failure)
+    return templates.get_template("failure.html.j2").render(
+        root="../",
+        page=page,
+        run=run,
+        failure=page.failure,
+        part_of=by_name(page.failure),
+        pictures=[(each, Markup(each.svg)) for each in pictures(page.failure)],  # escaped where they are made
+        severity=NAMES[found] if found else "failure",
+    )
+
+
+def _document(document: Document, templates: Environment) -> Iterator[Page]:
+    if document.path != FINDINGS:
+        text = templates.get_template("document.html.j2").render(root="", document=document)
+        yield Page(document.path, text)
+        return
+    found = list(findings(document))
+    text = templates.get_template("findings.html.j2").render(root="", document=document, frameworks=found)
+    yield Page(document.path, text)
+    template = templates.get_template("finding.html.j2")
+    for _, each in found:
+        for finding in each:
+            yield Page(finding.path, template.render(root="../", document=document, finding=finding))
+
+
+def _visible(value: Any) -> Any:
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _marked(text: str) -> Markup:
+    """Prose in which what stands in backticks is code."""
+    pieces = re.split(r"`([^`]+)`", one_line(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if at % 2 else Markup("{}").format(piece)
+        for at, piece in enumerate(pieces)
+    )

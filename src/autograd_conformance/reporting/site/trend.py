@@ -1,0 +1,74 @@
+"""How a framework changed from run to run, as a chart: how many of its rules pass, differ or are broken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from xml.etree.ElementTree import Element
+
+import pygal
+from pygal.style import Style
+
+from autograd_conformance.reporting.prose import printable, shortened
+from autograd_conformance.reporting.site.matrix import SIGNS
+from autograd_conformance.reporting.site.runs import Run
+
+BARS = {"pass": "pass", "known": "known difference", "wrong": "defect", "vacuous": "vacuous", "error": "error"}
+"""What a bar is made of, from below: the styles of verdicts, and what they are called."""
+
+HEIGHT, MARGIN, BAR = 260, 130, 84
+"""The height of a chart, what stands beside its bars, and what a bar takes of its width, in CSS pixels."""
+
+
+def chart(found: Sequence[Run]) -> str:
+    """The chart of some runs of one framework as an SVG element, a bar for each, in their order."""
+    counts = [Counter(SIGNS[each.verdict].colour for each in run.summary.rules) for run in found]
+    shown = [style for style in BARS if any(each[style] for each in counts)]
+    made = pygal.StackedBar(
+        style=_style(shown),
+        width=max(340, MARGIN + BAR * len(found)),
+        height=HEIGHT,
+        explicit_size=True,
+        js=(),
+        disable_xml_declaration=True,
+        legend_at_bottom=True,
+        legend_at_bottom_columns=3,
+        legend_box_size=10,
+    )
+    made.uuid = "trend"  # a page has one; by itself it would be another in each build
+    made.x_labels = [printable(shortened(run.version, 12)) for run in found]
+    for style in shown:
+        made.add(BARS[style], [each[style] for each in counts])
+    said = "; ".join(f"{run.title}: {run.summary.total} passed" for run in found)
+    made.add_xml_filter(partial(_still, label=printable(shortened(said, 400))))
+    return str(made.render(is_unicode=True))
+
+
+def _still(root: Element, label: str) -> Element:
+    """A chart without its script, and without its comments, which hold the day; it is one picture with a label."""
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag == "script" or not isinstance(child.tag, str):
+                parent.remove(child)
+    root.attrib |= {"role": "img", "aria-label": label}
+    return root
+
+
+def _style(shown: Sequence[str]) -> Style:
+    """The colours of the page around the chart."""
+    return Style(
+        background="transparent",
+        plot_background="transparent",
+        foreground="var(--ink)",
+        foreground_strong="var(--ink)",
+        foreground_subtle="var(--line)",
+        colors=tuple(f"var(--{style}-bar)" for style in shown),
+        opacity="1",
+        opacity_hover="1",
+        transition="0s",
+        font_family="inherit",
+        label_font_size=12,
+        major_label_font_size=12,
+        legend_font_size=12,
+    )

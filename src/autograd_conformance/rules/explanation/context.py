@@ -1,0 +1,168 @@
+"""Where a failure happened: the program, what was observed, and the tape as it stood before the failing line."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from autograd_conformance.ops.catalogue import APPLIED
+from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import DetachInPlace, InPlace, Program, Ref, Step
+from autograd_conformance.programs.observations import Observation, Raised, Skipped, units
+from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.text import names
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.reverse import MOVE
+from autograd_conformance.reference.saved_tensors import needs
+from autograd_conformance.reference.staging.vjp import base_op
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.prose import joined
+from autograd_conformance.tape.graph import Expectation, Node
+from autograd_conformance.tape.model import Tape
+from autograd_conformance.tape.trace import trace
+from autograd_conformance.tape.versions import kept_storages
+
+LIFETIME = ("lifetime/", "errors/", "memory/", "functional/frees")
+"""The beginnings of rules about what is kept and what is freed."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """A failure with the tape as it stood before the failing line; lines count from 1, as in the printed code."""
+
+    program: Program
+    observation: Observation
+    tape: Tape
+    """The tape before the failing line."""
+    violation: Violation
+    expectation: Expectation
+    """What may happen at the failing line."""
+
+    @property
+    def reference(self) -> Reference:
+        """The reference before the failing line."""
+        return self.tape.reference
+
+    @cached_property
+    def names(self) -> dict[Ref, str]:
+        """Every value's name."""
+        return names(self.program)
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes that the failing call goes through, or may go through."""
+        return (*self.expectation.traversal.nodes, *self.expectation.traversal.maybe_nodes)
+
+    @cached_property
+    def lines_traversed(self) -> frozenset[int]:
+        """The instructions that recorded the nodes that the failing call goes through."""
+        return frozenset(node.at for node in self.nodes)
+
+    @property
+    def lifetime(self) -> bool:
+        """Whether the failure is about what is kept and what is freed."""
+        return self.violation.rule.startswith(LIFETIME)
+
+    def raised(self, at: int) -> Raised | None:
+        """The error that an instruction raised, if it did."""
+        outcome = self.observation[at].outcome
+        return outcome if isinstance(outcome, Raised) else None
+
+    @property
+    def kinds(self) -> str:
+        """The errors that the failing line may raise, in words."""
+        return " or ".join(kind.value for kind in self.expectation.raises)
+
+    def name(self, ref: Ref | None) -> str:
+        """A value's name; gradients that no instruction makes have none."""
+        return self.names.get(ref, "a gradient") if ref is not None else "nothing"
+
+    def named(self, refs: Iterable[Ref]) -> str:
+        """Several values in words."""
+        return joined(self.name(r) for r in dict.fromkeys(refs))
+
+    @cached_property
+    def writes(self) -> dict[Ref, list[int]]:
+        """For each storage, the instructions before the failing one that wrote to it."""
+        found: dict[Ref, list[int]] = {}
+        for at in range(self.violation.at):
+            step = self.program[at]
+            if not isinstance(step, (InPlace, Step, DetachInPlace)) or self.raised(at) is not None:
+                continue
+            if isinstance(self.observation[at].outcome, Skipped):
+                continue
+            for target in step.leaves if isinstance(step, Step) else (step.target,):
+                found.setdefault(self.reference.storages.storage(target), []).append(at)
+        return found
+
+    def aliases(self, ref: Ref) -> list[Ref]:
+        """The other values of the program that share a value's memory and are there before the failing line."""
+        return [r for r in self.reference.storages.aliases(ref) if r != ref and r in self.names]
+
+    def needs(self, node: Node) -> list[Ref]:
+        """The operands that a node's derivative depends on."""
+        entry = node.entry
+        refs = operands(self.program[entry.at]) if entry.at < len(self.program) else ()
+        if entry.op == MOVE or node.derivative or len(refs) != len(entry.args):
+            return []
+        shapes = tuple([np.shape(x) for x in entry.operands])
+        return [refs[k] for k in sorted(needs(entry.op, entry.attrs, shapes, entry.needs_input_grad))]
+
+    def path(self, ref: Ref) -> list[int]:
+        """The instructions on the failing call's way to a value, or all that it goes through where none leads there."""
+        ends, found = {self.reference.edge(ref)}, []
+        for node in sorted(self.expectation.traversal.nodes, key=lambda node: node.at):
+            if ends.intersection(
+                s
+                for s, needs_input_grad in zip(node.entry.args, node.entry.needs_input_grad, strict=True)
+                if needs_input_grad
+            ):
+                ends.update(node.entry.outs)
+                found.append(node.at)
+        return found or [node.at for node in self.expectation.traversal.nodes]
+
+    def keepers(self, storage: Ref, before: int) -> list[Node]:
+        """The nodes on the way, recorded before an instruction, that may have saved what a storage held."""
+        found = [node for node in self.nodes if node.at < before and node.saves is not Certainty.NEVER]
+        return sorted((node for node in found if storage in set(kept_storages(node))), key=lambda node: node.at)
+
+
+def context_of(
+    program: Program,
+    observation: Observation,
+    reference: Reference,
+    capabilities: Collection[Capability],
+    violation: Violation,
+) -> Context:
+    """The context of a violation: the program is gone through once more, up to the failing line."""
+    tape, expectation = retraced(program, observation, reference, capabilities, violation.at)
+    return Context(program, observation, tape, violation, expectation)
+
+
+def retraced(
+    program: Program, observation: Observation, reference: Reference, capabilities: Collection[Capability], until: int
+) -> tuple[Tape, Expectation]:
+    """The tape before instruction `until`, and what may happen there.
+
+    `reference` is that of the program; one that follows what was observed takes its place where the program asks for
+    that.
+    """
+    if follows := reference.follows(program):
+        reference = reference.anew()
+        reference.observing = True
+    tape = Tape(reference, capabilities, units=units(observation))
+    for moment in trace(program, observation, reference, tape, follows):
+        if moment.at == until:
+            return tape, Expectation() if moment.skipped else moment.expectation
+    raise IndexError(f"nothing was observed of instruction {until}")
+
+
+def op_name(node: Node) -> str:
+    """What a node is called: its op, or what it was recorded as."""
+    base = base_op(node.op)
+    if node.derivative:
+        return f"the derivative of {base}"
+    return "the view" if base == MOVE else base if base in APPLIED else f"the write {base}"

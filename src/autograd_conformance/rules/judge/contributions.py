@@ -1,0 +1,131 @@
+"""What backward calls contribute to gradients: how far rounding takes it, and whether a gradient may be old or new."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autograd_conformance.programs.language import BackwardCall, Ref
+from autograd_conformance.programs.observations import Gradient
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.bounds import Bound, close, gradient_bound
+from autograd_conformance.reference.equality import is_equal
+from autograd_conformance.reference.perturbation import EPSILON
+from autograd_conformance.rules.judge.state import HUGE, Judging
+from autograd_conformance.tape.exercises import derived_op
+from autograd_conformance.tape.graph import Expectation, Traversal
+
+
+def values_of(gradients: Mapping[Ref, Gradient | None]) -> dict[Ref, np.ndarray | None]:
+    """The gradient that each leaf holds, as a plain array."""
+    return {leaf: None if gradient is None else gradient.value for leaf, gradient in gradients.items()}
+
+
+def value_of(gradient: Gradient | None) -> np.ndarray | None:
+    """A gradient as a plain array."""
+    return None if gradient is None else gradient.value
+
+
+def is_unchanged(old: Gradient | None, new: Gradient | None) -> bool:
+    """Whether a gradient has the same elements, in the same dtype, as before."""
+    if old is None or new is None:
+        return old is new
+    return old.dtype == new.dtype and is_same(old.value, new.value)
+
+
+def is_same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    """Whether two arrays are equal, or both missing: a gradient of zeros may stay undefined."""
+    if one is None or other is None:
+        return one is other
+    return is_equal(one, other)
+
+
+def is_anothers(judging: Judging, leaf: Ref) -> bool:
+    """Whether a leaf's gradient lies in the memory of another value's gradient, to which a call may add."""
+    gradient = judging.tape.grads.get(leaf)
+    if gradient is None or gradient.memory is None:
+        return False
+    others = (g for r, g in judging.tape.grads.items() if r != leaf)
+    return any(g is not None and g.memory == gradient.memory for g in others)
+
+
+def is_complete(judging: Judging, call: BackwardCall, leaf: Ref, got: Gradient | None, traversal: Traversal) -> bool:
+    """Whether a value that a call may add to holds its old gradient and the call's whole contribution."""
+    if leaf not in traversal.must_accumulate | traversal.may_accumulate or got is None:
+        return False
+    old = judging.tape.added_to(leaf)
+    contribution = judging.reference.pullback(call).get(judging.reference.edge(leaf))
+    if contribution is None or got.value.shape != contribution.shape:
+        return contribution is None and not got.value.any()
+    want = contribution if old is None else old.value + contribution
+    if close(got.value, want, judging.precision(got.dtype)):
+        return True
+    bound = contribution_bound(judging, call, leaf)
+    return bound.allows(np.abs(got.value - want), sum_rounding(judging, old, want))
+
+
+def is_right(judging: Judging, got: np.ndarray, want: np.ndarray, dtype: str | None) -> bool:
+    """Whether a gradient of some dtype needs no bound to be right: it is very close, or too large to be compared."""
+    return close(got, want, judging.precision(dtype)) or not np.abs(want).max() < HUGE
+
+
+def is_negligible(judging: Judging, call: BackwardCall, leaf: Ref, contribution: np.ndarray) -> bool:
+    """Whether a contribution is zero but for the rounding of the reference itself."""
+    if not contribution.any():
+        return True
+    return contribution_bound(judging, call, leaf).allows(np.abs(contribution))
+
+
+def contribution_bound(judging: Judging, call: BackwardCall, ref: Ref) -> Bound:
+    """How far rounding may take what a call contributes to a value's gradient."""
+    return gradient_bound(judging.reference, call, judging.reference.edge(ref), judging.dtype)
+
+
+def sum_rounding(judging: Judging, old: Gradient | None, want: np.ndarray) -> np.ndarray | float:
+    """How much further rounding may take the sum of a leaf's old gradient and a call's contribution."""
+    if old is None:
+        return 0.0
+    return 2 * EPSILON[judging.precision(old.dtype)] * (np.abs(old.value) + np.abs(want))
+
+
+# -- which rule a wrong gradient breaks -------------------------------------------------------------------------------
+
+SPECIAL = (
+    "writes/error-or-recorded", "higher/op", "higher/op-third", "higher/differentiable", "hooks/result",
+    "views/history", "writes/recorded",
+)  # fmt: skip
+"""Rules about gradients in special situations, the first of which that a call exercises is blamed."""
+
+MODULES = ("recurrent/gradient", "networks/gradient")
+"""Rules about the gradients of modules."""
+
+
+def blamed(judging: Judging, expectation: Expectation, rule: str) -> str:
+    """The rule that a wrong gradient breaks, told from what the call goes through; `rule` where nothing is special."""
+    rule = blamed_module(judging, expectation, rule)
+    if rule == "gradients/graph" and "training/loop" in expectation.exercises and judging.applies("training/loop"):
+        rule = "training/loop"
+    return next((s for s in SPECIAL if s in expectation.exercises and judging.applies(s)), rule)
+
+
+def blamed_module(judging: Judging, expectation: Expectation, rule: str) -> str:
+    """The rule about the gradients of the modules that a call goes through; `rule` where it goes through none."""
+    return next((s for s in MODULES if s in expectation.exercises and judging.applies(s)), rule)
+
+
+NAMED = ("gradients/op", "gradients/graph", "training/loop")
+"""Rules in the place of which the one that a diagnosis names is blamed."""
+
+
+def op_of_rule(rule: str, traversal: Traversal) -> str | None:
+    """The op that is to blame where a rule about single ops is broken."""
+    match rule:
+        case "gradients/op":
+            return str(traversal.nodes[0].op) if traversal.alone else None
+        case "higher/op" | "higher/op-third":
+            return derived_op(traversal)
+    return None
+
+
+def op_of_call(traversal: Traversal) -> str | None:
+    """The op whose derivative a call goes through and nothing else, but for weights."""
+    return str(traversal.nodes[0].op) if traversal.alone else derived_op(traversal)

@@ -1,0 +1,166 @@
+"""What the functional form returned, and what it left alone."""
+
+from __future__ import annotations
+
+from autograd_conformance.programs.language import Grad, Ref
+from autograd_conformance.programs.observations import Gradient, StepObservation, Tensor
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.rules.diagnosis.diagnosis import diagnose
+from autograd_conformance.rules.judge import memory
+from autograd_conformance.rules.judge.contributions import (
+    NAMED,
+    blamed,
+    contribution_bound,
+    is_complete,
+    is_right,
+    is_unchanged,
+    op_of_rule,
+)
+from autograd_conformance.rules.judge.due import Kept, RightGradient, Unchanged, ZeroResult
+from autograd_conformance.rules.judge.observed import (
+    Change,
+    Flag,
+    GradientChanged,
+    GradientResult,
+    NoResult,
+    OtherGradient,
+    Place,
+    ResultShape,
+)
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.judge.values import Values, check_dtype, check_flag
+from autograd_conformance.rules.judge.violation import Allowed, Violation, diagnosed
+from autograd_conformance.tape.graph import Expectation, Traversal
+from autograd_conformance.tape.traversal import ZERO
+
+
+def check(
+    judging: Judging, at: int, step: Grad, values: Values, expectation: Expectation, seen: StepObservation
+) -> Violation | None:
+    """Whether a call of the functional form returned the gradients, and added to none."""
+    for leaf, got in seen.gradients.items():
+        if not _may_hold(judging, step, leaf, got, expectation.traversal):
+            observed, due = GradientChanged(Change.BY_FUNCTIONAL_FORM), Unchanged(Kept.GRADIENTS)
+            return judging.differs("functional/no-accumulation", at, leaf, observed, due, step)
+    contributions = judging.reference.pullback(step)
+    for k, (ref, tensor) in enumerate(zip(step.inputs, values, strict=True)):
+        want = contributions.get(judging.reference.edge(ref))
+        if tensor is None:
+            violation = _none(judging, at, step, k, values, want)
+        else:
+            violation = _result(judging, at, step, k, tensor, values, want, expectation)
+        if violation:
+            return violation
+    return None
+
+
+def _may_hold(judging: Judging, step: Grad, leaf: Ref, got: Gradient | None, traversal: Traversal) -> bool:
+    """Whether a value holds what it may hold: only values that retain their gradient get one."""
+    if leaf not in traversal.must_accumulate:
+        old = judging.tape.grads.get(leaf)
+        return is_unchanged(old, got) or is_complete(judging, step, leaf, got, traversal)
+    due = judging.reference.pullback(step).get(judging.reference.edge(leaf))
+    return is_complete(judging, step, leaf, got, traversal) or due is None or not due.any()
+
+
+def _none(
+    judging: Judging, at: int, step: Grad, place: int, values: Values, want: np.ndarray | None
+) -> Violation | None:
+    """Whether a result may be none."""
+    out = Ref(at, place)
+    if want is not None and want.any() and not (step.allow_unused and bool((np.abs(want) < ZERO).all())):
+        rule = _input_rule(judging, step, place, values)
+        return judging.differs(rule, at, out, NoResult(), GradientResult(), step)
+    if step.materialize_grads:
+        return judging.differs("functional/materialized", at, out, NoResult(), ZeroResult(), step)
+    return None
+
+
+def _result(
+    judging: Judging,
+    at: int,
+    step: Grad,
+    place: int,
+    tensor: Tensor,
+    values: Values,
+    want: np.ndarray | None,
+    expectation: Expectation,
+) -> Violation | None:
+    """Whether a result that is a gradient is the right one, and recorded only where the call creates a graph."""
+    out, traversal = Ref(at, place), expectation.traversal
+    if want is None and not step.materialize_grads:
+        unused = judging.reference.edge(step.inputs[place]) not in traversal.must_reach | traversal.may_fire
+        if unused or tensor.value.any():
+            return judging.differs("functional/unused-none", at, out, GradientResult(), NoResult(), step)
+    violation = _gradient(judging, at, step, place, tensor, values, want, expectation)
+    judging.dtypes[out] = tensor.dtype
+    if not violation:
+        due = judging.dtypes.get(step.inputs[place])
+        violation = check_dtype(judging, at, step, "gradients/form", out, tensor, due)
+    if not violation and want is not None:
+        if step.create_graph:
+            violation = check_flag(judging, at, step, out, tensor)
+        elif tensor.requires_grad:
+            violation = judging.differs("higher/plain-raises", at, out, Flag(True), Flag(False), step)
+    violation = violation or memory.check_returned(judging, at, step, out, tensor, traversal)
+    if violation:
+        return violation
+    if want is not None and not want.any() and step.materialize_grads and step.create_graph:
+        judging.reference.storages.unspecified.add(out)  # computed, or made anew in the place of what was unused
+    if tensor.requires_grad is not None:
+        judging.reference.requires_grad[out] = tensor.requires_grad
+    return None
+
+
+def _input_rule(judging: Judging, step: Grad, place: int, values: Values) -> str:
+    """The rule about an input that got another gradient: one that is listed twice, but got it in one place alone, or
+    is no leaf, and got none; else that the value is right.
+    """
+    tensor, ref = values[place], step.inputs[place]
+    twins = [values[k] for k, other in enumerate(step.inputs) if other == ref and k != place]
+    if any((t is None) != (tensor is None) for t in twins):
+        return "functional/duplicates"
+    if tensor is None:
+        return "functional/value" if judging.reference.is_leaf(ref) else "functional/inner-input"
+    differ = (t is not None and not np.array_equal(t.value, tensor.value, equal_nan=True) for t in twins)
+    return "functional/duplicates" if any(differ) else "functional/value"
+
+
+def _gradient(
+    judging: Judging,
+    at: int,
+    step: Grad,
+    place: int,
+    tensor: Tensor,
+    values: Values,
+    want: np.ndarray | None,
+    expectation: Expectation,
+) -> Violation | None:
+    """Whether a result has the right elements; an input that the outputs do not depend on gets zeros."""
+    out, ref = Ref(at, place), step.inputs[place]
+    want = np.zeros_like(judging.reference.values[ref]) if want is None else want
+    if tensor.value.shape != want.shape:
+        observed, due = ResultShape(tensor.value.shape), ResultShape(want.shape)
+        return judging.differs("functional/value", at, out, observed, due, step)
+    if is_right(judging, tensor.value, want, tensor.dtype):
+        return None
+    bound = contribution_bound(judging, step, ref)
+    if bound.allows(np.abs(tensor.value - want)):
+        return None
+    traversal, rule = expectation.traversal, _input_rule(judging, step, place, values)
+    if rule == "functional/value" and not judging.tape.imperative:  # there is no other form that shows it
+        rule = "gradients/op" if traversal.alone else "gradients/graph"
+    rule = blamed(judging, expectation, rule)
+    if not judging.applies(rule):
+        return None
+    got = {r: None if t is None else t.value for r, t in zip(step.inputs, values, strict=True)}
+    diagnosis = diagnose(judging.reference, step, ref, {}, got)
+    plain = Violation(
+        rule, at, OtherGradient(Place.RESULT), (Allowed(RightGradient(Place.RESULT), rule),), out,
+        op_of_rule(rule, traversal), got=tensor.value, want=want, bound=bound.array(),
+    )  # fmt: skip
+    if diagnosis is None:
+        return plain
+    if rule in NAMED and judging.applies(diagnosis.rule):
+        rule = diagnosis.rule
+    return diagnosed(plain, diagnosis.text, rule, op_of_rule(rule, traversal))

@@ -1,0 +1,250 @@
+"""What leaves hold after a backward call that returned, against what they have to hold."""
+
+from __future__ import annotations
+
+from autograd_conformance.programs.language import Backward, Ref
+from autograd_conformance.programs.observations import Gradient, Kind, StepObservation
+from autograd_conformance.programs.operands import computed_from
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.text import names
+from autograd_conformance.rules.diagnosis.diagnosis import diagnose
+from autograd_conformance.rules.judge import memory
+from autograd_conformance.rules.judge.contributions import (
+    NAMED,
+    blamed,
+    blamed_module,
+    contribution_bound,
+    is_anothers,
+    is_complete,
+    is_negligible,
+    is_right,
+    is_unchanged,
+    op_of_rule,
+    sum_rounding,
+    value_of,
+    values_of,
+)
+from autograd_conformance.rules.judge.due import (
+    AddedInPlace,
+    AnyGradient,
+    DueError,
+    Kept,
+    NewObject,
+    OwnObject,
+    RightGradient,
+    Unchanged,
+)
+from autograd_conformance.rules.judge.observed import (
+    Change,
+    GradientChanged,
+    GradientForm,
+    NoGradient,
+    ObjectKept,
+    ObjectReplaced,
+    OtherGradient,
+    Place,
+    SharedGradient,
+    Strides,
+)
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.judge.violation import Allowed, Violation, diagnosed
+from autograd_conformance.tape.graph import Expectation, Traversal
+
+
+def check(
+    judging: Judging, at: int, call: Backward, expectation: Expectation, seen: StepObservation
+) -> Violation | None:
+    """The first leaf whose gradient is not right after a call: its elements, its form, or the object that it is."""
+    contributions, traversal = judging.reference.pullback(call), expectation.traversal
+    for leaf, got in seen.gradients.items():
+        if leaf not in traversal.must_accumulate:
+            fine = is_unchanged(judging.tape.grads.get(leaf), got) or is_anothers(judging, leaf)
+            fine = fine or _is_filled(judging, call, leaf, got)
+            if not fine and not is_complete(judging, call, leaf, got, traversal):
+                return _unreached(judging, at, leaf, got, expectation)
+            continue
+        contribution = contributions.get(judging.reference.edge(leaf))
+        if contribution is None:
+            contribution = np.zeros_like(judging.reference.values[leaf])
+        violation = _reached(judging, at, call, leaf, got, contribution, expectation, seen)
+        if violation and not judging.goes_on(violation):
+            return violation
+    return _shared(judging, at, seen, traversal) or memory.check_held(judging, at, call, seen)
+
+
+# -- leaves that the call reaches -------------------------------------------------------------------------------------
+
+
+def _reached(
+    judging: Judging,
+    at: int,
+    call: Backward,
+    leaf: Ref,
+    got: Gradient | None,
+    contribution: np.ndarray,
+    expectation: Expectation,
+    seen: StepObservation,
+) -> Violation | None:
+    """Whether a leaf that the call adds to holds what it should, in the form and the object that it should be."""
+    old, rule = judging.tape.added_to(leaf), _rule_of(judging, leaf, expectation.traversal)
+    if got is None:
+        if old is None and is_negligible(judging, call, leaf, contribution):
+            return None  # a gradient that is zero throughout may stay undefined
+        if old is None and "gradients/equal-leaves" in expectation.exercises:
+            rule = "gradients/equal-leaves"
+        rule = blamed_module(judging, expectation, rule)
+        return judging.differs(rule, at, leaf, NoGradient(), AnyGradient(), call)
+    dtype = judging.dtypes.get(leaf, got.dtype)
+    if got.value.shape != contribution.shape or got.dtype != dtype:
+        form, due = GradientForm(got.value.shape, got.dtype), GradientForm(contribution.shape, dtype)
+        return judging.differs("gradients/form", at, leaf, form, due, call)
+    violation = _value(judging, at, call, leaf, got, contribution, expectation, seen)
+    if not violation and leaf in expectation.traversal.leaves:
+        violation = _object(judging, at, call, leaf, got)
+    return violation
+
+
+def _rule_of(judging: Judging, leaf: Ref, traversal: Traversal) -> str:
+    """The rule by which a call adds to a value's gradient."""
+    if leaf not in traversal.leaves:
+        return "hooks/retained" if leaf in judging.reference.retained else "functional/inputs-only"
+    return "accumulation/first" if judging.tape.begins(leaf) else "accumulation/adds"
+
+
+def _value(
+    judging: Judging,
+    at: int,
+    call: Backward,
+    leaf: Ref,
+    got: Gradient,
+    contribution: np.ndarray,
+    expectation: Expectation,
+    seen: StepObservation,
+) -> Violation | None:
+    """Whether a gradient has the right elements; if not, the rule that is broken, and the fault that explains it."""
+    old = judging.tape.added_to(leaf)
+    want = contribution if old is None else old.value + contribution
+    if is_right(judging, got.value, want, got.dtype):
+        return None
+    bound, beside = contribution_bound(judging, call, leaf), sum_rounding(judging, old, want)
+    if bound.allows(np.abs(got.value - want), beside):
+        return None
+    traversal, alone = expectation.traversal, expectation.traversal.alone
+    rule = blamed(judging, expectation, "gradients/op" if alone else "gradients/graph")
+    allows = _rule_of(judging, leaf, traversal)
+    if leaf not in traversal.leaves and Kind.MODIFIED not in expectation.raises:
+        rule = allows
+    allowed: tuple[Allowed, ...] = (Allowed(RightGradient(Place.LEAF), allows),)
+    if Kind.MODIFIED in expectation.raises:
+        allowed += (Allowed(DueError(Kind.MODIFIED), expectation.raises[Kind.MODIFIED]),)
+    plain = Violation(
+        rule, at, OtherGradient(Place.LEAF), allowed, leaf,
+        op_of_rule(rule, traversal), value_of(old), got.value, want, bound.array() + beside,
+    )  # fmt: skip
+    held = {each: judging.tape.added_to(each) for each in judging.tape.grads}
+    gradients = values_of(held), values_of(seen.gradients)
+    diagnosis = diagnose(judging.reference, call, leaf, *gradients, alone)
+    if diagnosis is None:
+        return plain
+    if rule in NAMED and judging.applies(diagnosis.rule):
+        rule = diagnosis.rule
+    return diagnosed(plain, diagnosis.text, rule, op_of_rule(rule, traversal))
+
+
+def _object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient) -> Violation | None:
+    """Whether the gradient is the same object as before, or another, and laid out as it should be."""
+    if not got.value.size:
+        return None
+    old = judging.tape.added_to(leaf)
+    if old is not None and old.identity is not None and got.identity is not None:
+        kept = old.identity == got.identity
+        if kept and call.create_graph and not is_unchanged(old, got):
+            return judging.differs("accumulation/replaces", at, leaf, ObjectKept(), NewObject(), call)
+        if not kept and not call.create_graph:
+            return judging.differs("accumulation/in-place", at, leaf, ObjectReplaced(), AddedInPlace(), call)
+        if kept and old.strides is not None and got.strides is not None and old.strides != got.strides:
+            return judging.differs("accumulation/layout", at, leaf, Strides(got.strides), Strides(old.strides), call)
+    strides = judging.strides.get(leaf)
+    if old is None and strides is not None and got.strides is not None:
+        want = _due_strides(strides, got.value.shape)
+        if any(a != b for a, b, n in zip(got.strides, want, got.value.shape, strict=True) if n > 1):
+            return judging.differs("accumulation/layout", at, leaf, Strides(got.strides), Strides(want), call)
+    return None
+
+
+def _due_strides(strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides that a gradient should have: the leaf's own where its elements are dense, else row-major order."""
+    dense, size = True, 1
+    for stride, n in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
+        dense, size = dense and stride == size, size * n
+    if dense:
+        return strides
+    return tuple(int(np.prod(shape[k + 1 :])) for k in range(len(shape)))
+
+
+# -- leaves that it does not reach ------------------------------------------------------------------------------------
+
+
+def _is_filled(judging: Judging, call: Backward, leaf: Ref, got: Gradient | None) -> bool:
+    """Whether a leaf that held nothing got zeros, as one that the root was computed from may."""
+    if not judging.reference.traits.fills or got is None or judging.tape.grads.get(leaf) is not None:
+        return False
+    zeros = not got.value.any() and got.value.shape == np.shape(judging.reference.values[leaf])
+    return zeros and got.dtype == judging.dtypes.get(leaf, got.dtype) and leaf in computed_from(judging.program, call)
+
+
+def _unreached(
+    judging: Judging, at: int, leaf: Ref, got: Gradient | None, expectation: Expectation
+) -> Violation | None:
+    """A leaf that the call does not reach, whose gradient changed all the same."""
+    rule, old = "accumulation/unreached", judging.tape.grads.get(leaf)
+    if not judging.reference.requires_grad[leaf]:
+        rule = "modes/frozen-leaf" if leaf in expectation.traversal.must_reach else "accumulation/constant"
+    elif "detach/blocks" in expectation.exercises:
+        rule = "detach/blocks"
+    if not judging.applies(rule):
+        return None
+    how = Change.LOST if got is None else Change.RECEIVED if old is None else Change.CHANGED
+    return Violation(
+        rule, at, GradientChanged(how), (Allowed(Unchanged(Kept.LEAF_GRADIENT), rule),), leaf,
+        grad_before=value_of(old), got=value_of(got),
+    )  # fmt: skip
+
+
+# -- leaves that hold one object --------------------------------------------------------------------------------------
+
+
+def _shared(judging: Judging, at: int, seen: StepObservation, traversal: Traversal) -> Violation | None:
+    """Two leaves whose gradients are one, or share memory, although the program did not assign it to both."""
+    rule = "accumulation/own-object"
+    holders: dict[int, Ref] = {}
+    for leaf, gradient in seen.gradients.items():
+        if gradient is None or gradient.identity is None or not gradient.value.size:
+            continue
+        other = holders.setdefault(gradient.identity, leaf)
+        if other != leaf and not _shared_before(judging, other, leaf) and judging.applies(rule):
+            name = names(judging.program)
+            return Violation(
+                rule, at, SharedGradient(name[other], name[leaf]), (Allowed(OwnObject(), rule),), leaf,
+                _common_op(traversal, other, leaf), partner=other,
+            )  # fmt: skip
+    return None
+
+
+def _shared_before(judging: Judging, one: Ref, other: Ref) -> bool:
+    """Whether two leaves held the same object before: the program assigned it to both."""
+    if other in judging.reference.same_objects([one]):
+        return True
+    mine, its = judging.tape.grads.get(one), judging.tape.grads.get(other)
+    return mine is not None and its is not None and mine.identity is not None and mine.identity == its.identity
+
+
+def _common_op(traversal: Traversal, one: Ref, other: Ref) -> str | None:
+    """The op in which two leaves first meet on the way to the roots."""
+    reach: dict[Ref, set[Ref]] = {}
+    for node in reversed(traversal.nodes):
+        met = {leaf for edge in node.args for leaf in reach.get(edge, {edge})} & {one, other}
+        reach.update(dict.fromkeys(node.entry.outs, met))
+        if len(met) == 2:
+            return str(node.op)
+    return None

@@ -1,0 +1,63 @@
+"""Judging goes on behind what the rules leave open, from what was seen, where nothing else can depend on it."""
+
+from __future__ import annotations
+
+from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Instruction
+from autograd_conformance.programs.observations import Raised
+from autograd_conformance.programs.operands import operands
+from autograd_conformance.reference.observed import leave_out, outputs, take
+from autograd_conformance.rules.judge.contributions import is_unchanged
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.tape.trace import Moment
+from autograd_conformance.tape.unspecified import goes_through_views_of_toggled
+
+
+def takes_over(judging: Judging, moment: Moment) -> bool:
+    """Whether judging goes on behind a call of which the rules leave open what it gives: from what was seen, as if
+    nobody knew how the gradients that it left came about.
+    """
+    step, reference = moment.step, judging.reference
+    if not judging.stateful or not isinstance(step, (Backward, Grad)):
+        return False
+    if isinstance(moment.seen.outcome, Raised):
+        leave_out(reference, moment.at, step, moment.seen)
+        return moment.seen.outcome.kind in moment.expectation.raises
+    if goes_through_views_of_toggled(judging.tape, moment.expectation.traversal):
+        return False  # nor which part of the graph it goes through
+    recorded = {*reference.histories}
+    take(reference, moment.at, step, moment.modes, moment.seen)
+    changed = {
+        leaf for leaf, got in moment.seen.gradients.items() if not is_unchanged(judging.tape.grads.get(leaf), got)
+    }
+    for leaf in recorded | (changed if step.create_graph else set()):
+        held = reference.grads.get(leaf)
+        if held is not None:
+            reference.outdated.add(held)
+    if isinstance(step, Grad) and step.create_graph:
+        reference.storages.unspecified.update(outputs(moment.at, step))
+    return True
+
+
+def has_known_outcome(judging: Judging, step: Instruction) -> bool:
+    """Whether the rules say whether a call returns or raises, although they leave open which gradients it gives."""
+    if judging.unspecified or judging.reference.unspecified or not isinstance(step, (Backward, Grad)):
+        return False
+    return judging.reference.storages.uses_only_elements(step)
+
+
+def passes_on(judging: Judging, moment: Moment) -> bool:
+    """Whether judging goes on behind an instruction that only makes more values of which the rules leave open what
+    they are.
+    """
+    step, reference = moment.step, judging.reference
+    if judging.unspecified or reference.unspecified or not isinstance(step, (Apply, Detach)):
+        return False
+    if reference.storages.views_of_toggled.intersection(operands(step)):
+        return False
+    _ = moment.expectation  # asked for before the reference goes on
+    made, elements = outputs(moment.at, step), reference.storages.uses_only_elements(step)
+    take(reference, moment.at, step, moment.modes, moment.seen)
+    reference.storages.unspecified.update(made)
+    if elements:
+        reference.storages.leaves_domain(made)
+    return True

@@ -1,0 +1,159 @@
+"""Whose memory is used: that of what a value is a view of, or memory of its own; and gradients lie in no value's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.language import (
+    Apply,
+    Backward,
+    Detach,
+    DetachInPlace,
+    Grad,
+    InPlace,
+    Leaf,
+    ReadGrad,
+    Ref,
+    Step,
+)
+from autograd_conformance.programs.observations import Gradient, StepObservation, Tensor
+from autograd_conformance.programs.text import names
+from autograd_conformance.rules.judge.due import OwnMemory, SharedMemory
+from autograd_conformance.rules.judge.observed import ValueMemory
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.tape.graph import Traversal
+
+OWN, SHARES = "views/own-memory", "views/shares"
+
+
+def check_made(
+    judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad, ref: Ref, tensor: Tensor
+) -> Violation | None:
+    """Whether a new value shares memory with an operand, as views do, or has memory that no other value has."""
+    memory = tensor.memory
+    if memory is None:
+        return None
+    owner = judging.owners.setdefault(memory, ref)
+    judging.memories[ref] = memory
+    if isinstance(step, Apply):
+        aliases, args = row_of(step.op).aliases, step.args
+    elif isinstance(step, Detach):
+        aliases, args = Certainty.ALWAYS, (step.source,)
+    elif isinstance(step, Leaf):
+        aliases, args = Certainty.NEVER, ()
+    else:
+        return None  # a gradient that is read is where its leaf holds it
+    if owner == ref and aliases is not Certainty.ALWAYS:
+        return None
+    sources = [judging.memories.get(r) for r in args]
+    if owner == ref and None not in sources:
+        return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
+    if owner.at == at or (aliases is not Certainty.NEVER and not {memory, None}.isdisjoint(sources)):
+        return None  # nobody has seen the memory of a source whose value is unspecified
+    observed = SharedMemory() if memory in sources else ValueMemory(names(judging.program)[owner])
+    return judging.differs(OWN, at, ref, observed, OwnMemory(), step)
+
+
+def check_given_out(judging: Judging, at: int, step: Apply | Detach, ref: Ref, tensor: Tensor) -> Violation | None:
+    """Whether a value that a unit gives out shares memory with those that use its storage, whether they were seen when
+    they were made or not, and with no others.
+    """
+    memory, storages = tensor.memory, judging.reference.storages
+    if memory is None:
+        return None
+    owner = judging.owners.setdefault(memory, ref)
+    judging.memories[ref] = memory
+    if not (_is_documented(judging, ref) and _is_documented(judging, owner)):
+        return None
+    others = {judging.memories.get(r) for r in storages.aliases(ref) if r != ref and _is_documented(judging, r)}
+    if storages.storage(owner) != storages.storage(ref) and memory not in others:  # two gradients may be one tensor
+        observed = ValueMemory(names(judging.program)[owner])
+        return judging.differs(OWN, at, ref, observed, OwnMemory(), step)
+    if others - {None, memory}:
+        return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
+    return None
+
+
+def _is_documented(judging: Judging, ref: Ref) -> bool:
+    """Whether it is said whose storage a value uses: no op on the way from there may give a view or a copy."""
+    storages = judging.reference.storages
+    if ref.at < 0 or ref in storages.unspecified:
+        return False
+    step, derived = judging.program[ref.at], storages.derived.get(ref)
+    if isinstance(step, Apply) and row_of(step.op).aliases is Certainty.MAYBE:
+        return False
+    return derived is None or _is_documented(judging, derived.source)
+
+
+def check_returned(
+    judging: Judging, at: int, step: Grad, out: Ref, tensor: Tensor, traversal: Traversal
+) -> Violation | None:
+    """Whether a gradient that is returned lies in the memory of a value, or of a gradient that was held before; two
+    results of one call may be one tensor, and what a value held that retains its gradient is gone with the call.
+    """
+    memory = tensor.memory
+    if memory is None:
+        return None
+    owner = judging.owners.setdefault(memory, out)
+    judging.memories[out] = memory
+    if owner.at != at:
+        return judging.differs(OWN, at, out, ValueMemory(names(judging.program)[owner]), OwnMemory(), step)
+    replaced = traversal.must_accumulate | traversal.may_accumulate
+    for leaf, held in judging.tape.grads.items():
+        if held is not None and held.memory == memory and leaf not in replaced:
+            observed = ValueMemory(names(judging.program)[leaf], of_gradient=True)
+            return judging.differs(OWN, at, out, observed, OwnMemory(), step)
+    return None
+
+
+def check_held(judging: Judging, at: int, call: Backward, seen: StepObservation) -> Violation | None:
+    """Whether a gradient that a call made a value hold lies in the memory of a value of the program."""
+    owners = judging.owners
+    for leaf, gradient in seen.gradients.items():
+        if gradient is None or gradient.memory not in owners or _is_old(judging.tape.grads.get(leaf), gradient):
+            continue
+        observed = ValueMemory(names(judging.program)[owners[gradient.memory]])
+        violation = judging.differs(OWN, at, leaf, observed, OwnMemory(), call)
+        if violation:
+            return violation
+    return None
+
+
+def _is_old(old: Gradient | None, new: Gradient) -> bool:
+    """Whether a gradient is where it was before the call: it may have been assigned, or read."""
+    return old is not None and old.memory == new.memory
+
+
+def check_kept(
+    judging: Judging, at: int, step: InPlace | DetachInPlace | Step, seen: StepObservation
+) -> Violation | None:
+    """Whether values share memory after an instruction that changes some in place with those with which they did."""
+    memories = judging.memories
+    moved = [r for r, t in seen.values.items() if r in memories and t.memory is not None and t.memory != memories[r]]
+    if not moved:
+        return None
+    memories.update((r, t.memory) for r, t in seen.values.items() if r in memories and t.memory is not None)
+    _own(judging)
+    storages = judging.reference.storages
+    for ref in moved:
+        others = {r for r in storages.aliases(ref) if r in seen.values and r in memories} - storages.unspecified
+        if ref in others and any(memories[r] != memories[ref] for r in others):
+            return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
+    return None
+
+
+def forget(judging: Judging, values: Iterable[Ref]) -> None:
+    """These values are deleted: their memory may be used again."""
+    for ref in values:
+        judging.memories.pop(ref, None)
+    _own(judging)
+
+
+def _own(judging: Judging) -> None:
+    """Note anew which value was the first in each memory."""
+    judging.owners.clear()
+    for ref, memory in judging.memories.items():
+        judging.owners.setdefault(memory, ref)

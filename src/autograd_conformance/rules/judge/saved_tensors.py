@@ -1,0 +1,258 @@
+"""How many saved tensors there may be, followed from what each instruction was seen to save.
+
+A framework that counts its saved tensors says after each instruction how many there are; one that two ops saved counts
+twice. How many an op saved is seen when it is applied. From then on the model of the tape knows how many of them are
+still alive, at least and at most: a call that does not retain frees what it goes through for certain, and may free what
+it may go through; a value that goes away takes with it what no other value, and no gradient, leads to. What is counted
+has to lie between the sums of both. What the rules leave open widens the bounds, and is not judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    BackwardCall,
+    Delete,
+    DetachInPlace,
+    Grad,
+    InPlace,
+    Instruction,
+    ReadGrad,
+    Ref,
+    ZeroGrad,
+)
+from autograd_conformance.programs.observations import Returned, StepObservation
+from autograd_conformance.rules.judge.due import SavedTensorBounds
+from autograd_conformance.rules.judge.observed import SavedTensorCount
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.tape.graph import Expectation, Node, Traversal
+from autograd_conformance.tape.saved_tensors import NONE, SavedBy, SavedTensors
+
+LETTING_GO = (Delete, ZeroGrad, AssignGrad)
+"""Instructions after which a value or a gradient may be gone that kept saved tensors alive."""
+
+CREATED = "create_graph"
+"""What stands for the op where a call recorded itself."""
+
+Release = tuple[str, tuple[str, ...]]
+"""What is the same whenever something is done again: the instruction, and the ops whose saved tensors it frees."""
+
+
+@dataclass(slots=True)
+class SavedTensorChecks:
+    """What the checks of saved tensors remember from one instruction to the next."""
+
+    tensors: SavedTensors = field(default_factory=SavedTensors)
+    count: int | None = 0
+    """How many were alive after the last instruction; none where that is not known any more."""
+    lingering: int = 0
+    """How many may still be alive because a call failed on them, until another one returns."""
+    late: bool = False
+    """Whether it was told that they are."""
+    done: set[Release] = field(default_factory=set)
+    """The releases so far."""
+
+    def check(
+        self, judging: Judging, at: int, step: Instruction, expectation: Expectation, seen: StepObservation
+    ) -> Violation | None:
+        """Whether as many saved tensors are alive as may be, after an instruction that did what it may; the tape has
+        not yet gone on.
+        """
+        before, self.count = self.count, seen.saved
+        if before is None or seen.saved is None:
+            self.count = None  # it does not count, or what it counts can no longer be told apart
+            return None
+        freed = _follow(judging, self.tensors, at, step, expectation, seen, seen.saved - before)
+        for ref, gradient in seen.gradients.items():
+            if gradient is None:
+                self.tensors.grad_may_keep.pop(ref, None)
+        if isinstance(step, (*LETTING_GO, Backward, Grad, InPlace, DetachInPlace)):
+            unreachable = self.tensors.free_unreachable()
+            freed = unreachable if isinstance(step, LETTING_GO) else freed
+            self.lingering += sum(each.most for each in unreachable if each.failed)
+        if isinstance(step, BackwardCall) and isinstance(seen.outcome, Returned):
+            self.lingering, self.late = 0, False
+            self.tensors.recover()
+        low, high = self.tensors.bounds()
+        high += self.lingering if self.late else 0
+        recorded = isinstance(step, InPlace) or (isinstance(step, BackwardCall) and step.create_graph)
+        if recorded and seen.saved >= low:
+            op = step.op if isinstance(step, InPlace) else CREATED
+            self.tensors.by[at] = SavedBy(op, max(0, seen.saved - high), seen.saved - low, True)
+        elif not low <= seen.saved <= high:
+            self.late = high < seen.saved <= high + self.lingering
+            self.count = seen.saved if self.late else None
+            return self._violation(judging, at, step, seen, freed, low, high)
+        self._exercise(judging, step, expectation, seen, freed)
+        return None
+
+    def _exercise(
+        self,
+        judging: Judging,
+        step: Instruction,
+        expectation: Expectation,
+        seen: StepObservation,
+        freed: list[SavedBy],
+    ) -> None:
+        """Count the rules that an instruction put to the test."""
+        rules = []
+        if isinstance(step, BackwardCall) and isinstance(seen.outcome, Returned) and step.retains:
+            saved = (self.tensors.by.get(node.at) for node in expectation.traversal.nodes)
+            rules += ["memory/retained"] if any(each is not None and each.least for each in saved) else []
+        if isinstance(step, LETTING_GO) and any(each.failed for each in freed):
+            rules.append("memory/after-error")
+        if freed:
+            release = _release(step, freed)
+            rules += [_release_rule(step, freed)] + (["memory/steady"] if release in self.done else [])
+            self.done.add(release)
+        judging.exercise(rule for rule in rules if judging.applies(rule))
+
+    def _violation(
+        self,
+        judging: Judging,
+        at: int,
+        step: Instruction,
+        seen: StepObservation,
+        freed: list[SavedBy],
+        low: int,
+        high: int,
+    ) -> Violation | None:
+        """The rule that says how many saved tensors there may be, where there is one."""
+        count = seen.saved
+        assert count is not None
+        if isinstance(step, BackwardCall) and isinstance(seen.outcome, Returned):
+            rule = "memory/retained" if step.retains else "memory/freed"
+        elif isinstance(step, LETTING_GO) and count > high:
+            rule = _release_rule(step, freed)
+        else:
+            return None
+        if self.late:
+            rule = "memory/after-error"
+        elif count > high and _release(step, freed) in self.done:
+            rule = "memory/steady"
+        if not judging.applies(rule):
+            return None
+        exact, few = low == high, count < low
+        due = SavedTensorBounds(low if few or exact else None, high if not few or exact else None)
+        return Violation(rule, at, SavedTensorCount(count), (Allowed(due, rule),))
+
+
+def _release_rule(step: Instruction, freed: list[SavedBy]) -> str:
+    """The rule by which saved tensors are freed."""
+    if isinstance(step, BackwardCall):
+        return "memory/freed"
+    return "memory/cycle" if any(each.op == CREATED for each in freed) else "memory/dropped"
+
+
+def _release(step: Instruction, freed: list[SavedBy]) -> Release:
+    return type(step).__name__, tuple(each.op for each in freed)
+
+
+# -- following --------------------------------------------------------------------------------------------------------
+
+
+def _follow(
+    judging: Judging,
+    tensors: SavedTensors,
+    at: int,
+    step: Instruction,
+    expectation: Expectation,
+    seen: StepObservation,
+    count: int,
+) -> list[SavedBy]:
+    """Take an instruction, after which `count` more are alive, into the model; what it frees for certain."""
+    if isinstance(step, BackwardCall):
+        return _called(judging, tensors, at, step, expectation, seen)
+    if not isinstance(seen.outcome, Returned):
+        return []
+    if isinstance(step, Apply):
+        _applied(judging, tensors, at, step, count)
+    elif isinstance(step, ReadGrad):
+        tensors.may_keep[Ref(at)] = tensors.grad_may_keep.get(step.leaf, NONE)
+    elif isinstance(step, AssignGrad) and step.value is not None:
+        tensors.grad_may_keep[step.leaf] = tensors.may_keep.get(step.value, NONE)
+    elif isinstance(step, InPlace):
+        _written(judging, tensors, at, step)
+    elif isinstance(step, DetachInPlace):
+        tensors.must_keep.pop(step.target, None)
+    elif isinstance(step, Delete):
+        for ref in step.values:
+            tensors.may_keep.pop(ref, None)
+            tensors.must_keep.pop(ref, None)
+    return []
+
+
+def _applied(judging: Judging, tensors: SavedTensors, at: int, step: Apply, count: int) -> None:
+    """An op saved as many tensors as there are more than before."""
+    requires = judging.reference.requires_grad
+    if count > 0:
+        tensors.by[at] = SavedBy(step.op, count, count)
+    own = NONE | {at}
+    for k in range(step.results):
+        ref = Ref(at, k)
+        graph = requires[ref] or row_of(step.op).aliases is not Certainty.NEVER  # a view may keep its base
+        tensors.may_keep[ref] = tensors.kept_by(step.args) | own if graph else own
+        if requires[ref]:
+            behind = (tensors.must_keep.get(r, NONE) for r in step.args if requires[r])
+            tensors.must_keep[ref] = NONE.union(own if step.results == 1 else NONE, *behind)
+
+
+def _written(judging: Judging, tensors: SavedTensors, at: int, step: InPlace) -> None:
+    """A write becomes part of the history of all that shares memory with its target, and may cut off another."""
+    storages = judging.reference.storages
+    aliases = {step.target, *storages.aliases(step.target), *storages.view_family(step.target)}
+    history = tensors.kept_by((*aliases, *step.args)) | {at}
+    for ref in aliases:
+        tensors.must_keep.pop(ref, None)
+        if ref in tensors.may_keep or ref == step.target:
+            tensors.may_keep[ref] = history
+    for leaf in judging.reference.grads:  # a gradient may be what is written to
+        tensors.grad_may_keep[leaf] = tensors.grad_may_keep.get(leaf, NONE) | history
+
+
+def _called(
+    judging: Judging,
+    tensors: SavedTensors,
+    at: int,
+    call: BackwardCall,
+    expectation: Expectation,
+    seen: StepObservation,
+) -> list[SavedBy]:
+    """A call frees what it goes through, unless it retains it; with create_graph, gradients lead to it."""
+    traversal, outcome = expectation.traversal, seen.outcome
+    returned = isinstance(outcome, Returned)
+    if call.create_graph:
+        history = tensors.kept_by(call.roots) | {at}
+        for ref in traversal.must_accumulate | traversal.may_accumulate:
+            tensors.grad_may_keep[ref] = tensors.grad_may_keep.get(ref, NONE) | history
+        values = outcome.values if isinstance(outcome, Returned) else ()
+        tensors.may_keep.update({Ref(at, k): history for k, value in enumerate(values) if value is not None})
+    if not returned:
+        tensors.fail(tensors.kept_by(call.roots))
+    elif call.retains:
+        return []
+    certain = returned and judging.tape.frees
+    freed = [n.at for n in traversal.nodes if _is_whole(judging, tensors, n, call, traversal)] if certain else []
+    tensors.may_free(node.at for node in (*traversal.nodes, *traversal.maybe_nodes))
+    return tensors.free(dict.fromkeys(freed))
+
+
+def _is_whole(judging: Judging, tensors: SavedTensors, node: Node, call: BackwardCall, traversal: Traversal) -> bool:
+    """Whether a call goes through all that an op recorded: each of several results, and of several operands of which
+    only some lead to inputs that are asked for, may have a part of its own.
+    """
+    saved = tensors.by.get(node.at)
+    if saved is None or saved.derived or not all(out in traversal.must_reach for out in node.entry.outs):
+        return False
+    if call.inputs is None:
+        return True
+    ends = {judging.reference.edge(r) for r in call.inputs}.union(*(each.entry.outs for each in traversal.nodes))
+    operands = zip(node.entry.args, node.entry.needs_input_grad, strict=True)
+    return all(edge in ends for edge, needs_input_grad in operands if needs_input_grad)

@@ -1,0 +1,107 @@
+"""Instructions that ran as one unit: an error is the unit's, and what they made of values is seen behind it."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf, Ref
+from autograd_conformance.programs.observations import Kind, Raised, Returned, StepObservation, Tensor
+from autograd_conformance.programs.operands import results
+from autograd_conformance.reference.domains import in_domain
+from autograd_conformance.reference.observed import leave_out, take
+from autograd_conformance.rules.judge.due import DueReturn
+from autograd_conformance.rules.judge.memory import check_given_out
+from autograd_conformance.rules.judge.observed import RaisedError
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.judge.values import check_dtype, check_flag, due_dtype, value_violation
+from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.tape.model import Tape
+from autograd_conformance.tape.trace import Moment
+from autograd_conformance.tape.versions import version_mismatch
+
+
+def check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation | None:
+    """Whether one of a unit's instructions may raise what the unit did. What the unit may have written to is left open
+    from there on, for nobody says how much of it was done.
+    """
+    tape = deepcopy(judging.tape)  # what the unit would have done, had it not raised
+    for at in range(moment.at, moment.seen.unit[-1] + 1):
+        step, modes = judging.program[at], judging.program.mode(at)
+        if at not in moment.seen.unit and not isinstance(step, Leaf):  # it needed what an earlier error kept from being
+            tape.reference.skip(step)
+            continue
+        outside = judging.stateful and not in_domain(step, tape.reference.values)  # nobody says what an op does there
+        if outside or tape.reference.storages.uses_unspecified(step):  # what it is was not seen: it may be a view
+            judging.unspecified = True
+            return None
+        expectation = tape.expect(at, step, modes)
+        if raised.kind in expectation.raises:
+            _leave_out(judging, moment, tape)
+            return None
+        if expectation.unspecified:  # what it does is open, and so is what the unit then refuses
+            judging.unspecified = True
+            return None
+        seen = StepObservation(Returned((None,) * results(step)))
+        take(tape.reference, at, step, modes, seen)
+        tape.advance(at, step, expectation, seen, modes)
+    if raised.kind is Kind.MODIFIED and _is_invalidated(tape, moment):
+        _leave_out(judging, moment, tape)
+        return None
+    rule = "errors/legal-returns"
+    if not judging.applies(rule):
+        judging.unspecified = True
+        return None
+    return Violation(rule, moment.at, RaisedError.of(raised), (Allowed(DueReturn(), rule),))
+
+
+def _leave_out(judging: Judging, moment: Moment, tape: Tape) -> None:
+    """Go on behind a unit that raised as it may, where what is right follows what was seen."""
+    if not judging.stateful:
+        judging.unspecified = True
+        return
+    writes = (step for at in moment.seen.unit if isinstance(step := judging.program[at], InPlace))
+    written = {alias for step in writes for alias in tape.reference.storages.aliases(step.target)}
+    judging.reference.storages.unspecified.update(ref for ref in written if ref in judging.reference.values)
+    leave_out(judging.reference, moment.at, moment.step, moment.seen)
+
+
+def _is_invalidated(tape: Tape, moment: Moment) -> bool:
+    """Whether a call through a unit may be refused since the unit writes over what it needs: where derivatives are made
+    together with it, that is found out at once.
+    """
+    parts = tape.parts(moment.seen.unit) if tape.reference.traits.one_node else ()
+    return any(version_mismatch(tape, node) for node in parts)
+
+
+def check_end(judging: Judging, moment: Moment) -> Violation | None:
+    """Whether every value that there is behind a unit is what the unit had to make of it."""
+    program, storages = judging.program, judging.reference.storages
+    writes = [step for at in moment.seen.unit if isinstance(step := program[at], InPlace)]
+    targets = {step.target for step in writes}
+    affected = {alias for target in targets for alias in storages.aliases(target)}
+    for ref, tensor in moment.seen.values.items():
+        if ref in storages.unspecified:
+            continue
+        made = ref.at in moment.seen.unit
+        rule = "writes/value" if ref in targets else "writes/aliases" if ref in affected else "writes/nothing-else"
+        rule = "gradients/forward" if made and ref not in affected else rule
+        want, edge = judging.reference.values[ref], judging.reference.edge(ref)
+        violation = value_violation(judging, moment.at, moment.step, rule, ref, tensor, want, edge)
+        if made and not violation:
+            violation = _made(judging, moment, ref, tensor)
+        if violation:
+            return violation
+    return None
+
+
+def _made(judging: Judging, moment: Moment, ref: Ref, tensor: Tensor) -> Violation | None:
+    """Whether what a unit gave out has the dtype, the flag and the memory that are due."""
+    step = judging.program[ref.at]
+    assert isinstance(step, (Apply, Detach))
+    judging.dtypes[ref] = tensor.dtype
+    judging.strides[ref] = tensor.strides
+    rule = "detach/values" if isinstance(step, Detach) else "gradients/forward"
+    due = due_dtype(judging, step)
+    violation = check_dtype(judging, moment.at, step, rule, ref, tensor, due)
+    violation = violation or check_flag(judging, moment.at, step, ref, tensor)
+    return violation or check_given_out(judging, moment.at, step, ref, tensor)

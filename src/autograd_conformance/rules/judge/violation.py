@@ -1,0 +1,99 @@
+"""What the judge answers: the first difference between what the rules allow and what was observed, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from autograd_conformance.programs.language import Apply, InPlace, Instruction, Ref
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.rules.judge.choices import Choice
+from autograd_conformance.rules.judge.due import Due
+from autograd_conformance.rules.judge.observed import Observed
+from autograd_conformance.tape.refusals import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """One of the things that an instruction may do, and the rule that allows it."""
+
+    due: Due
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """The first difference between what the rules allow and what was observed."""
+
+    rule: str
+    """The slug of the broken rule."""
+    at: int
+    """The number of the instruction."""
+    observed: Observed
+    """What the framework did."""
+    allowed: tuple[Allowed, ...]
+    """What it might have done instead, the most usual first."""
+    subject: Ref | None = None
+    """The value or leaf that the difference is about; none where it is the outcome of the instruction."""
+    op: str | None = None
+    """The op that is to blame, where one is."""
+    grad_before: np.ndarray | None = None
+    """The gradient that the subject held before."""
+    got: np.ndarray | None = None
+    """The array that was observed."""
+    want: np.ndarray | None = None
+    """The array that the reference computed, where two were compared."""
+    bound: np.ndarray | None = None
+    """How far rounding may take each element of `got` from `want`."""
+    diagnosis: str | None = None
+    """A sentence on the fault that would give exactly `got`."""
+    partner: Ref | None = None
+    """The leaf that shares the subject's gradient object."""
+    units: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """For each instruction that ran in a unit, the numbers of all that ran in it."""
+    plain: Violation | None = None
+    """The same without the diagnosis, and without the rule that it names: what is left where the diagnosis turns out to
+    be an accident."""
+
+    def within(self, units: Mapping[int, tuple[int, ...]]) -> Violation:
+        """The same in a program that ran in some units."""
+        return replace(self, units=units, plain=self.plain and self.plain.within(units))
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on one program."""
+
+    violation: Violation | None
+    """The first violation, if there is one."""
+    exercised: Mapping[str, int]
+    """How often each rule was put to the test."""
+    unspecified: bool = False
+    """Whether the rules left something open: judging ended there, or went on from what was seen."""
+    ended: Violation | None = None
+    """The violation that is excused, and behind which nothing could be judged."""
+    judged: int = 0
+    """How many instructions were judged."""
+    choices: Mapping[Choice, int] = field(default_factory=dict)
+    """What was chosen where the rules allow several outcomes, and how often."""
+    refusals: tuple[Refusal, ...] = ()
+    """The calls that were refused by errors that the adapter does not know."""
+
+
+Excuses = Callable[[Violation], bool]
+"""Whether a violation is known, and no failure; a violation that it excused is not asked for again."""
+
+
+def diagnosed(plain: Violation, text: str | None, rule: str, op: str | None = None) -> Violation:
+    """A violation with a diagnosis, if there is one, which may name another rule."""
+    return plain if text is None else replace(plain, rule=rule, op=op, diagnosis=text, plain=plain)
+
+
+def nothing(violation: Violation) -> bool:
+    """No violation is excused."""
+    return False
+
+
+def op_of(step: Instruction) -> str | None:
+    """The op that an instruction applies, if it does."""
+    return step.op if isinstance(step, (Apply, InPlace)) else None

@@ -1,0 +1,105 @@
+"""What was seen of one program beside what was seen of another: the same, of one form, or as close as it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from itertools import combinations
+
+from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Hook, Program, Ref, ZeroGrad
+from autograd_conformance.programs.observations import Observation, Returned, StepObservation, Tensor
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.regions import form, seen_units
+from autograd_conformance.reference.bounds import forward_bound, gradient_bound, working_dtype
+from autograd_conformance.reference.perturbation import EPSILON
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.staging.derivatives import Array
+from autograd_conformance.rules.judge.observed import Found
+from autograd_conformance.tape.trace import trace
+
+
+def same(left: Found, right: Found) -> bool:
+    """Whether two values are equal bit for bit (but for the sign of zero), and of one form."""
+    if left is None or right is None:
+        return left is right
+    return same_form(left, right) and np.array_equal(left.value, right.value, equal_nan=True)
+
+
+def same_form(left: Found, right: Found) -> bool:
+    """Whether two values agree in dtype, shape and `requires_grad`, which counts as false where nobody can tell."""
+    if left is None or right is None:
+        return left is right
+    flags = bool(left.requires_grad), bool(right.requires_grad)
+    return left.dtype == right.dtype and left.value.shape == right.value.shape and flags[0] == flags[1]
+
+
+def last(program: Program, observation: Observation, ref: Ref) -> Found:
+    """The gradient that a value holds at the end; of a result of the functional form, what it is."""
+    outcome = observation[ref.at].outcome
+    if isinstance(program[ref.at], Grad):
+        return outcome.values[ref.output] if isinstance(outcome, Returned) else None
+    return next((seen.gradients[ref] for seen in reversed(observation) if ref in seen.gradients), None)
+
+
+def fired(seen: StepObservation) -> dict[Ref, Found]:
+    """What each hook was called with, the last time."""
+    return {f.hook: None if f.value is None else Tensor(f.value, f.value.dtype.name, None) for f in seen.fired}
+
+
+def share_gradients(observation: Observation) -> bool:
+    """Whether two values held the same gradient object at some time."""
+    for seen in observation:
+        objects = [g.identity for g in seen.gradients.values() if g is not None and g.value.size]
+        if any(one == other is not None for one, other in combinations(objects, 2)):
+            return True
+    return False
+
+
+def slack(program: Program, observation: Observation, ref: Ref) -> Array:
+    """How far rounding may take the gradient that a value holds at the end, or that the functional form made."""
+    reference, dtype = Reference(), working_dtype(program)
+    reference.observing = True
+    total: Array = np.zeros(())
+    for moment in trace(program, observation, reference, None, follows=True):
+        step, seen = moment.step, moment.seen
+        if isinstance(step, Backward) and isinstance(seen.outcome, Returned) and ref in reference.values:
+            held = seen.gradients.get(ref)
+            total = total + gradient_bound(reference, step, reference.edge(ref), dtype).array()
+            total = total + (0.0 if held is None else 2 * EPSILON[dtype] * np.abs(held.value))
+        elif isinstance(step, Grad) and moment.at == ref.at and not moment.skipped:
+            return gradient_bound(reference, step, reference.edge(step.inputs[ref.output]), dtype).array()
+        elif isinstance(step, ZeroGrad) and ref in step.leaves and not moment.skipped:
+            total = np.zeros(())
+    return total
+
+
+def value_slack(program: Program, observation: Observation, ref: Ref) -> Array | None:
+    """How far rounding may take the elements of a value that an op made; None of what was made otherwise."""
+    if not isinstance(program[ref.at], (Apply, Detach)):
+        return None
+    reference = _followed(program, observation)
+    return forward_bound(reference, ref, working_dtype(program)).array(np.shape(reference.values[ref]))
+
+
+def hook_slack(program: Program, observation: Observation, hook: Ref) -> Array:
+    """How far rounding may take what a hook is called with by the last call of a program."""
+    at = len(program) - 1
+    call, registered = program[at], program[hook.at]
+    assert isinstance(call, Backward | Grad) and isinstance(registered, Hook)
+    reference = _followed(program.upto(at), observation)
+    edge = reference.edge(registered.target)
+    return gradient_bound(reference, call, edge, working_dtype(program), until=hook).array()
+
+
+def _followed(program: Program, observation: Observation) -> Reference:
+    """The reference behind a program, as it was observed."""
+    reference = Reference()
+    reference.observing = True
+    for _ in trace(program, observation, reference, None, follows=True):
+        pass
+    return reference
+
+
+def functions(program: Program, observation: Observation, among: Collection[int]) -> list[Hashable]:
+    """The functions that a program was run in, in order, as far as some of its instructions stand in them."""
+    regions = seen_units(program, observation)
+    return [form(program, region) for region in regions if not set(among).isdisjoint(region.steps)]

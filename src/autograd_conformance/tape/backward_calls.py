@@ -1,0 +1,266 @@
+"""What a backward call may do, told from the state of the tape.
+
+The first line of this table that applies says it.
+
+| the call | where | and raises |
+|---|---|---|
+| is refused | an argument is not legal | an error about its arguments, or about what is freed |
+| is stopped | it always meets what is freed or a broken hook, or never reaches an input | the error of one of these |
+| returns | all else | nothing |
+
+In all three it may instead raise what `_may_raise` says: errors that depend on what an implementation saves, calls or
+implements. Which of several errors comes first is not specified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from autograd_conformance.ops.modules import MODULES
+from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Modes, ReadGrad, Ref
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.reverse import GradientEdge
+from autograd_conformance.reference.staging.vjp import base_op
+from autograd_conformance.reference.value_types import HeldGradient
+from autograd_conformance.tape.exercises import exercised
+from autograd_conformance.tape.graph import Expectation, Node, Traversal
+from autograd_conformance.tape.recurrence import carries_state
+from autograd_conformance.tape.state import TapeState
+from autograd_conformance.tape.unspecified import goes_through_views_of_toggled, is_unspecified
+from autograd_conformance.tape.versions import is_invalidated, kept_storages, reads_anew, version_mismatch
+
+RAISED_MIDWAY = frozenset(
+    {
+        Kind.GRAPH_FREED, Kind.MODIFIED, Kind.HOOK_RAISED, Kind.HOOK_SHAPE, Kind.UNUSED_INPUT, Kind.VIEW_WRITTEN,
+        Kind.NOT_IMPLEMENTED, Kind.OVERLAP, Kind.RECOMPUTED, Kind.UNKNOWN,
+    }
+)  # fmt: skip
+"""The errors that a call may raise while it goes through the graph; all others are raised before it begins."""
+
+BROKEN_HOOKS = {"raise": (Kind.HOOK_RAISED, "hooks/raise"), "misshape": (Kind.HOOK_SHAPE, "hooks/shape")}
+"""The error that a call raises for a hook with such an effect, and its rule."""
+
+SPECIFIC = (
+    "errors/refusal-keeps-graph", "errors/recovers", "recurrent/detached-state", "detach/keeps-source",
+    "writes/unsaved-works", "writes/recorded", "modes/", "functional/", "higher/", "lifetime/",
+)  # fmt: skip
+"""The beginnings of the rules by which a call must return, the most specific first."""
+
+Errors = dict[Kind, str]
+"""Kinds of errors, each with its rule."""
+
+
+def expected_of_call(tape: TapeState, call: BackwardCall, modes: Modes) -> Expectation:
+    """What a backward call may do: see the table above."""
+    traversal = tape.traverse(call)
+    may_raise = _may_raise(tape, call, traversal)
+    refused = refusals(tape, call)
+    if refused:
+        return _refused(tape, traversal, refused, may_raise)
+    if _may_be_unused(tape, call):
+        may_raise[Kind.UNUSED_INPUT] = "functional/unused-raises"
+    stopped = _stopped(tape, call, traversal, may_raise)
+    if stopped is not None:
+        return stopped
+    if any(node.freed or _is_cut_off(tape, node) for node in traversal.all_nodes):
+        may_raise[Kind.GRAPH_FREED] = "lifetime/nothing-saved"
+    exercises = exercised(tape, call, traversal, modes) if tape.counts else ()
+    unspecified = is_unspecified(tape, call, traversal)
+    return Expectation(_why_returns(exercises), may_raise, exercises, traversal, unspecified)
+
+
+def _refused(tape: TapeState, traversal: Traversal, refused: Errors, may_raise: Errors) -> Expectation:
+    raises = dict(refused)
+    if any(node.freed for node in traversal.nodes):
+        raises.setdefault(Kind.GRAPH_FREED, "lifetime/same-root-raises")
+    kept = ("errors/refusal-keeps-gradients",) if any(tape.grads.values()) else ()
+    return Expectation(None, {**raises, **may_raise}, (*dict.fromkeys(refused.values()), *kept), traversal)
+
+
+def _stopped(tape: TapeState, call: BackwardCall, traversal: Traversal, may_raise: Errors) -> Expectation | None:
+    """What a call may do that cannot get through; None for one that can."""
+    freed: list[Node] = []
+    hooks: Errors = {}
+    if not tape.reference.rebased.intersection(map(tape.reference.edge, call.inputs or ())):
+        freed = _always_freed(tape, traversal)
+        hooks = _always_broken(tape, call, traversal)
+    # where an input is a view whose storage was written to, it may have lost its place in the graph
+    unused = _always_unused(tape, call, traversal)
+    if not (freed or hooks or unused):
+        return None
+    rules = _rules_of_freed(tape, call, traversal, freed) if freed else ()
+    if any(node.freed for node in traversal.all_nodes):
+        may_raise.setdefault(Kind.GRAPH_FREED, "lifetime/nothing-saved")
+    must_raise = {**({Kind.GRAPH_FREED: rules[0]} if rules else {}), **hooks, **unused}
+    atomic = ("errors/atomic",) if traversal.must_accumulate else ()
+    exercises = (*rules, *hooks.values(), *unused.values(), *atomic)
+    # what must be raised stands first: a call that returns breaks that rule, and no other for certain
+    return Expectation(None, {**must_raise, **may_raise, **must_raise}, exercises, traversal)
+
+
+def _why_returns(exercises: Sequence[str]) -> str:
+    """The most specific of the rules by which a call must return."""
+    first = min(exercises, key=_generality, default="errors/legal-returns")
+    return first if _generality(first) < len(SPECIFIC) else "errors/legal-returns"
+
+
+@cache
+def _generality(rule: str) -> int:
+    """Where a rule stands among those by which a call must return, the most specific first; the number of all where it
+    is none of them.
+    """
+    beginnings = (k for k, beginning in enumerate(SPECIFIC) if rule.startswith(beginning))
+    return len(SPECIFIC) if rule == "lifetime/nothing-saved" else next(beginnings, len(SPECIFIC))
+
+
+# -- refused -----------------------------------------------------------------------------------------------------------
+
+
+def refusals(tape: TapeState, call: BackwardCall) -> Errors:
+    """The errors for which a call may be refused, for its arguments alone."""
+    reference, found = tape.reference, Errors()
+    for root, ct in zip(call.roots, call.cotangents, strict=True):
+        value = reference.values[root]
+        if not reference.requires_grad[root]:
+            found[Kind.NO_GRAD] = _rule_of_constant_root(tape, root)
+        if ct is None and not reference.traits.implies(np.shape(value)):
+            found[Kind.NON_SCALAR_ROOT] = "errors/non-scalar-root"
+        if ct is not None and ct.shape != np.shape(value):
+            found[Kind.COTANGENT_SHAPE] = "errors/cotangent-shape"
+    constant_input = not all(reference.requires_grad[r] for r in call.inputs or ())
+    if isinstance(call, Backward):
+        if call.inputs == ():
+            found[Kind.NO_INPUTS] = "functional/no-inputs"
+        if constant_input:
+            found[Kind.INPUT_NO_GRAD] = found[Kind.RETAIN_NO_GRAD] = "functional/input-no-grad"
+    else:
+        if constant_input:
+            found[Kind.INPUT_NO_GRAD] = "functional/input-no-grad"
+        if call.materialize_grads and call.allow_unused is False:
+            found[Kind.OPTIONS] = "functional/options"
+    return found
+
+
+def _rule_of_constant_root(tape: TapeState, root: Ref) -> str:
+    if root in tape.detached:
+        return "detach/root-raises"
+    if isinstance(tape.reference.steps[root.at], (ReadGrad, Grad)):
+        return "higher/plain-raises"
+    return "modes/constant-root" if root in tape.unrecorded else "errors/no-grad-root"
+
+
+# -- stopped -----------------------------------------------------------------------------------------------------------
+
+
+def _always_freed(tape: TapeState, traversal: Traversal) -> list[Node]:
+    """The nodes on a call's way that are always freed."""
+    if not tape.frees:
+        return []
+    return [node for node in traversal.nodes if node.must_be_freed and node not in traversal.partial_nodes]
+
+
+def _rules_of_freed(
+    tape: TapeState, call: BackwardCall, traversal: Traversal, freed: Sequence[Node]
+) -> tuple[str, ...]:
+    """The rules by which freed nodes stop a call, the most specific first."""
+    rules = ["lifetime/late-retain-raises"] if call.retain_graph else []
+    if any(node.was_retained for node in freed):
+        rules.append("lifetime/last-call-frees")
+    if isinstance(call, Grad):
+        rules.append("functional/frees")
+    if carries_state(tape, traversal, freed):
+        rules.append("recurrent/carried-state")
+    repeated = any(tape.reference.edge(root) in tape.roots for root in call.roots)
+    rules.append("lifetime/same-root-raises" if repeated else "lifetime/freed-subgraph-raises")
+    if any(node.freed_by in tape.by_default for node in freed):
+        rules.append("lifetime/default-frees")
+    return tuple(rules)
+
+
+def _always_broken(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
+    """The errors of the broken hooks that a call always calls."""
+    called = tape.hooks_on(traversal.must_fire - tape.reference.rebased)
+    broken = [(handle, hook) for handle, hook in called if hook.effect in BROKEN_HOOKS]
+    missed = tape.may_miss(call, broken)
+    return dict(BROKEN_HOOKS[hook.effect] for handle, hook in broken if handle not in missed)
+
+
+def _refuses_unused(call: BackwardCall) -> bool:
+    """Whether a call raises for inputs that it does not reach."""
+    return isinstance(call, Grad) and not call.allow_unused and not call.materialize_grads
+
+
+def _always_unused(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
+    if not _refuses_unused(call):
+        return {}
+    edges = map(tape.reference.edge, call.inputs or ())
+    unused = any(edge not in traversal.must_reach and edge not in traversal.may_fire for edge in edges)
+    return {Kind.UNUSED_INPUT: "functional/unused-raises"} if unused else {}
+
+
+# -- what a call may raise, or not -------------------------------------------------------------------------------------
+
+
+def _may_be_unused(tape: TapeState, call: BackwardCall) -> bool:
+    """Whether a call raises for unused inputs, and the gradient of one is zeros, which may stay undefined."""
+    return _refuses_unused(call) and any(tape.reference.is_zero(call, r) for r in call.inputs or ())
+
+
+def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
+    """The errors that a call may raise on its way: because of writes, hooks, and what is not implemented."""
+    reference, nodes, found = tape.reference, traversal.all_nodes, Errors()
+    if call.create_graph or any(node.derivative for node in nodes):
+        found[Kind.NOT_IMPLEMENTED] = "higher/unsupported"
+    if any(version_mismatch(tape, node) for node in nodes) or _changes_what_is_saved(tape, traversal):
+        found[Kind.MODIFIED] = "writes/error-or-recorded"
+        if reference.storages.restricted or any(base_op(node.op) in MODULES for node in nodes):
+            found[Kind.VIEW_WRITTEN] = "views/restricted"  # it may have kept a restricted view of an operand
+    if not call.create_graph and any(_may_overlap(tape, leaf) for leaf in traversal.must_accumulate):
+        found[Kind.OVERLAP] = "writes/overlap"
+    if goes_through_views_of_toggled(tape, traversal):
+        found[Kind.VIEW_WRITTEN] = "views/restricted"
+    if (reference.rebased | _within_units(tape, traversal)).intersection(map(reference.edge, call.inputs or ())):
+        found[Kind.UNUSED_INPUT] = "functional/unused-raises"
+    if any(is_invalidated(tape, ref) for ref in (*call.roots, *(call.inputs or ()))):
+        found[Kind.VIEW_WRITTEN] = "views/restricted"
+    for _, hook in tape.hooks_on(traversal.may_fire | traversal.must_fire):
+        if hook.effect in BROKEN_HOOKS:
+            kind, rule = BROKEN_HOOKS[hook.effect]
+            found[kind] = rule
+    if any(reads_anew(tape, node) for node in nodes):
+        found[Kind.RECOMPUTED] = found[Kind.UNKNOWN] = "writes/error-or-recorded"  # its ops may refuse what they find
+    return found
+
+
+def _within_units(tape: TapeState, traversal: Traversal) -> frozenset[GradientEdge]:
+    """The edges that lie within units that are one node: no gradient passes there that an input could get."""
+    return traversal.may_reach if tape.reference.traits.one_node else frozenset()
+
+
+def _is_cut_off(tape: TapeState, node: Node) -> bool:
+    """Whether a node was recorded from a value whose graph a call has ended since."""
+    ended = tape.reference.ended
+    return bool(ended) and any(ended.get(edge, -1) > node.at for edge in node.args)
+
+
+def _changes_what_is_saved(tape: TapeState, traversal: Traversal) -> bool:
+    """Whether a call adds to a gradient in a storage that a node on its way may have saved."""
+    storages = tape.reference.storages
+    held = [ref for r in traversal.must_accumulate if (ref := tape.reference.grads.get(r)) is not None]
+    seen_by_program = [r for r in held if not isinstance(r, HeldGradient) or len(storages.aliases(r)) > 1]
+    added = set(map(storages.storage, seen_by_program))
+    return bool(added) and any(added & set(kept_storages(node)) for node in traversal.all_nodes)
+
+
+def _may_overlap(tape: TapeState, leaf: Ref) -> bool:
+    """Whether a leaf was given a gradient to hold that may have internal overlap."""
+    reference, storages = tape.reference, tape.reference.storages
+    held = reference.grads.get(leaf)
+    if held is None or isinstance(held, HeldGradient):
+        return False
+    storage = storages.storage(held)
+    if storage not in storages.laid_out_as_seen and reference.is_gradient(storage):
+        return True
+    return storages.overlaps_itself(held)

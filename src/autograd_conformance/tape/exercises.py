@@ -1,0 +1,248 @@
+"""Which rules a call really puts to the test: the situation of each, told from the state of the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.language import (
+    Backward,
+    BackwardCall,
+    Grad,
+    Hook,
+    Modes,
+    Ref,
+    RemoveHook,
+    Step,
+    is_recorded,
+)
+from autograd_conformance.reference.reverse import MOVE, GradientEdge
+from autograd_conformance.reference.staging.vjp import base_op, derivative_order
+from autograd_conformance.reference.value_types import InternalValue
+from autograd_conformance.tape.graph import Node, Traversal
+from autograd_conformance.tape.recurrence import detaches_state, through_modules
+from autograd_conformance.tape.state import TapeState
+from autograd_conformance.tape.versions import version_mismatch, written_since
+
+
+def exercised(tape: TapeState, call: BackwardCall, traversal: Traversal, modes: Modes) -> tuple[str, ...]:
+    """The rules that a call which may return exercises."""
+    rules = ["errors/legal-returns", *_form(tape, call, traversal), *_graph(tape, call, traversal)]
+    made = {out for n in traversal.nodes for out in n.entry.outs}
+    if any(cotangent is not None for cotangent in call.cotangents):
+        rules.append("gradients/cotangent-kept")
+    edge = tape.reference.edge
+    if any(edge(source) in made for source in tape.detached.values()):
+        rules.append("detach/keeps-source")
+    if tape.refused & (made | {edge(r) for r in call.roots}):
+        rules.append("errors/refusal-keeps-graph")
+    if derived_op(traversal):
+        rules.append("higher/op" if order(traversal) == 2 else "higher/op-third")
+    if any(node.derivative for node in traversal.nodes):
+        rules.append("higher/differentiable")
+    if modes and not is_recorded(modes):
+        rules.append("modes/backward-anywhere")
+    if tape.failed:
+        rules.append("errors/recovers")
+    if tape.actions > 1:
+        rules.append("sequences/history")
+    if isinstance(call, Backward) and traversal.leaves:
+        rules += through_modules(traversal.nodes)
+    if detaches_state(tape, traversal):
+        rules.append("recurrent/detached-state")
+    if _stepped(tape, traversal):
+        rules.append("training/loop")
+    rules += [*_written(tape, traversal), *_hooked(tape, call, traversal), *_lifetime(tape, call, traversal)]
+    return tuple(dict.fromkeys(rules))
+
+
+def _stepped(tape: TapeState, traversal: Traversal) -> bool:
+    """Whether a call goes through what was recorded of a leaf after a step had moved it."""
+    versions, storage, steps = tape.reference.storages.versions, tape.reference.storages.storage, tape.reference.steps
+    if not tape.moved:
+        return False
+    moved = {leaf: at for leaf in traversal.leaves if isinstance(steps[at := versions.get(storage(leaf), 0)], Step)}
+    return bool(moved) and any(
+        node.at > moved.get(edge, node.at) for node in traversal.nodes for edge in node.entry.args
+    )
+
+
+WEIGHTS = "multiply"
+"""What may stand after an op, so that the op's cotangent is differentiable, too."""
+
+
+def derived_op(traversal: Traversal) -> str | None:
+    """The op whose derivative by itself, but for weights, a call goes through."""
+    if not any(node.derivative for node in traversal.nodes):
+        return None
+    nodes = (node for node in traversal.all_nodes if not _joins(node))
+    ops = dict.fromkeys(base_op(node.op) for node in nodes)
+    found = [op for op in ops if op != WEIGHTS] or [WEIGHTS]
+    return found[0] if len(found) == 1 else None
+
+
+def _joins(node: Node) -> bool:
+    """Whether a node is the sum that a call made of several contributions to one edge."""
+    return node.op == "add" and isinstance(node.entry.outs[0], InternalValue)
+
+
+def order(traversal: Traversal) -> int:
+    """How many times an op is differentiated by a call that goes through derivatives of derivatives."""
+    return 1 + max(derivative_order(node.op) for node in traversal.all_nodes)
+
+
+def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
+    """What the call is asked for."""
+    rules: list[str] = []
+    if isinstance(call, Grad):
+        rules += ["functional/value", "functional/no-accumulation", "gradients/form"]
+        edges = [tape.reference.edge(r) for r in call.inputs]
+        if len(set(call.inputs)) < len(call.inputs):
+            rules.append("functional/duplicates")
+        if any(s not in traversal.must_reach | traversal.may_fire for s in edges):
+            rules.append("functional/materialized" if call.materialize_grads else "functional/unused-none")
+        if any(s in tape.reference.producer for s in edges):
+            rules.append("functional/inner-input")
+        if not tape.imperative:
+            rules += _linear(tape, call, traversal, [r for r in call.inputs if r in traversal.must_reach])
+        return rules
+    rules += _linear(tape, call, traversal, traversal.leaves)
+    if traversal.leaves:
+        held = [tape.grads.get(leaf) for leaf in traversal.leaves]
+        rules += dict.fromkeys(
+            "accumulation/first" if tape.begins(leaf) else "accumulation/adds" for leaf in traversal.leaves
+        )
+        if any(h is None for h in held):
+            rules.append("accumulation/layout")
+        if any(h is not None for h in held):
+            rules.append("accumulation/replaces" if call.create_graph else "accumulation/in-place")
+    if call.inputs is not None:
+        rules.append("functional/inputs-only")
+    if len(traversal.leaves) > 1:
+        rules.append("accumulation/own-object")
+    if any(ref in tape.reference.retained for ref in traversal.must_accumulate):
+        rules.append("hooks/retained")
+    requires = tape.reference.requires_grad
+    if any(requires[leaf] and leaf not in traversal.leaves for leaf in tape.leaves):
+        rules.append("accumulation/unreached")
+    if any(not requires[leaf] and leaf in traversal.must_reach for leaf in tape.leaves):
+        rules.append("modes/frozen-leaf")
+    return rules
+
+
+def _linear(tape: TapeState, call: BackwardCall, traversal: Traversal, leaves: Collection[Ref]) -> list[str]:
+    """What the gradients of some leaves show, wherever a call leaves them."""
+    rules = ["gradients/op" if traversal.alone else "gradients/graph", "gradients/form"] if leaves else []
+    if len(leaves) > 1:
+        values = [tape.leaves[leaf].value for leaf in leaves if leaf in tape.leaves]
+        if len({(v.shape, v.data) for v in values if v.data}) < sum(1 for v in values if v.data):
+            rules.append("gradients/equal-leaves")
+    if len(call.roots) > 1:
+        rules.append("gradients/several-roots")
+    if any(ct is not None and any(x != 1 for x in ct.data) for ct in call.cotangents):
+        rules.append("gradients/cotangent")
+    return rules
+
+
+def _graph(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
+    """What the graph looks like."""
+    rules = ["gradients/fan-out"] if any(n > 1 for n in traversal.uses.values()) else []
+    for node in traversal.nodes:
+        entry = node.entry
+        if len(set(entry.args)) < len(entry.args):
+            rules.append("gradients/same-argument")
+        if len(entry.outs) > 1:
+            rules.append("gradients/several-results")
+        if all(entry.needs_input_grad):
+            continue
+        for edge, needs_input_grad in zip(entry.args, entry.needs_input_grad, strict=True):
+            if not needs_input_grad and edge in tape.leaves:
+                rules.append("accumulation/constant")
+            elif not needs_input_grad and edge in tape.detached:
+                rules.append("detach/blocks")
+            elif not needs_input_grad and edge in tape.unrecorded:
+                rules.append("modes/constant")
+    return rules
+
+
+def _written(tape: TapeState, traversal: Traversal) -> list[str]:
+    rules = []
+    nodes = traversal.all_nodes
+    if any(node.op in WRITES for node in traversal.nodes):
+        rules.append("writes/recorded")
+    if any(node.op == MOVE for node in traversal.nodes):
+        rules.append("views/history")
+    if tape.reference.storages.versions:
+        written = [node for node in nodes if written_since(tape, node)]
+        if any(version_mismatch(tape, node) for node in written):
+            rules.append("writes/error-or-recorded")
+        elif written:
+            rules.append("writes/unsaved-works")
+    return rules
+
+
+def _hooked(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
+    reference = tape.reference
+    if not reference.hooks and not reference.accumulated_hooks:
+        return []
+    hooks = tape.hooks_on(traversal.must_fire)
+    rules = ["hooks/called"] if hooks else []
+    if any(hook.effect in ("scale", "replace") for _, hook in hooks):
+        rules.append("hooks/result")
+    if any(len(reference.hooks.get(edge, ())) > 1 for edge in traversal.must_fire):
+        rules.append("hooks/order")
+    removed = [reference.steps[s.handle.at] for s in reference.steps if isinstance(s, RemoveHook)]
+    if any(isinstance(s, Hook) and reference.edge(s.target) in traversal.must_fire for s in removed):
+        rules.append("hooks/removed")
+    if any(reference.accumulated_hooks.get(leaf) for leaf in traversal.leaves) and isinstance(call, Backward):
+        rules.append("hooks/accumulated")
+    return rules
+
+
+def _lifetime(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
+    rules = []
+    if any(node.traversals and not node.freed and node.saves is Certainty.ALWAYS for node in traversal.nodes):
+        rules.append("lifetime/retained-works")
+    if any(node.freed for node in traversal.nodes):
+        return ["lifetime/nothing-saved", *rules]
+    freed = [node for node in tape.nodes.values() if node.freed is Certainty.ALWAYS]
+    if freed and traversal.nodes:
+        edge, producer = tape.reference.edge, tape.reference.producer
+        signatures = {_signature(tape, out) for n in freed for out in n.entry.outs[:1]}
+        if any(_signature(tape, edge(root)) in signatures for root in call.roots if edge(root) in producer):
+            rules.append("lifetime/rebuilt")
+        elif _joined(tape, traversal, freed):
+            rules.append("lifetime/traversed-only")
+        elif any(s in traversal.leaves for node in freed for s in node.args):
+            rules.append("lifetime/independent")
+    return rules
+
+
+def _signature(tape: TapeState, edge: GradientEdge) -> int:
+    """A number that two edges share if they were computed by the same ops from the same leaves."""
+    if edge not in tape.signatures:
+        number = tape.reference.producer.get(edge)
+        key: object = edge
+        if number is not None:
+            entry = tape.reference.entries[number]
+            attrs = entry.attrs if entry.op != MOVE else number
+            key = (entry.op, attrs, entry.outs.index(edge), *(_signature(tape, s) for s in entry.args))
+        tape.signatures[edge] = tape.kinds.setdefault(key, len(tape.kinds))
+    return tape.signatures[edge]
+
+
+def _joined(tape: TapeState, traversal: Traversal, freed: Sequence[Node]) -> bool:
+    """Whether some node depends both on what a call goes through and on what was freed: they are parts of one graph."""
+    traversed = {out for n in traversal.nodes for out in n.entry.outs}
+    of_freed = {out for n in freed for out in n.entry.outs}
+    reach: dict[Ref, int] = {}
+    for entry in tape.reference.entries:
+        mask = 0
+        for s in entry.args:
+            mask |= reach.get(s, 0)
+        for out in entry.outs:
+            reach[out] = mask | (1 if out in traversed else 0) | (2 if out in of_freed else 0)
+            if reach[out] == 3:
+                return True
+    return False

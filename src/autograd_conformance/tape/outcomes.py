@@ -1,0 +1,221 @@
+"""What each instruction may do, and which rules it exercises."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.optimizers import IMPLEMENTATION
+from autograd_conformance.ops.random import RANDOM_OPS
+from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    Clip,
+    DefaultDtype,
+    Delete,
+    Detach,
+    DetachInPlace,
+    Grad,
+    Hook,
+    InPlace,
+    Instruction,
+    Leaf,
+    Modes,
+    Optimizer,
+    ReadGrad,
+    Ref,
+    RemoveHook,
+    RetainGrad,
+    SetRequiresGrad,
+    Step,
+    ZeroGrad,
+    is_recorded,
+)
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.operands import made_for, operands
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.storage import Storages
+from autograd_conformance.tape.backward_calls import expected_of_call
+from autograd_conformance.tape.graph import Expectation
+from autograd_conformance.tape.state import TapeState
+from autograd_conformance.tape.versions import is_invalidated
+
+ELEMENTWISE = ("add_", "sub_", "mul_", "div_", "copy_")
+"""Writes that may read their target as an operand: each element depends on its own place alone."""
+
+LEGAL = "errors/legal-returns"
+
+
+def expected(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
+    """The outcomes that the rules allow for an instruction."""
+    if isinstance(step, (Backward, Grad)):
+        return expected_of_call(tape, step, modes)
+    restricted = tape.reference.storages.restricted
+    hit = restricted and any(is_invalidated(tape, ref) for ref in operands(step))
+    invalidated = {Kind.VIEW_WRITTEN: "views/restricted"} if hit else {}
+    match step:
+        case Apply():
+            return Expectation(raises=invalidated, exercises=_applied(tape, step, modes))
+        case Detach():
+            return Expectation(raises=invalidated, exercises=("detach/values", "views/shares", LEGAL))
+        case ZeroGrad(leaves, set_to_none):
+            rule = "accumulation/zero-to-none" if set_to_none else "accumulation/zero-to-zeros"
+            by_optimizer = ("optimizers/clears",) if made_for(step, tape.reference.steps) else ()
+            return Expectation(exercises=(rule, *by_optimizer) if tape.holds_any(leaves) else ())
+        case ReadGrad(leaf):
+            none_held = {} if tape.grads.get(leaf) is not None else {Kind.UNKNOWN: LEGAL}
+            held = tape.reference.grads.get(leaf)
+            return Expectation(raises=none_held, unspecified=held in tape.reference.storages.views_of_toggled)
+        case AssignGrad():
+            return _assigning(tape, step)
+        case Step() | Optimizer():
+            return _optimizing(tape, step)
+        case Clip(leaves):
+            return Expectation(exercises=("optimizers/clips",) if tape.holds_any(leaves) else ())
+        case InPlace():
+            return _writing(tape, step, modes)
+        case DetachInPlace(target):
+            return _detaching(tape, target)
+        case SetRequiresGrad(target, on):
+            if not on and not tape.reference.is_leaf(target):
+                return Expectation(None, {Kind.NOT_A_LEAF: "modes/toggle-refused"}, ("modes/toggle-refused",))
+            return Expectation(exercises=(LEGAL,))
+        case RetainGrad(target):
+            if not tape.reference.requires_grad[target]:
+                return Expectation(None, {Kind.RETAIN_NO_GRAD: "hooks/retain-refused"}, ("hooks/retain-refused",))
+            return Expectation(raises=invalidated, exercises=(LEGAL,))
+        case Hook():
+            return _hooking(tape, step, invalidated)
+        case Leaf() | RemoveHook() | Delete() | DefaultDtype():
+            return Expectation()
+        case _:
+            assert_never(step)
+
+
+def _applied(tape: TapeState, step: Apply, modes: Modes) -> tuple[str, ...]:
+    rules = ["gradients/forward", "gradients/requires-grad", LEGAL]
+    if step.op in RANDOM_OPS:
+        rules.append("networks/random")
+    requires = any(tape.reference.requires_grad.get(r, False) for r in step.args)
+    if modes and requires:
+        rules.append("modes/recorded" if is_recorded(modes) else "modes/no-grad-result")
+    elif requires and tape.unrecorded:
+        rules.append("modes/restored")
+    aliases = row_of(step.op).aliases
+    if aliases is not Certainty.MAYBE:
+        rules.append("views/shares" if aliases is Certainty.ALWAYS else "views/own-memory")
+    return tuple(rules)
+
+
+def _optimizing(tape: TapeState, step: Step | Optimizer) -> Expectation:
+    reference, leaves = tape.reference, step.leaves
+    raises: dict[Kind, str] = {}
+    if not all(map(reference.is_leaf, leaves)):  # by a recorded write: whether it is refused depends on when
+        raises[Kind.NOT_A_LEAF] = LEGAL
+    if isinstance(step, Optimizer) or not tape.holds_any(leaves):
+        return Expectation(raises=raises, exercises=(LEGAL,))
+    rules = ["optimizers/formula", "optimizers/keeps-gradients", "writes/nothing-else"]
+    holding = [leaf for leaf in leaves if tape.grads.get(leaf) is not None]
+    if len(holding) < len(leaves):
+        rules.append("optimizers/skips")
+    if step.groups:
+        rules.append("optimizers/groups")
+    if any(key in IMPLEMENTATION for key, _ in step.settings):
+        rules.append("optimizers/variants")
+    if any(any(tape.moved.get((step, leaf), ())) for leaf in holding):
+        rules.append("optimizers/remembers")
+    overlap = any(map(reference.storages.overlaps_itself, leaves))
+    if overlap:
+        raises[Kind.OVERLAP] = "writes/overlap"
+    return Expectation(raises=raises, exercises=tuple(rules), unspecified=overlap)
+
+
+def _assigning(tape: TapeState, step: AssignGrad) -> Expectation:
+    if step.value is not None:
+        values = tape.reference.values
+        if np.shape(values[step.value]) != np.shape(values[step.leaf]):
+            rule = "accumulation/assigned-form"
+            return Expectation(None, {Kind.GRADIENT_FORM: rule}, (rule,))
+        dtypes = {tape.leaves[r].value.dtype for r in (step.leaf, step.value) if r in tape.leaves}
+        own = step.leaf in tape.reference.same_objects([step.value])
+        if own or len(dtypes) > 1:  # refused or not: the documentation speaks of neither
+            refusable = {Kind.GRADIENT_FORM: "accumulation/assigned-form"}
+            return Expectation(raises=refusable, exercises=("accumulation/assigned",))
+    return Expectation(exercises=("accumulation/assigned",))
+
+
+def _writing(tape: TapeState, step: InPlace, modes: Modes) -> Expectation:
+    reference, storages, target = tape.reference, tape.reference.storages, step.target
+    recorded = is_recorded(modes) and any(reference.requires_grad[r] for r in (target, *step.args))
+    overlap = storages.overlaps_itself(target) or any(_reads_itself(storages, step, r) for r in step.args)
+    raises = {Kind.OVERLAP: "writes/overlap"} if overlap else {}
+    unspecified = overlap or storages.storage(target) in storages.overlapping
+    if reference.is_gradient(storages.storage(target)):
+        raises |= _writing_gradient(tape, target, recorded)
+        unspecified = unspecified or (Kind.OVERLAP in raises and reference.observing)
+    family = storages.view_family(target)
+    if any(is_invalidated(tape, ref) for ref in (target, *step.args)):
+        raises[Kind.VIEW_WRITTEN] = "views/restricted"
+    if recorded and any(r in storages.restricted for r in (target, *family)):
+        raises[Kind.VIEW_WRITTEN] = "views/restricted"
+        unspecified = True
+    if recorded and any(r in tape.unrecorded and reference.may_be_view(r) for r in family):
+        raises[Kind.VIEW_WRITTEN] = "views/restricted"  # what an op returned may be a view of something unseen
+    if recorded and any(reference.requires_grad[r] and reference.is_leaf(r) for r in (storages.base(target), target)):
+        raises[Kind.LEAF_WRITTEN] = "writes/leaf-raises"
+        return Expectation(None, raises, ("writes/leaf-raises", "writes/refused-keeps-values"))
+    exercises = ["writes/value", "writes/nothing-else"]
+    if len(storages.aliases(target)) > 1:
+        exercises.append("writes/aliases")
+    if recorded:
+        exercises.append("writes/requires-grad")
+    elif not is_recorded(modes) and reference.requires_grad[target]:
+        exercises.append("modes/unrecorded-write")
+    return Expectation(LEGAL, raises, tuple(exercises), unspecified=unspecified)
+
+
+def _writing_gradient(tape: TapeState, target: Ref, recorded: bool) -> dict[Kind, str]:
+    """The errors that a write may raise because its target is a gradient that a call made."""
+    storages, storage = tape.reference.storages, tape.reference.storages.storage(target)
+    raises = {Kind.VIEW_WRITTEN: "views/restricted"}  # it may be a view that was made without recording,
+    if recorded and storage in storages.versions:
+        raises[Kind.LEAF_WRITTEN] = "views/restricted"  # whose history PyTorch forgets to make anew,
+    if storage not in storages.laid_out_as_seen:
+        raises[Kind.OVERLAP] = "writes/overlap"  # or have internal overlap
+    return raises
+
+
+def _reads_itself(storages: Storages, step: InPlace, source: Ref) -> bool:
+    """Whether a write reads what it writes, other than element by element from the same place."""
+    if storages.storage(source) != storages.storage(step.target):
+        return False
+    return step.op not in ELEMENTWISE or storages.overlaps_partly(source, step.target)
+
+
+def _detaching(tape: TapeState, target: Ref) -> Expectation:
+    storages = tape.reference.storages
+    if target in storages.bases:
+        rule = "detach/view-raises"
+        if target.at in range(len(tape.reference.steps)) and isinstance(tape.reference.steps[target.at], ReadGrad):
+            return Expectation(raises={Kind.VIEW_DETACHED: rule}, unspecified=True)
+        if storages.bases[target] in tape.reference.unseen:  # of a unit, which has given out the view alone
+            return Expectation(raises={Kind.VIEW_DETACHED: rule}, unspecified=True)
+        return Expectation(None, {Kind.VIEW_DETACHED: rule}, (rule,))
+    hidden = {} if _is_plain(tape, target) else {Kind.VIEW_DETACHED: "detach/view-raises"}
+    return Expectation(raises=hidden, exercises=("detach/in-place",))
+
+
+def _is_plain(tape: TapeState, target: Ref) -> bool:
+    """Whether a value is never a view: what some ops return may be a view of a tensor that nobody sees."""
+    return isinstance(tape.reference.steps[target.at], (Leaf, Detach, Apply)) and not tape.reference.may_be_view(target)
+
+
+def _hooking(tape: TapeState, step: Hook, invalidated: dict[Kind, str]) -> Expectation:
+    reference, rule = tape.reference, "hooks/refused"
+    if not reference.requires_grad[step.target]:
+        return Expectation(None, {Kind.HOOK_NO_GRAD: rule}, (rule,))
+    if step.accumulated and not reference.is_leaf(step.target):
+        return Expectation(None, {Kind.NOT_A_LEAF: rule, Kind.HOOK_NO_GRAD: rule}, (rule,))
+    return Expectation(raises=invalidated, exercises=(LEGAL,))

@@ -1,0 +1,293 @@
+"""Traversing the recorded graph: what a call goes through, what it reaches, and what of it was written to since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from autograd_conformance.ops.catalogue import ROWS
+from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
+from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry
+from autograd_conformance.reference.staging.vjp import Vjp
+from autograd_conformance.reference.value_types import InternalValue
+from autograd_conformance.tape.graph import Node, Traversal
+
+ZERO = 1e-12
+"""A gradient whose elements are all below this may be one of zeros, but for rounding."""
+
+
+NO_UNITS: Mapping[int, tuple[int, ...]] = {}
+"""Every instruction runs by itself."""
+
+
+@dataclass(slots=True)
+class Ancestry:
+    """All that lies behind the roots of a call, whatever its inputs."""
+
+    nodes: list[Node] = field(default_factory=list)
+    """The nodes that the roots depend on, newest first."""
+    maybe_nodes: list[Node] = field(default_factory=list)
+    """Those that they may depend on, through a derivative."""
+    visited: list[Node] = field(default_factory=list)
+    """Both."""
+    uses: dict[GradientEdge, int] = field(default_factory=dict)
+    """How many operands of nodes each edge is."""
+    must_reach: set[GradientEdge] = field(default_factory=set)
+    """The edges that get a cotangent."""
+    may_reach: set[GradientEdge] = field(default_factory=set)
+    """The edges that may get one, through a derivative."""
+    via: set[GradientEdge] = field(default_factory=set)
+    """The edges that a derivative may have been computed from, in the place of its operands, or beside them."""
+
+
+class RecordedGraph:
+    """The nodes of a reference's tape, made when a call first goes through them."""
+
+    def __init__(self, reference: Reference, units: Mapping[int, tuple[int, ...]] = NO_UNITS) -> None:
+        self.reference = reference
+        """The values and the tape."""
+        self.units = units
+        """For each instruction that ran as one with others, the numbers of all of these."""
+        self.nodes: dict[int, Node] = {}
+        """The nodes made so far, by the number of their tape entry."""
+        self._traversals: dict[tuple[Ref, ...], Traversal] = {}  # of whole graphs, before one and the same instruction
+
+    def node(self, number: int) -> Node:
+        """The node of a tape entry."""
+        if number not in self.nodes:
+            entry = self.reference.entries[number]
+            self.nodes[number] = Node(entry, self._saves(entry))
+        return self.nodes[number]
+
+    def _saves(self, entry: TapeEntry) -> Certainty:
+        if entry.op == MOVE:
+            return Certainty.NEVER
+        if isinstance(entry.op, Vjp):
+            return Certainty.MAYBE
+        saves = ROWS[entry.op].saving(entry.needs_input_grad)
+        if saves is Certainty.ALWAYS and not any(self.reference.values[out].size for out in entry.outs):
+            return Certainty.MAYBE  # a derivative without elements needs nothing, whatever is kept
+        return saves
+
+    # -- units --------------------------------------------------------------------------------------------------------
+
+    def unit(self, node: Node) -> tuple[int, ...]:
+        """The instructions that were recorded as one with a node's: none where each op is recorded by itself."""
+        traits = self.reference.traits
+        return self.units.get(node.at, ()) if traits.one_node or traits.recomputes else ()
+
+    def _together(self, unit: tuple[int, ...]) -> list[int]:
+        """The numbers of the tape entries of a unit, the newest first."""
+        entries = self.reference.entries
+        return [number for number in reversed(range(len(entries))) if entries[number].at in unit]
+
+    def parts(self, unit: tuple[int, ...]) -> list[Node]:
+        """The nodes of a unit."""
+        return [self.node(number) for number in self._together(unit)]
+
+    # -- traversals ---------------------------------------------------------------------------------------------------
+
+    def traverse(self, call: BackwardCall) -> Traversal:
+        """Everything that a call goes through; who draws a call has mostly asked for that of its roots before."""
+        if call.inputs is not None:
+            return self._traversed(call)
+        if call.roots not in self._traversals:
+            self._traversals[call.roots] = self._traversed(call)
+        return self._traversals[call.roots]
+
+    def _traversed(self, call: BackwardCall) -> Traversal:
+        found = self._behind(call)
+        found.via.update(_shared(found))
+        siblings = {out for node in found.visited for out in node.entry.outs}
+        maybe = (found.may_reach | found.via | siblings) - found.must_reach
+        if call.inputs is not None:
+            ends = self._producers(call, found.nodes) + self._towards(call.inputs, found.visited, loosely=True)
+            found.nodes = self._towards(self._always_reached(call, found), found.nodes)
+            known = {*map(id, found.nodes), *map(id, found.maybe_nodes)}
+            for node in ends:
+                if id(node) not in known:
+                    found.maybe_nodes.append(node)
+        return self._traversal(call, found, maybe)
+
+    def _behind(self, call: BackwardCall) -> Ancestry:
+        """All that lies behind the roots of a call."""
+        reference, producer = self.reference, self.reference.producer
+        starts = [reference.edge(r) for r in call.roots if reference.requires_grad.get(r)]
+        found = Ancestry(must_reach=set(starts))
+        pending = {producer[edge] for edge in starts if edge in producer}
+        always, visited = set(pending), set[int]()
+        while pending:
+            number = max(pending)
+            pending.discard(number)
+            visited.add(number)
+            entry = reference.entries[number]
+            passes_always = number in always and not isinstance(entry.op, Vjp)
+            reached = found.must_reach if passes_always else found.may_reach
+            for edge, needs_input_grad in zip(entry.args, entry.needs_input_grad, strict=True):
+                if not needs_input_grad:
+                    continue
+                found.uses[edge] = found.uses.get(edge, 0) + 1
+                reached.add(edge)
+                if edge in producer:
+                    pending.add(producer[edge])
+                    if passes_always:
+                        always.add(producer[edge])
+            for edge in entry.via:
+                found.via.add(edge)
+                if edge in producer:
+                    pending.add(producer[edge])
+            if not pending and reference.traits.one_node:
+                pending = self._beside(found, visited)
+            pending -= visited  # what stands beside another entry may be newer than what was visited
+        for number in sorted(visited, reverse=True):
+            node = self.node(number)
+            (found.nodes if number in always else found.maybe_nodes).append(node)
+            found.visited.append(node)
+        return found
+
+    def _beside(self, found: Ancestry, visited: set[int]) -> set[int]:
+        """The tape entries that a call goes through only since they are one node with others; what flows within that
+        node, from one of its results to another, is seen by nobody.
+        """
+        units = {unit for number in visited if (unit := self.unit(self.node(number)))}
+        beside = set[int]()
+        for unit in units:
+            parts = self.parts(unit)
+            made = {edge for node in parts for edge in node.entry.outs}
+            found.via.update(made.intersection(edge for node in parts for edge in node.args))
+            found.may_reach.update(self._inputs(unit))
+            beside.update(self._together(unit))
+        beside.update(n for edge in found.may_reach if (n := self.reference.producer.get(edge)) is not None)
+        return beside
+
+    def _inputs(self, unit: tuple[int, ...]) -> Iterator[GradientEdge]:
+        """The edges of the values from outside that a unit was given, whatever it did with them."""
+        reference = self.reference
+        for ref in (ref for at in unit for ref in operands(reference.steps[at])):
+            if ref.at not in unit and reference.requires_grad.get(ref):
+                yield reference.edge(ref)
+
+    def _partial(self, call: BackwardCall, nodes: list[Node]) -> tuple[Node, ...]:
+        """The nodes of which only some operands are on the way to an input."""
+        if call.inputs is None:
+            return ()
+        ends = {self.reference.edge(r) for r in call.inputs}.union(*(node.entry.outs for node in nodes))
+        return tuple(
+            node
+            for node in nodes
+            if any(
+                needs_input_grad and edge not in ends
+                for edge, needs_input_grad in zip(node.entry.args, node.entry.needs_input_grad, strict=True)
+            )
+        )
+
+    def _producers(self, call: BackwardCall, nodes: list[Node]) -> list[Node]:
+        """The nodes that made the inputs of a backward call: it may go through them to leave the gradients there. What
+        a write made of an input is a part of the write.
+        """
+        if not isinstance(call, Backward):
+            return []
+        targets = {self.reference.edge(r) for r in call.inputs or ()}
+        made = [node for node in nodes if targets.intersection(node.entry.outs)]
+        moved = {node.at for node in made if node.entry.op == MOVE}
+        return [node for node in nodes if node in made or node.at in moved]
+
+    def _always_reached(self, call: BackwardCall, found: Ancestry) -> Iterable[Ref]:
+        """The inputs that a call always reaches: not views that may have lost their place in the graph to a write, nor
+        those that a derivative may have been computed without.
+        """
+        reference = self.reference
+        inputs = [r for r in call.inputs or () if reference.edge(r) not in reference.rebased]
+        if not any(node.derivative for node in found.nodes):
+            return inputs
+        roots = zip(call.roots, call.cotangents, strict=True)
+        if any(ct is not None and ct.shape != np.shape(reference.values[root]) for root, ct in roots):
+            return inputs  # such a call is refused
+        return [r for r in inputs if reference.edge(r) in found.must_reach or not reference.is_zero(call, r)]
+
+    def _towards(self, inputs: Iterable[Ref], nodes: list[Node], loosely: bool = False) -> list[Node]:
+        """The nodes on the way to inputs; `loosely` also those on the way to what was made together with the inputs,
+        and those that are on it or not, depending on how a derivative was computed.
+        """
+        targets = {self.reference.edge(r) for r in inputs}
+        if loosely:
+            made = (self.reference.producer.get(edge) for edge in list(targets))
+            targets.update(out for number in made if number is not None for out in self.node(number).entry.outs)
+        kept = []
+        for node in reversed(nodes):
+            used = zip(node.entry.args, node.entry.needs_input_grad, strict=True)
+            passed = [edge for edge, needs_input_grad in used if needs_input_grad]
+            if targets.intersection(passed) or (loosely and targets.intersection(node.entry.via)):
+                kept.append(node)
+                targets.update(node.entry.outs)
+        return kept[::-1]
+
+    def _traversal(self, call: BackwardCall, found: Ancestry, maybe: set[GradientEdge]) -> Traversal:
+        """What a call goes through, from the nodes on its way; `maybe` are edges that it may reach."""
+        reference, edge, reached = self.reference, self.reference.edge, found.must_reach
+        executed = {out for node in found.nodes for out in node.entry.outs}
+        if call.inputs is None:
+            ends = {reference.new_leaves.get(e, e) for e in reached | maybe if e not in reference.producer}
+            leaves = frozenset(
+                e
+                for e in ends
+                if reference.requires_grad.get(e)
+                and (edge(e) == e or reference.new_leaves.get(edge(e)) == e)
+                and not isinstance(e, InternalValue)
+            )
+            must_add, fired = set(leaves), (executed | leaves) & reached
+        else:
+            fired = (executed | {edge(r) for r in call.inputs}) & reached
+            adds = isinstance(call, Backward)
+            must_add = {r for r in call.inputs if edge(r) in reached | maybe} if adds else set()
+            leaves = frozenset(r for r in must_add if reference.is_leaf(r))
+        may_add = set()
+        for ref in (*reference.retained, *reference.captured_inputs):
+            if edge(ref) in fired and ref in reference.retained:
+                must_add.add(ref)
+            elif edge(ref) in fired or edge(ref) in maybe or edge(ref) in reached:
+                may_add.add(ref)
+        must_add, may_add = reference.same_objects(must_add), reference.same_objects(may_add)
+        return Traversal(
+            nodes=tuple(found.nodes),
+            leaves=leaves,
+            uses=found.uses,
+            maybe_nodes=tuple(found.maybe_nodes),
+            must_accumulate=frozenset(must_add),
+            may_accumulate=frozenset(may_add - must_add),
+            must_reach=frozenset(reached),
+            must_fire=frozenset(fired - found.via),
+            may_fire=frozenset(reached | maybe) - fired | found.via,
+            may_reach=frozenset(found.via),
+            partial_nodes=self._partial(call, found.nodes),
+        )
+
+    # -- hooks --------------------------------------------------------------------------------------------------------
+
+    def hooks_on(self, edges: Iterable[GradientEdge]) -> list[tuple[Ref, Hook]]:
+        """The hooks on the given edges, with their handles."""
+        hooks = self.reference.hooks
+        return [entry for edge in edges for entry in hooks.get(edge, ())] if hooks else []
+
+    def may_miss(self, call: BackwardCall, hooks: list[tuple[Ref, Hook]]) -> set[Ref]:
+        """The handles of those hooks that a call may not call: a gradient of zeros may stay undefined."""
+        if not hooks:
+            return set()
+        given = dict(self.reference.hook_calls(call))
+        return {handle for handle, _ in hooks if handle not in given or np.abs(given[handle]).max(initial=0) < ZERO}
+
+
+def _shared(found: Ancestry) -> Iterator[GradientEdge]:
+    """The gradients of one derivative that others of it, which a call reaches, may have been computed from: of a
+    triangular system, that of the matrix is computed from that of the right side.
+    """
+    reached = found.must_reach | found.may_reach
+    for node in found.visited:
+        if node.derivative:
+            for out in node.entry.outs:
+                if not reached.isdisjoint(set(node.entry.outs) - {out}):
+                    yield out

@@ -1,0 +1,74 @@
+"""Where the rules leave open what a backward call gives: nothing is judged from there on."""
+
+from __future__ import annotations
+
+from autograd_conformance.programs.language import BackwardCall, Grad
+from autograd_conformance.reference.domains import is_finite_call
+from autograd_conformance.tape.graph import Traversal
+from autograd_conformance.tape.state import TapeState
+from autograd_conformance.tape.versions import reads_anew
+
+
+def is_unspecified(tape: TapeState, call: BackwardCall, traversal: Traversal) -> bool:
+    """Whether the rules leave open what a call gives."""
+    return (
+        _adds_to_one_gradient_twice(tape, traversal)
+        or (bool(traversal.all_nodes) and not is_finite_call(call))
+        or goes_through_views_of_toggled(tape, traversal)
+        or (isinstance(call, Grad) and _changes_inputs_midway(tape, call, traversal))
+        or (call.create_graph and _differentiates_toggled(tape, traversal))
+        or _may_replace_zeros(tape, call, traversal)
+        or _depends_on_choices(tape, call, traversal)
+        or any(reads_anew(tape, node) for node in traversal.all_nodes)
+    )
+
+
+def _adds_to_one_gradient_twice(tape: TapeState, traversal: Traversal) -> bool:
+    """Whether several values hold one gradient that a call adds to."""
+    objects = tape.reference.same_object
+    held = {
+        objects.get(r, r): gradient for r in traversal.must_accumulate if (gradient := tape.grads.get(r)) is not None
+    }
+    identities = [g.identity for g in held.values() if g.value.size and g.identity is not None]
+    return len(set(identities)) < len(identities)
+
+
+def goes_through_views_of_toggled(tape: TapeState, traversal: Traversal) -> bool:
+    """Whether a call goes through uses of views whose base has begun or ceased to require grad since."""
+    views = tape.reference.storages.views_of_toggled
+    return bool(views) and any(views.intersection(node.args) for node in traversal.all_nodes)
+
+
+def _changes_inputs_midway(tape: TapeState, call: Grad, traversal: Traversal) -> bool:
+    """Whether an input of the functional form has a hook that changes its gradient, and lies on the way to another:
+    whether the result shows the change is not said.
+    """
+    passed = {out for node in traversal.all_nodes for out in node.entry.outs}
+    inputs = passed.intersection(map(tape.reference.edge, call.inputs))
+    return any(hook.effect != "observe" for _, hook in tape.hooks_on(inputs))
+
+
+def _differentiates_toggled(tape: TapeState, traversal: Traversal) -> bool:
+    """Whether a call goes through uses of leaves that have begun or ceased to require grad since: its derivative may
+    depend on the flag as it is now.
+    """
+    toggled = tape.reference.toggled
+    return any(toggled.intersection(node.args) for node in traversal.nodes)
+
+
+def _may_replace_zeros(tape: TapeState, call: BackwardCall, traversal: Traversal) -> bool:
+    """Whether a hook replaces a gradient of zeros, which may stay undefined: then the hook is not called."""
+    hooks = tape.hooks_on(traversal.must_fire | traversal.may_fire)
+    return bool(tape.may_miss(call, [(handle, hook) for handle, hook in hooks if hook.effect == "replace"]))
+
+
+def _depends_on_choices(tape: TapeState, call: BackwardCall, traversal: Traversal) -> bool:
+    """Whether a gradient that is looked at, or a hook that changes one, is on an edge that an implementation may use or
+    not: one that a derivative may have been computed from, or of a view that was rebased.
+    """
+    reference = tape.reference
+    looked_at = map(reference.edge, (*(call.inputs or ()), *reference.retained, *reference.captured_inputs))
+    if (traversal.may_reach | reference.rebased).intersection(looked_at):
+        return True
+    choices = reference.rebased & (traversal.must_fire | traversal.may_fire) | traversal.may_reach
+    return any(hook.effect != "observe" for _, hook in tape.hooks_on(choices))

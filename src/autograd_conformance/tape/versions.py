@@ -1,0 +1,101 @@
+"""What was written to since it was recorded: which of what a node saved, or was given, is no longer what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.row import Certainty
+from autograd_conformance.programs.language import InPlace, Ref
+from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.reverse import MOVE
+from autograd_conformance.reference.saved_tensors import may_save
+from autograd_conformance.reference.staging.vjp import Vjp
+from autograd_conformance.tape.graph import Node
+from autograd_conformance.tape.traversal import RecordedGraph
+
+
+def version_mismatch(graph: RecordedGraph, node: Node) -> bool:
+    """Whether something that a node's derivative may need was written to after it was recorded."""
+    reference, storages = graph.reference, graph.reference.storages
+    if not storages.versions:
+        return False
+    if unit := graph.unit(node):
+        return _given_was_written(graph, unit) if _keeps_inputs(graph, unit) else _is_written_in_part(graph, unit)
+    if node.saves is Certainty.NEVER:
+        return False
+    saved = set(kept_storages(node))
+    if node.derivative:  # it may have kept any of the gradients that were computed together with it
+        saved.update(storages.storage(ref) for ref in reference.made_by_call.get(node.at, ()))
+    return any(storages.versions.get(storage, -1) > node.at for storage in saved) or _hit_itself(node)
+
+
+def reads_anew(graph: RecordedGraph, node: Node) -> bool:
+    """Whether a node is computed again from what its unit finds, and something that the unit was given was written
+    to, or switched, since.
+    """
+    reference, unit = graph.reference, graph.unit(node)
+    if not (unit and reference.traits.captures):
+        return False
+    return _given_was_written(graph, unit) or not reference.toggled.isdisjoint(_given(graph, unit))
+
+
+def _given(graph: RecordedGraph, unit: tuple[int, ...]) -> set[Ref]:
+    """The values from outside that a unit uses."""
+    return {ref for at in unit for ref in operands(graph.reference.steps[at]) if ref.at not in unit}
+
+
+def _given_was_written(graph: RecordedGraph, unit: tuple[int, ...]) -> bool:
+    """Whether something that a unit was given was written to behind it."""
+    storages = graph.reference.storages
+    return any(storages.versions.get(storages.storage(ref), -1) > unit[-1] for ref in _given(graph, unit))
+
+
+def _keeps_inputs(graph: RecordedGraph, unit: tuple[int, ...]) -> bool:
+    """Whether a unit keeps nothing but what it was given: one that is computed again and writes over nothing, each
+    op of which is a node of its own.
+    """
+    traits, steps = graph.reference.traits, graph.reference.steps
+    return traits.recomputes and not traits.one_node and not any(isinstance(steps[at], InPlace) for at in unit)
+
+
+def _is_written_in_part(graph: RecordedGraph, unit: tuple[int, ...]) -> bool:
+    """Whether any operand or result of a unit's nodes was written to after it was recorded."""
+    return any(written_since(graph, part) for part in graph.parts(unit))
+
+
+def written_since(graph: RecordedGraph, node: Node) -> bool:
+    """Whether any operand or result of a node was written to after it was recorded."""
+    versions, entry = graph.reference.storages.versions, node.entry
+    return any(
+        storage is not None and versions.get(storage, -1) > node.at
+        for storage in (*entry.operand_storages, *entry.result_storages)
+    )
+
+
+def kept_storages(node: Node) -> Iterator[Ref]:
+    """The storages in which a node may have saved something."""
+    entry = node.entry
+    numbers: Iterable[int] = range(len(entry.operand_storages))
+    results = True
+    if entry.op != MOVE and not isinstance(entry.op, Vjp):
+        shapes = tuple([np.shape(x) for x in entry.operands])
+        saved = may_save(entry.op, entry.attrs, shapes, entry.needs_input_grad)
+        numbers, results = saved.operands, bool(saved.results)
+    storages = [entry.operand_storages[k] for k in numbers] + (list(entry.result_storages) if results else [])
+    yield from (storage for storage in storages if storage is not None)
+
+
+def _hit_itself(node: Node) -> bool:
+    """Whether a write changed an operand of its own that its derivative may need (``y.mul_(y)``)."""
+    entry = node.entry
+    if entry.op not in WRITES:
+        return False
+    return any(storage is not None and storage in entry.result_storages for storage in entry.operand_storages[1:])
+
+
+def is_invalidated(graph: RecordedGraph, ref: Ref) -> bool:
+    """Whether a value is a restricted view that may refuse to be used, because its storage was written to."""
+    storages = graph.reference.storages
+    return ref in storages.restricted and storages.versions.get(storages.storage(ref), -1) > ref.at

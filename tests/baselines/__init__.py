@@ -1,6 +1,0 @@
-"""What people use today, on the same faults: gradcheck, gradgradcheck, PyTorch's own samples, and two fuzzers.
-
-Each baseline is a list of cases that runs on any mutant (`tests.baselines.cases`); `tests.baselines.comparison`
-runs them within a budget of CPU time, and `tests.kill_matrix` writes down what they found beside what the suite
-found.
-"""

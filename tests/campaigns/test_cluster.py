@@ -1,0 +1,138 @@
+"""A cluster whose workers offer different things: shards go where they can be run, and what nobody can run is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("distributed")
+
+from distributed import Client
+
+from autograd_conformance.campaigns.engine import Ended, Engine, local
+from autograd_conformance.campaigns.storage import Storage
+from tests.campaigns.test_runs import FAULTY, QUICK, REAL, command, ran, wait
+from tests.plugin.test_cli import ROOT
+
+pytestmark = pytest.mark.slow
+
+PLAN = (
+    "seeds = [1, 6]\n[[work]]\nframeworks = ['a:X']\nresources = {'env-a' = 1}\n"
+    "[[work]]\nframeworks = ['b:Y']\nresources = {'env-b' = 1}\n"
+)
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Starts parts of the cluster by the words of their command lines, and ends them in the end."""
+    with ExitStack() as ending:
+
+        def start(*words: str) -> subprocess.Popen[bytes]:
+            _, environment = command(QUICK, tmp_path, PLAN)
+            process = subprocess.Popen([sys.executable, "-m", *words], env=environment, cwd=ROOT)
+            ending.callback(process.wait)
+            ending.callback(process.kill)
+            return process
+
+        yield start
+
+
+def test_what_no_worker_can_run_is_told_and_run_when_one_comes(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    file = tmp_path / "scheduler.json"
+    words = ["--host=127.0.0.1", "--port=0", "--no-dashboard", f"--scheduler-file={file}"]
+    started("distributed.cli.dask_scheduler", *words)
+    wait(file.exists)
+    words = [f"--scheduler={file}", f"--storage={tmp_path / 'kept'}"]
+    code, said = ran(QUICK, tmp_path, PLAN, *words, "--wait=0.02")
+    told = " ".join(said.split())
+    assert (code, "there is no" in told) == (3, False), said
+    assert "no worker offers env-a=1, or env-b=1, and none came in 1 s; the same command goes on from here" in told
+    assert "Traceback" not in said
+
+    def offering(what: str, workers: int) -> None:
+        worker = ["distributed.cli.dask_worker", f"--scheduler-file={file}", "--nthreads=1", "--no-nanny"]
+        started(*worker, "--no-dashboard", "--resources", what)
+        with Client(scheduler_file=str(file)) as client:
+            client.wait_for_workers(workers, timeout=300)
+
+    offering("env-a=1", 1)
+    code, said = ran(QUICK, tmp_path, PLAN, *words, "--wait=0.05")
+    assert (code, "no worker offers env-b=1, and none came in 3 s" in " ".join(said.split())) == (3, True), said
+    assert len(Storage(str(tmp_path / "kept")).names("shards")) == 6
+    assert "**Not through:** 50 % of the campaign is done, and 1 of 2 series not whole." in page(tmp_path)
+    offering("env-b=1", 2)
+    code, said = ran(QUICK, tmp_path, PLAN, *words)
+    assert (code, "6 shards of this campaign were there already" in said) == (1, True), said
+    assert len(Storage(str(tmp_path / "kept")).names("shards")) == 12
+    assert "Not through" not in page(tmp_path)
+
+
+def test_a_task_is_kept_from_a_worker_unless_there_is_no_other() -> None:
+    with local(2, {}, None) as engine:
+        one, other = engine.workers
+        for number in range(6):
+            engine.begin(number, os.getpid, resources={}, first=False, apart_from={one})
+        assert {each.at for each in all_of(engine)} == {other}
+        engine.begin("none", os.getpid, resources={}, first=False, apart_from={one, other})
+        (ended,) = all_of(engine)
+        assert ended.how == "answered"
+
+
+def test_a_task_whose_workers_have_gone_is_told_as_lost() -> None:
+    with local(2, {}, None) as engine:
+        one, other = engine.workers
+        engine.begin("pid", os.getpid, resources={}, first=False, apart_from={one})
+        (ended,) = all_of(engine)
+        engine.begin("long", time.sleep, 600, resources={}, first=False, apart_from={one})
+        time.sleep(1)
+        os.kill(ended.answer, signal.SIGKILL)
+        (ended,) = all_of(engine)
+        assert (ended.task, ended.how) == ("long", "lost")
+        assert other not in engine.workers
+
+
+def all_of(engine: Engine) -> list[Ended]:
+    """What came of all tasks."""
+    found: list[Ended] = []
+    deadline = time.monotonic() + 120
+    while engine.busy:
+        assert time.monotonic() < deadline
+        found += engine.wait(0.5)
+    return found
+
+
+def test_a_shard_that_is_too_small_for_its_audit_is_told(tmp_path: Path) -> None:
+    plan = f"seeds = [1, 50]\nshard = 3\n[[work]]\nframeworks = ['{FAULTY}']\nsuites = ['lifetime']\n"
+    code, said = ran(REAL, tmp_path, plan, "--workers=1", f"--storage={tmp_path / 'kept'}")
+    assert code == 3, said
+    told = " ".join(said.split())
+    assert "a shard of 3 programs ends within the audit of the ops that it begins with" in told
+    assert "make `shard` larger; nothing more of it is run" in told
+    assert "tries" not in said
+    assert "a shard of 3 programs ends within the audit" in page(tmp_path)
+
+
+def test_a_campaign_beside_another_says_where_it_is_and_nothing_of_ports(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        with suppress(OSError):  # somebody else has it
+            taken.bind(("", 8787))
+            taken.listen()
+        code, said = ran(QUICK, tmp_path, "seeds = [1, 2]\n[[work]]\nframeworks = ['a:X']\n", f"--storage={tmp_path}")
+    assert code == 0, said
+    assert said.startswith(f"{tmp_path}, "), "at once, and nothing before it"
+    assert "8787" not in said
+
+
+def page(folder: Path) -> str:
+    return (folder / "report" / "campaign.md").read_text(encoding="utf-8")

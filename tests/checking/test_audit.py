@@ -1,0 +1,66 @@
+"""What the audit finds is a verdict, whatever the tests do; a framework with little in it can be tested, too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from autograd_conformance.checking.audit.programs import audit
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.programs import codec
+from autograd_conformance.reporting.summary import summarize
+from tests.frameworks.adapters import few
+from tests.plugin.test_cli import ONE, run
+
+WRONG = "tests.frameworks.adapters.wrong"
+
+
+@pytest.mark.parametrize("tests", [(ONE,), ("suites/test_gradients.py", "-k", "test_op")])
+@pytest.mark.slow
+def test_a_wrong_op_is_never_conformant(tests: tuple[str, ...], tmp_path: Path):
+    seen = run(tmp_path, *tests, framework=f"{WRONG}:WrongSum")
+    assert seen.code == 1
+    summary = summarize(seen.report)
+    assert summary.conclusion == "not conformant"
+    assert [each.op for each in summary.ops if each.verdict == "fail"] == ["sum"]
+    failure = seen.failure
+    assert failure.op == "sum"
+    program = json.loads(Path(failure.replay or "").read_text())
+    assert codec.from_json(program) == codec.from_json(failure.program)
+
+
+@pytest.mark.slow
+def test_a_test_that_shows_a_wrong_op_says_it_once(tmp_path: Path):
+    sine = "suites/test_gradients.py::test_op_samples[sin]"
+    seen = run(tmp_path, sine, ONE, framework=f"{WRONG}:WrongSine")
+    assert seen.code == 1
+    assert seen.failure.test == sine
+
+
+@pytest.mark.parametrize("name", ["Summless", "Scalars"])
+@pytest.mark.slow
+def test_neither_a_sum_nor_cotangents_are_needed(name: str, tmp_path: Path):
+    seen = run(tmp_path, "suites/test_accumulation.py", "suites/test_lifetime.py", framework=f"{WRONG}:{name}")
+    assert seen.code == 0, seen.output
+    verdicts = {each.rule.rule: each.verdict for each in summarize(seen.report).rules}
+    assert verdicts["accumulation/adds"] == verdicts["lifetime/same-root-raises"] == "pass"
+
+
+@pytest.mark.parametrize("framework", [few.FewCreatedInPlace(), few.FewColumnMajor()])
+def test_advice_makes_no_op_wrong(framework: few.Few):
+    found = audit(InProcess(framework), ("float64",), thrice=False)
+    assert not found.wrong
+    assert not found.once
+    assert not found.faults
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Summless", "Scalars"])
+def test_a_shape_that_does_not_fit_ends_no_test(name: str, tmp_path: Path):
+    seen = run(tmp_path, "suites/test_relations.py::test_orders", framework=f"{WRONG}:{name}")
+    assert seen.code == 0, seen.output
+    (result,) = seen.report.results
+    assert (result.verdict, result.reason) == ("pass", None)
+    assert result.exercised["relations/order"] > 20

@@ -1,0 +1,98 @@
+"""What an audit found is kept: what was right is not audited again, until the framework, its adapter or we change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from autograd_conformance.checking.audit.notes import Note
+from autograd_conformance.checking.audit.shares import AuditCutShort, audit
+from autograd_conformance.checking.audit.store import KEPT, Store, digest
+from autograd_conformance.checking.limits import UNLIMITED, Limits
+from autograd_conformance.checking.session import Session
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.running.target import InProcess
+from examples.tiny_adapter import Tiny
+
+TINY = "examples.tiny_adapter:Tiny"
+SINE = "tests.frameworks.adapters.wrong:WrongSine"
+ASKED = ("cpu", ("float64",), 60.0, False)
+
+
+class Later(Tiny):
+    version = "1.0.1"
+
+
+def right(note: Note) -> bool:
+    return note.outcome == "fine"
+
+
+def test_what_was_right_is_not_audited_again(tmp_path: Path) -> None:
+    store = Store(InProcess(Tiny()), "asked", path=tmp_path / "audited.json")
+    assert store.notes(right) == {}
+    first = audit(TINY, *ASKED, jobs=2)
+    assert first.found.programs > 0
+    store.keep(first.notes)
+    kept = store.notes(right)
+    assert kept == first.notes
+    again = audit(TINY, *ASKED, UNLIMITED, kept, jobs=0)
+    assert again.found == replace(first.found, programs=0)
+
+
+def test_what_was_right_when_an_audit_was_cut_short_is_kept() -> None:
+    with pytest.raises(AuditCutShort) as cut:
+        audit(SINE, *ASKED, Limits(40))
+    found = cut.value.notes
+    assert found and {note.outcome for note in found.values()} == {"fine"}
+    assert {*found} < {*audit(SINE, *ASKED, UNLIMITED, found).notes}
+
+
+def test_shares_find_together_what_one_finds() -> None:
+    assert audit(SINE, *ASKED, jobs=3).found == audit(SINE, *ASKED).found
+
+
+def test_what_is_wrong_is_audited_again(tmp_path: Path) -> None:
+    found, notes = audit(SINE, *ASKED)
+    session = Session(SINE, tmp_path)
+    kept = {op: note for op, note in notes.items() if session.holds(note)}
+    assert {*notes} - {*kept} == found.wrong != set()
+    again = audit(SINE, *ASKED, UNLIMITED, kept)
+    assert again.found == replace(found, programs=again.found.programs)
+    assert again.found.programs < found.programs
+
+
+def test_what_is_known_to_be_wrong_is_not(tmp_path: Path) -> None:
+    session = Session("torch", tmp_path)
+    assert session.holds(Note("digamma", "wrong"))
+    assert not session.holds(Note("sin", "wrong"))
+    assert not session.holds(Note("digamma", "begun"))
+    assert not session.holds(Note("sin", "missing"))  # the next build of a backend may have it
+
+
+@pytest.mark.parametrize("other", [Later, Torch])
+def test_another_version_or_adapter_is_another_framework(other: type[Torch]) -> None:
+    assert digest(InProcess(other())) != digest(InProcess(Tiny()))
+
+
+def test_other_questions_have_other_answers() -> None:
+    assert digest(InProcess(Tiny()), "cpu") != digest(InProcess(Tiny()), "cuda")
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "{", "\x00"])
+def test_a_damaged_file_costs_time_alone(damage: str, tmp_path: Path) -> None:
+    path = tmp_path / "audited.json"
+    path.write_text(damage)
+    store = Store(InProcess(Tiny()), path=path)
+    assert store.notes(right) == {}
+    store.keep({"sin": Note("sin", "fine")})
+    assert store.notes(right) == {"sin": Note("sin", "fine")}
+
+
+def test_only_the_latest_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "audited.json"
+    stores = [Store(InProcess(Tiny()), number, path=path) for number in range(KEPT + 1)]
+    for store in stores:
+        store.keep({"sin": Note("sin", "fine")})
+    assert [bool(store.notes(right)) for store in stores] == [False] + [True] * KEPT

@@ -1,0 +1,215 @@
+"""The budget of a run: shares of it, tests that it cuts short, and what is concluded then."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autograd_conformance.checking.audit.shares import AuditCutShort, audit
+from autograd_conformance.checking.budget import BoundedCheck, Budget, Demand, Share, Spent
+from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.limits import Limits
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reporting.records.records import Report
+from autograd_conformance.reporting.summary import cut_short, summarize
+from autograd_conformance.strategies.building.pool import Pool
+from examples.tiny_adapter import Tiny
+from tests.frameworks.adapters.wrong import WrongSine
+from tests.plugin.test_cli import run
+from tests.reporting.miniatures import FOOTER, PASSES, SOUND
+
+pytestmark = pytest.mark.slow
+
+
+RIGHT, WRONG = parse("a = leaf [1]\nb = exp a\nbackward b"), parse("a = leaf [1]\nb = sin a\nbackward b")
+LIFETIME = "suites/test_lifetime.py"
+
+
+def demands(*programs: float, first: float = 0) -> list[Demand]:
+    return [Demand(each, min(each, first)) for each in programs]
+
+
+@given(
+    st.lists(st.integers(0, 60), min_size=1, max_size=30), st.integers(0, 20), st.integers(1, 500), st.integers(1, 4)
+)
+def test_shares_never_come_to_more_than_there_is(weights: list[int], first: int, programs: int, processes: int):
+    budget = Budget(Limits(programs), processes, demands(*weights, first=first))
+    ran = 0
+    for test, weight in enumerate(weights):
+        share = budget.share(test).programs
+        assert weight or not share, "a test that does not apply takes nothing"
+        ran += share
+        budget.used(test, share, 0)
+    assert ran <= math.ceil(programs / processes)
+    if processes == 1 and any(weights):
+        assert ran == programs, "and to no less"
+
+
+def test_what_a_test_leaves_is_for_those_behind_it():
+    budget = Budget(Limits(30), 1, demands(10, 10, 10))
+    assert budget.share(0).programs == 10
+    budget.used(0, 2, 0)
+    assert budget.share(1).programs == 14
+
+
+def test_what_a_test_needs_comes_before_what_others_have_more_of():
+    budget = Budget(Limits(100), 1, demands(6_000, 600, 600, first=20))
+    assert budget.share(0).programs == 20 + round(40 * 6_000 / 7_200)
+    budget.used(0, 53, 0)
+    assert [budget.share(1).programs, budget.share(2).programs] == [20 + round(7 / 2), 47]
+    assert Budget(Limits(30), 1, demands(6_000, 600, 600, first=20)).share(0).programs == 10, "too few for all"
+
+
+def test_a_share_of_seconds_ends_and_without_a_limit_nothing_does():
+    budget = Budget(Limits(deadline=time.monotonic() + 100), 2, demands(1, 1, 2))
+    assert 45 < budget.share(0).until - time.monotonic() < 51, "each of two processes runs half of the tests"
+    assert budget.share(2).until - time.monotonic() > 99
+    assert Budget(Limits(deadline=time.monotonic() - 1), 1, demands(1)).share(0).spent(0)
+    assert Budget(Limits(), 1, demands(1)).share(0).spent(10**9, tested=False) is False
+
+
+def test_seconds_that_tests_behind_need_are_kept_for_them():
+    budget = Budget(Limits(deadline=time.monotonic() + 100), 1, demands(600, 6_000, 600, first=20))
+    assert 30 < budget.share(0).first_until - time.monotonic() < 34, "as long as any other to be really tested"
+    assert budget.share(0).until - time.monotonic() < 10
+    budget.used(0, 600, 40)
+    share = budget.share(1)
+    assert 50 < share.until - time.monotonic() < 55, "of 100 seconds, 40 are for the test behind"
+    budget.used(1, 600, 50)
+    assert budget.share(2).until - time.monotonic() > 99
+
+
+def test_a_test_goes_on_until_its_rule_is_really_tested():
+    now = time.monotonic()
+    check = BoundedCheck(InProcess(Tiny()), rule="gradients/op", share=Share(50, now - 1, now + 60), enough=3)
+    for _ in range(3):
+        check(RIGHT)
+    with pytest.raises(Spent):
+        check(RIGHT)
+    assert (check.programs, check.exercised["gradients/op"]) == (3, 3)
+    late = BoundedCheck(InProcess(Tiny()), rule="hooks/called", share=Share(50, now - 2, now - 1), enough=3)
+    with pytest.raises(Spent):
+        late(RIGHT)
+    assert 0 < check.first_seconds < 60 and late.first_seconds <= 0
+
+
+def test_a_check_with_a_share_is_the_same_but_for_that():
+    check = Check(InProcess(Tiny()), rule="gradients/op", strict=False, pool=Pool(8))
+    bounded = BoundedCheck.of(check, Share(5, math.inf))
+    assert (bounded.rule, bounded.strict, bounded.pool) == (check.rule, False, check.pool)
+    assert bounded.share.programs == 5 and not bounded.cut
+
+
+def check_of(programs: float, adapter: type[Tiny] = Tiny) -> BoundedCheck:
+    return BoundedCheck(InProcess(adapter()), share=Share(programs, math.inf))
+
+
+def test_a_test_ends_with_its_share():
+    check = check_of(3)
+
+    @settings(max_examples=50, database=None)
+    @given(st.none())
+    def test(_: None):
+        check(RIGHT)
+
+    for _ in range(3):
+        check(RIGHT)
+    with pytest.raises(Spent):
+        test()
+    assert (check.programs, check.cut) == (3, True)
+
+
+def test_a_failure_is_told_though_its_share_ends_while_it_is_shrunk():
+    check = check_of(1, WrongSine)
+
+    @settings(max_examples=50, database=None)
+    @given(st.integers(0, 1_000))
+    def test(number: int):
+        check(parse(f"a = leaf [{number + 1}]\nb = sin a\nbackward b"))
+
+    with pytest.raises(Broken) as error:
+        test()
+    assert error.value.violation.op == "sin"
+    assert check.programs <= 5, "it is shown again, and shrunk no further"
+    assert check.cut
+
+
+def test_a_failure_behind_the_share_is_not_looked_for():
+    check = check_of(1, WrongSine)
+    check(RIGHT)
+    with pytest.raises(Spent):
+        check(WRONG)
+
+
+# -- the whole run -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limits", "which"), [(Limits(20), "programs"), (Limits(deadline=time.monotonic()), "seconds")]
+)
+def test_the_audit_keeps_to_the_budget(limits, which):
+    with pytest.raises(AuditCutShort, match=f"the budget of {which} ended during the audit"):
+        audit("examples.tiny_adapter:Tiny", "cpu", ("float64",), 60, False, limits)
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_run_that_its_budget_cuts_short_is_never_green(workers, tmp_path: Path):
+    seen = run(tmp_path, LIFETIME, "--programs=350", "-n", workers)
+    footer = seen.report.footer
+    assert footer is not None
+    assert (seen.code, footer.exit_code, footer.verdict) == (2, 2, "cut short")
+    cut = [result for result in seen.report.results if result.verdict == "cut short"]
+    assert cut
+    assert 0 < footer.programs < 350
+    assert f"CUT SHORT: the run's budget (--programs or --seconds) ended. {len(cut)} tests ended" in seen.output
+    assert "NO VERDICT" in seen.output
+
+
+def test_a_budget_that_ends_in_the_audit_leaves_a_report(tmp_path: Path):
+    seen = run(tmp_path, LIFETIME, "--seconds=0.1", framework="tests.frameworks.adapters.wrong:Slow")
+    footer = seen.report.footer
+    assert footer is not None
+    assert (seen.code, footer.verdict, footer.programs) == (2, "interrupted", 0)
+    assert footer.reason == "the budget of seconds ended during the audit of the ops"
+    assert f"INTERRUPTED: {footer.reason}." in (tmp_path / "report.md").read_text()
+
+
+def test_a_budget_that_suffices_changes_nothing(tmp_path: Path):
+    few, free = (
+        run(tmp_path / "few", LIFETIME, "--programs=90000", "--hypothesis-seed=1"),
+        run(tmp_path / "free", LIFETIME, "--hypothesis-seed=1"),
+    )
+    assert (few.code, free.code) == (0, 0)
+    assert [replace(r, seconds=0) for r in few.report.results] == [replace(r, seconds=0) for r in free.report.results]
+    assert few.report.footer is not None
+    assert few.report.footer.verdict == "complete"
+
+
+# -- what is concluded -----------------------------------------------------------------------------------------------
+
+
+def cut(programs: int, exercised: int) -> Report:
+    footer = replace(FOOTER, verdict="cut short", reason="the run's budget (--programs or --seconds) ended")
+    counts = {PASSES[0].rule: exercised}
+    first = replace(PASSES[0], verdict="cut short", programs=programs, exercised=counts)
+    return replace(SOUND, results=(first, *PASSES[1:]), footer=footer)
+
+
+def test_rules_that_were_really_tested_within_a_budget_have_a_verdict():
+    summary = summarize(cut(30, 30))
+    assert summary.conclusion == "conformant"
+    assert cut_short(cut(30, 30)).startswith("CUT SHORT: the run's budget")
+
+
+@pytest.mark.parametrize(("programs", "exercised"), [(0, 0), (0, 30), (19, 19)])
+def test_rules_that_were_not_have_none(programs, exercised):
+    summary = summarize(cut(programs, exercised))
+    assert summary.conclusion == "no verdict"
+    assert summary.rules[0].verdict == "vacuous"

@@ -1,0 +1,232 @@
+"""Ops tried together where units cost much: one unit for many, and singly only where that goes wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from autograd_conformance.checking.audit import together
+from autograd_conformance.checking.audit.joining import can_join, joined
+from autograd_conformance.checking.audit.programs import fault_of, outcomes, programs, sample
+from autograd_conformance.checking.audit.shares import audit
+from autograd_conformance.checking.audit.together import check_all, right_together
+from autograd_conformance.checking.check import Broken, Check, violation_of
+from autograd_conformance.frameworks.pytorch.units import TorchUnits
+from autograd_conformance.frameworks.remote.worker import greeting
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import Known
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.plugin.state import SESSION
+from autograd_conformance.plugin.tests import CORPUS, _demand, pytest_collection_modifyitems
+from autograd_conformance.programs.language import Program, Ref
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.text import parse
+
+
+class Costly(TorchUnits):
+    """PyTorch whose functions are said to cost much, and are counted."""
+
+    programs_each = 16
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.sources: list[str] = []
+
+    def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        self.sources.append(source)
+        return super().unit(source, inputs)
+
+
+class WrongTanh(Costly):
+    """A function with a tanh in it gives a wrong one."""
+
+    def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        return super().unit(source.replace("tanh(", "sin("), inputs)
+
+
+class RefusedTanh(Costly):
+    """A function with a tanh in it is refused."""
+
+    error: Exception = RuntimeError("no")
+
+    def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        made = super().unit(source, inputs)
+        if "tanh(" in source:
+            raise self.error
+        return made
+
+
+class SlowExp(Costly):
+    """Every function takes its time, and one with an exponential in it is refused: its programs together are one."""
+
+    ops = ("multiply", "sin", "exp", "tanh")
+
+    def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        time.sleep(2)
+        if "exp(" in source:
+            raise RuntimeError("no")
+        return super().unit(source, inputs)
+
+
+class LackingTanh(RefusedTanh):
+    """There is no kernel of tanh."""
+
+    error = NotImplementedError("Could not run 'aten::tanh' with arguments from the 'Other' backend.")
+
+    def classify(self, error: BaseException) -> Kind:
+        return Kind.NO_KERNEL if error is self.error else super().classify(error)
+
+
+def test_programs_are_joined():
+    one = parse("a = leaf [1, 2]; b = sin a; backward b with [1, 3]", VOCABULARY)
+    other = parse("a = leaf 2; b = leaf 3; c = multiply a b; backward c", VOCABULARY)
+    whole = joined([one, other]).program
+    assert [type(step).__name__ for step in whole] == ["Leaf", "Apply", "Leaf", "Leaf", "Apply", "Backward"]
+    assert operands(whole[4]) == (Ref(2), Ref(3)) and operands(whole[5]) == (Ref(1), Ref(4))
+    assert violation_of(whole, InProcess(TorchUnits())) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = leaf [1, 2]; b = sin a; backward b with [1, 1] retain=True",
+        "a = leaf [1, 2]; b = sin a; backward b with [1, 1]; backward b with [1, 1]",
+        "a = leaf [1, 2]; no_grad: b = sin a",
+    ],
+)
+def test_what_says_more_is_not(text):
+    assert not can_join(parse(text, VOCABULARY))
+
+
+def test_a_unit_serves_many_programs():
+    costly = Costly()
+    check_all(Check(InProcess(costly)), programs("sin", ("float64",)))
+    assert len(costly.sources) == 1
+
+
+def test_each_is_run_alone_where_together_they_break_a_rule():
+    wrong = WrongTanh()
+    with pytest.raises(Broken) as found:
+        check_all(Check(InProcess(wrong)), programs("tanh", ("float64",)))
+    assert len(found.value.program) == 3
+
+
+class WrongTogether(Costly):
+    """A function in which there is more than one sine is wrong."""
+
+    def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        return super().unit(source.replace("sin(", "cos(") if source.count("sin(") > 1 else source, inputs)
+
+
+OF_TANH = tuple(
+    Known(rule, "tanh", "none", parse("a = leaf [1]; b = tanh a", VOCABULARY), any_value=True)
+    for rule in ("gradients/forward", "gradients/op")
+)
+
+
+@pytest.mark.parametrize("other", ["sin", "exp"])
+def test_what_is_known_of_one_is_no_fault_of_all(other: str):
+    both = [*programs("tanh", ("float64",)), *programs(other, ("float64",))]
+    check = Check(InProcess(WrongTanh()), known=OF_TANH)
+    check_all(check, both)
+    assert check.differences.total() > 0
+    with pytest.raises(Broken) as found:
+        check_all(Check(InProcess(WrongTanh())), both)
+    assert found.value.violation.op == "tanh"
+
+
+def test_what_is_wrong_only_together_is_told():
+    with pytest.raises(Broken) as found:
+        check_all(Check(InProcess(WrongTogether()), known=OF_TANH), programs("sin", ("float64",)))
+    assert len(found.value.program) > 3
+
+
+@pytest.mark.parametrize(("make", "programs"), [(WrongTanh, 2), (RefusedTanh, 5), (LackingTanh, 5)])
+def test_an_op_that_is_wrong_is_found_among_others(make: type[Costly], programs: int):
+    ran: list[Program] = []
+    ops = ("multiply", "sin", "tanh", "exp", "sum")
+    assert list(right_together(ops, InProcess(make(), ran.append), ("float64",))) == ["multiply", "sin", "exp", "sum"]
+    assert len(ran) == programs, "a wrong value names the program that it is of, an error none"
+
+
+def test_the_programs_of_an_exponential_are_one_function():
+    """Where they are several, as those of tanh are, one program together takes as long as several functions."""
+    costly = Costly()
+    InProcess(costly).observe(joined(programs("exp", ("float64",))).program)
+    assert len(costly.sources) == 1
+
+
+@pytest.mark.slow
+def test_each_program_of_ops_together_has_the_time_of_an_op():
+    found = audit(f"{__name__}:SlowExp", "cpu", ("float64",), 5.0, False)
+    assert {op: note.outcome for op, note in found.notes.items()} == {
+        "multiply": "fine", "sin": "fine", "exp": "wrong", "tanh": "fine",
+    }  # fmt: skip
+
+
+def test_an_op_without_programs_is_not_right_for_that(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(together, "sample", lambda op, *asked: None if op == "sin" else sample(op, *asked))
+    assert list(right_together(["sin", "exp"], InProcess(Costly()), ("float64",))) == ["exp"]
+
+
+@pytest.mark.parametrize(("op", "programs", "wrong"), [("sin", 1, False), ("tanh", 2, True)])
+def test_the_fault_of_an_op_is_found_with_few_programs(op: str, programs: int, wrong: bool):
+    ran: list[Program] = []
+    found = fault_of(op, InProcess(WrongTanh(), ran.append), ("float64",))
+    assert len(ran) == programs
+    assert (found is not None) is wrong and (found is None or len(found.program["instructions"]) == 3)
+
+
+def test_an_op_without_a_kernel_is_missing_though_tried_with_others():
+    found = [outcome for outcome, _ in outcomes("tanh", InProcess(LackingTanh()), ("float64",), False)]
+    assert found == ["missing"]
+
+
+def test_a_far_end_says_what_its_units_cost():
+    assert greeting(Costly())["programs_each"] == 16
+    assert greeting(TorchUnits())["programs_each"] == 0
+
+
+@pytest.mark.parametrize(("programs_each", "order"), [(0, "dabcef"), (16, "dcfeab")])
+def test_tests_of_each_op_come_last_where_units_cost_much(programs_each: int, order: str):
+    session = SimpleNamespace(target=SimpleNamespace(programs_each=programs_each))
+    config = SimpleNamespace(stash={SESSION: session})
+    tests = {
+        "a": (CORPUS.parent, ("check", "op"), "gradients/op"),
+        "b": (CORPUS.parent, ("check", "write"), "writes/value"),
+        "c": (CORPUS.parent, ("check",), "gradients/graph"),
+        "d": (CORPUS, ("check", "op"), "gradients/op"),
+        "e": (CORPUS.parent, ("check",), "articles/claims"),
+        "f": (CORPUS.parent, ("check",), "relations/order"),
+    }
+    items = [_item(name=k, path=path, fixturenames=f, config=config, rule=r) for k, (path, f, r) in tests.items()]
+    pytest_collection_modifyitems(items)
+    assert "".join(item.name for item in items) == order
+
+
+@pytest.mark.parametrize(("programs_each", "of_many", "advice", "of_four"), [(0, 1, 5, 20), (16, 0.1, 0, 5)])
+def test_rules_that_are_tested_come_before_what_is_many(
+    programs_each: int, of_many: float, advice: float, of_four: float
+):
+    target = SimpleNamespace(ops=("sin",), programs_each=programs_each)
+    session = SimpleNamespace(missing=lambda rule: (), target=target)
+    given = SimpleNamespace(_hypothesis_internal_use_settings=SimpleNamespace(max_examples=50))
+
+    def first(*fixtures: str, alike: int, rule: str = "gradients/op") -> float:
+        item = _item(path=CORPUS.parent, obj=given, fixturenames=fixtures, rule=rule)
+        return _demand(item, session, alike).first  # type: ignore[arg-type]
+
+    assert first("check", "op", alike=200) == of_many
+    assert first("check", alike=1) == 20
+    assert first("check", alike=4) == of_four
+    assert first("check", alike=1, rule="articles/claims") == advice
+
+
+def _item(rule: str, **fields: Any) -> Any:
+    return SimpleNamespace(get_closest_marker=lambda _: SimpleNamespace(args=(rule,)), **fields)

@@ -1,0 +1,83 @@
+"""Each baseline finds an easy fault, passes PyTorch where nothing is wrong, and leaves PyTorch alone."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from evaluation.baselines import opinfo
+from evaluation.baselines.cases import BASELINES, OURS
+from evaluation.baselines.comparison import Round, changed, compare, round_of, sees
+from evaluation.baselines.substitution import before, opened
+from evaluation.mutants import MUTANTS
+from evaluation.mutants.generated import GENERATED
+from evaluation.mutants.mutant import Honest
+
+OPS = ("sin", "multiply", "matmul", "exp")
+NAMES = [name for name in BASELINES if name != "OpInfo" or opinfo.available()]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def rounds() -> dict[str, Round]:
+    return {name: round_of(BASELINES[name], 4.0, OPS) for name in NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_finds_a_flipped_sign(name: str, rounds: dict[str, Round]) -> None:
+    find = compare(rounds[name], GENERATED["sin_sign"])
+    assert find.could and find.found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_passes_what_is_right(name: str, rounds: dict[str, Round]) -> None:
+    made = rounds[name]
+    assert made.cases
+    assert len(made.alarms) <= len(made.cases) // 100  # a random graph may be badly conditioned
+    honest = opened(Honest)()
+    assert not any(case.complains(honest) for case in made.cases[:20])
+
+
+def test_complains_about_what_torch_itself_does() -> None:
+    assert round_of(
+        BASELINES["gradcheck"], 0.2, ("astype_float32",)
+    ).alarms  # its results are too coarse for finite differences
+
+
+def test_only_second_derivatives_show_a_bent_one(rounds: dict[str, Round]) -> None:
+    bent = GENERATED["exp_bent"]
+    assert compare(rounds["gradgradcheck"], bent).found
+    assert not compare(rounds["gradcheck"], bent).could
+    assert not any(case.complains(opened(bent)()) for case in rounds["gradcheck"].cases[:20])
+
+
+def test_what_is_too_small_or_elsewhere_is_not_seen() -> None:
+    assert not any(sees(BASELINES[name], GENERATED["exp_slight"]) for name in BASELINES if name != OURS)
+    assert sees(BASELINES[OURS], GENERATED["exp_slight"])
+    assert changed(MUTANTS["mutants/overwrites"]) >= {"backward"}
+    assert not sees(BASELINES["gradcheck"], MUTANTS["mutants/overwrites"])
+    assert sees(BASELINES["graph fuzzer"], MUTANTS["mutants/overwrites"])
+
+
+def test_the_mutants_calls_stand_in_for_torchs() -> None:
+    class Loud(Honest):
+        """A mutant whose functional gradient is a thousand times too large."""
+
+        def grad(self, *given: object) -> list[torch.Tensor]:  # type: ignore[override]
+            return [1000 * g for g in super().grad(*given)]  # type: ignore[arg-type, operator]
+
+    mutant, kept = opened(Loud)(), torch.autograd.grad
+    with before(mutant):
+        x = torch.tensor(3.0, requires_grad=True)
+        assert torch.autograd.grad(x * x, x)[0].item() == 6000
+    assert torch.autograd.grad is kept
+    assert TorchEager.apply.__module__ == "autograd_conformance.frameworks.pytorch.eager"
+
+
+@pytest.mark.skipif(not opinfo.available(), reason="the database needs the package expecttest")
+def test_most_ops_have_samples() -> None:
+    assert sum(bool(opinfo.samples(op, 1)) for op in OPS) == len(OPS)
+    assert opinfo.name_of("add_scaled") == "add"
+    assert opinfo.name_of("layer_norm") == "nn.functional.layer_norm"

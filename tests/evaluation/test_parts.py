@@ -1,0 +1,57 @@
+"""Every kind of part is written to: a framework that assigns beside a part does not pass that write's test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from autograd_conformance.checking.check import Check
+from autograd_conformance.programs.language import Attrs
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.situations import writes
+from evaluation.mutants.kill import TORCH, failure, prepared
+from evaluation.mutants.mutant import Honest, Mutant, Roots
+from evaluation.mutants.probes import QUICK, Probe, alone
+
+
+class DiagonalsMeet(Mutant):
+    """An assignment to a diagonal beside the main one goes to the main one, as far as it fits."""
+
+    def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
+        given = dict(attrs)
+        fits = op == "set_diagonal_" and given["offset"] and target.shape[0] != target.shape[1]
+        super().write(op, target, operands, (("offset", 0),) if fits and not operands[0].dim() else attrs)
+
+
+class StepsLost(Mutant):
+    """An assignment to every other column goes to as many columns side by side."""
+
+    def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
+        if op == "set_steps_":
+            columns = target.shape[-1]
+            start, stop, step = (number for _, number in attrs if isinstance(number, int))
+            last = min(columns, start + len(range(start, stop, step)))
+            fits = not operands[0].dim() or operands[0].shape[-1] in (1, last - start)
+            attrs = (("start", start), ("stop", last), ("step", 1)) if fits else attrs
+        super().write(op, target, operands, attrs)
+
+
+def found(framework: type[Mutant], write: str, folder: Path) -> str | None:
+    """The rule that the write's own test finds broken."""
+    with alphabet.using(alphabet.current()):
+        check = Check(prepared(framework, folder).target, known=TORCH)
+        drawn = {"drawn": writes.single_writes(write)}
+        broken = failure(Probe("writes/value", write, alone, drawn, QUICK), check, 0)
+    return broken[0].violation.rule if broken else None
+
+
+@pytest.mark.parametrize(("framework", "write"), [(DiagonalsMeet, "set_diagonal_"), (StepsLost, "set_steps_")])
+def test_what_is_assigned_beside_its_part_is_found(framework: type[Mutant], write: str, tmp_path: Path) -> None:
+    assert found(framework, write, tmp_path) == "writes/value"
+
+
+@pytest.mark.parametrize("write", ["set_steps_", "set_elements_", "set_points_", "set_diagonal_"])
+def test_what_is_assigned_to_its_part_is_right(write: str, tmp_path: Path) -> None:
+    assert found(Honest, write, tmp_path) is None

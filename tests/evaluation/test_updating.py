@@ -1,0 +1,107 @@
+"""Known differences that a run writes excuse what they name: the same run passes with them, but for what could not be
+written, and other faults of the same rule still fail.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase
+
+from autograd_conformance.checking.check import Check
+from autograd_conformance.checking.tally import Tally
+from autograd_conformance.failures import advisory as noted
+from autograd_conformance.known_differences import Known, known, read
+from autograd_conformance.plugin.recording.known_update import Update, update
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.alphabet import CORE
+from evaluation.mutants import MUTANTS
+from evaluation.mutants.kill import failure, prepared
+from evaluation.mutants.mutant import Mutant
+from evaluation.mutants.probes import probes
+
+PROGRAMS = 30
+"""About how many programs each test draws."""
+
+OPS = 4
+"""How many ops are tried by themselves where the audit finds none that is wrong."""
+
+NAMED = {
+    "derivatives": ("sin-at-zero", "exp-off", "sin-flipped"),
+    "views": ("transposes-copy", "detach-rounds", "copies-on-write"),
+    "modes": ("no-grad-ignored-by-some", "no-grad-ignored", "enable-grad-ends-no-grad"),
+    "hooks": ("hook-once", "hook-never-called", "hook-called-twice"),
+    "moved hooks": ("hooks-lost-by-writes", "hook-never-called", "hook-called-twice"),
+    "writes": ("leaf-views-written", "leaves-written"),
+}
+"""A fault of each family that something names, then others of the same rule, which nothing that is written excuses."""
+
+UNNAMED = {
+    "accumulation": ("overwrites", "keeps-first", "averages"),
+    "accumulation of zeros": ("forgets-at-zero", "overwrites", "keeps-first"),
+    "lifetime": ("checks-root-only", "never-frees", "silent-when-freed"),
+    "graphs": ("diamond-once", "use-once", "fan-out-of-seven"),
+    "errors": ("cotangent-broadcast", "cotangent-reshaped", "wrong-kind"),
+    "detach": ("detach-rounds", "detach-keeps-history", "forgets-detach"),
+    "memory": ("frees-unwalked", "keeps-what-it-walked", "leaks-in-the-long-run"),
+    "functional": ("inner-input-halved", "inner-input-blocks", "inner-input-gets-none"),
+    "optimizers": ("skipped-as-zero", "step-moves-idle", "skipped-forgets"),
+    "training": ("clips-twice", "clips-each-leaf", "clips-up"),
+}
+"""The same with faults that every program shows which puts the rule to the test: nothing is written of that rule."""
+
+
+def mutant_of(name: str) -> type[Mutant]:
+    return MUTANTS[f"mutants/{name}"]
+
+
+def tried(mutant: type[Mutant], rule: str, folder: Path, entries: tuple[Known, ...]) -> list[str]:
+    """The tests of a rule that fail with some known differences."""
+    with alphabet.using(alphabet.current()):
+        session, failed = prepared(mutant, folder), []
+        for probe in probes((rule,), tuple(sorted(session.broken)) or CORE[:OPS], PROGRAMS):
+            check = Check(session.target, (*known(mutant.framework), *entries), rule)
+            if probe.rule == rule and failure(probe, check, 0, [Phase.generate]) is not None:
+                failed.append(probe.name)
+        return failed
+
+
+def updated(mutant: type[Mutant], rule: str, path: Path) -> Update:
+    """What the tests of a rule write, and what they cannot write."""
+    with alphabet.using(alphabet.current()):
+        session, tally = prepared(mutant, path.parent), Tally()
+        for probe in probes((rule,), tuple(sorted(session.broken)) or CORE[:OPS], PROGRAMS):
+            if probe.rule == rule:
+                check = Check(session.target, known(mutant.framework), rule, leaves_out=session.leaves_out)
+                assert failure(probe, check, 0, [Phase.generate]) is None
+                noted.shorten(check, session)
+                tally.add(Tally.from_json(check.tally().to_json()))
+        return update(path, tally.findings, tally.common, session, "2026-11-25")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", NAMED.values(), ids=NAMED)
+def test_what_is_named_is_written_and_excuses_nothing_else(names: tuple[str, ...], tmp_path: Path) -> None:
+    mutant, *others = map(mutant_of, names)
+    path, rule = tmp_path / "known.toml", mutant.killed_by[0]
+    found = updated(mutant, rule, path)
+    entries = read(path)
+    assert len(entries) == len(found.written) > 0 and not found.unwritten
+    assert not tried(mutant, rule, tmp_path, entries)
+    for other in others:
+        assert tried(other, rule, tmp_path, entries), other.fault
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", UNNAMED.values(), ids=UNNAMED)
+def test_what_nothing_names_is_not_written_and_still_fails(names: tuple[str, ...], tmp_path: Path) -> None:
+    mutant, *others = map(mutant_of, names)
+    path, rule = tmp_path / "known.toml", mutant.killed_by[0]
+    found = updated(mutant, rule, path)
+    entries = read(path)
+    assert found.unwritten and len(entries) == len(found.written)
+    assert f"# {found.lines()[0]}\n" in path.read_text()
+    assert found.lines()[0].endswith("could not be written as known differences, because nothing names the case:")
+    for each in (mutant, *others):
+        assert tried(each, rule, tmp_path, entries), each.fault

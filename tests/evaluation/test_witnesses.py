@@ -1,0 +1,61 @@
+"""Every fresh fault is told in a sentence, breaks a rule that binds, and shows: its witness sees it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+import torch
+
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.rules.catalogue import RULES, Level
+from evaluation.fresh import page
+from evaluation.fresh.fault import Fault
+from evaluation.fresh.sets import SETS, faults_of
+
+FAULTS = [fault for name in SETS for fault in faults_of(name)]
+
+every_fault = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+
+
+def witness_of(fault: type[Fault]) -> Callable[[Torch], Any] | None:
+    """The function that drives an adapter so that the fault shows, which stands beside it."""
+    return vars(import_module(fault.__module__)).get(f"witness_{fault.__name__}")
+
+
+def answer(adapter: Torch, witness: Callable[[Torch], Any]) -> str:
+    """What a witness sees, as text: NaN is like NaN there."""
+    adapter.reset()
+    return repr(witness(adapter))
+
+
+@pytest.fixture
+def undone() -> Iterator[None]:
+    """What a fault leaves behind in PyTorch is undone: the grad mode, and what the generator has drawn."""
+    mode = torch.is_grad_enabled()
+    with torch.random.fork_rng(devices=[]):
+        yield
+    torch.set_grad_enabled(mode)
+
+
+@every_fault
+@pytest.mark.usefixtures("undone")
+@pytest.mark.filterwarnings("ignore:Using backward:UserWarning")
+def test_shows(fault: type[Fault]) -> None:
+    witness = witness_of(fault)
+    assert witness is not None
+    assert answer(Torch(), witness) != answer(fault(), witness)
+
+
+@every_fault
+def test_is_described(fault: type[Fault]) -> None:
+    assert witness_of(fault) is not None
+    assert (inspect.getdoc(fault) or "").endswith(".")
+    assert RULES[fault.rule].level is Level.MUST
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert page.PAGE.read_text() == page.page(), "run `python -m evaluation.fresh.page`"

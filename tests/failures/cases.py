@@ -1,0 +1,19 @@
+"""Failures of a framework, told as the suite tells its own."""
+
+from __future__ import annotations
+
+from autograd_conformance.checking.check import judged
+from autograd_conformance.failures.case import Case
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.text import parse
+
+
+def failing(framework: Torch, text: str) -> Case:
+    """The failure of a program that a framework fails."""
+    program, target = parse(text, VOCABULARY), InProcess(framework)
+    observation = target.observe(program)
+    violation = judged(program, observation, target)
+    assert violation is not None
+    return Case(program, observation, violation, target)

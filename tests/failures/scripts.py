@@ -1,0 +1,115 @@
+"""What reports say of a failure alone is so: `python -m tests.failures.scripts --count 40 --first 0`.
+
+Each faulty framework is run on the suite of its family, and every failure that its report says to have been run alone
+is tried once more from outside: the replay command has to say the same as the report, and the script has to print the
+same. The faults are the adapters', so that no printed code may be said to fail, except where the adapter says what it
+does in its code; what PyTorch itself does otherwise is known.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from autograd_conformance.known_differences.file import shipped
+from autograd_conformance.processes.child import finished
+from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.reporting.records.failure import Failure
+from autograd_conformance.reporting.records.stream import read
+from evaluation.mutants import FAMILIES, mutants_of
+from evaluation.mutants.mutant import Mutant
+from tests.plugin.test_cli import ROOT
+
+LONGEST = 600.0
+"""Seconds that a run, a replay or a script may take."""
+
+
+@dataclass
+class Tried:
+    """What came of one framework."""
+
+    failures: int = 0
+    """Its failures."""
+    again: int = 0
+    """Those that its report says to have been run alone."""
+    reproduced: int = 0
+    """Those of them that fail there each time."""
+    problems: list[str] = field(default_factory=list)
+    """What is not as the report says."""
+
+
+def spread(count: int, first: int) -> list[type[Mutant]]:
+    """So many faulty frameworks, of all families in turn."""
+    every = [[m for m in mutants_of(family) if not m.flaky] for family in FAMILIES]
+    turns = [members[turn] for turn in range(max(map(len, every))) for members in every if turn < len(members)]
+    return turns[first : first + count]
+
+
+def tried(mutant: type[Mutant], folder: Path) -> Tried:
+    """Run a faulty framework, and try again what its report says of its failures."""
+    name = f"{mutant.__module__}:{mutant.__name__}"
+    suites = sorted({f"suites/test_{rule.partition('/')[0]}.py" for rule in mutant.killed_by})
+    suites = [suite for suite in suites if (ROOT / suite).exists()] or ["suites/test_gradients.py"]
+    report = folder / "report"
+    options = [f"--framework={name}", f"--known={shipped('torch')}", f"--report={report}", "--hypothesis-seed=1"]
+    words = ["-m", "pytest", *options, "-q", *suites]
+    finished(words, stretched(LONGEST), folder)
+    found = Tried()
+    for failure in read(report / "records.jsonl").failures:
+        found.failures += 1
+        if failure.alone is None:
+            continue
+        found.again += 1
+        found.reproduced += failure.alone.failed == failure.alone.runs
+        found.problems += [f"{failure.rule}, {failure.test}: {problem}" for problem in _problems(failure, name, folder)]
+    return found
+
+
+def _problems(failure: Failure, name: str, folder: Path) -> Iterator[str]:
+    alone = failure.alone
+    assert alone is not None and failure.replay is not None
+    code = finished(
+        ["-m", "pytest", f"--framework={name}", f"--replay={failure.replay}"], stretched(LONGEST), folder
+    ).code
+    if code != int(alone.failed > 0 or alone.after is not None):
+        yield f"the replay ends with {code}, and the report says that it failed in {alone.failed} of {alone.runs} runs"
+    path = folder / "script.py"
+    path.write_text(failure.script, encoding="utf-8")
+    code, printed, _ = finished([str(path)], stretched(LONGEST), folder)
+    if printed[: len(alone.printed)] != alone.printed or bool(code) != bool(alone.trouble):
+        yield f"the script ends with {code} and prints other things than the report says: {printed[:200]!r}"
+    if alone.code:
+        yield "the printed code is said to fail, though the fault is the adapter's"
+
+
+def _counts(found: Tried) -> str:
+    return f"{found.failures} failures, {found.again} run alone, {found.reproduced} fail there each time"
+
+
+def main() -> int:
+    """Try as many frameworks as the options say; 1 where something is not as a report says."""
+    parser = argparse.ArgumentParser(prog="python -m tests.failures.scripts", description=__doc__)
+    parser.add_argument("--count", type=int, default=40, metavar="N", help="how many (default: 40)")
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="how many to leave out (default: 0)")
+    options = parser.parse_args()
+    whole = Tried()
+    for mutant in spread(options.count, options.first):
+        with TemporaryDirectory() as folder:
+            found = tried(mutant, Path(folder))
+        print(f"{mutant.name}: {_counts(found)}", flush=True)
+        for problem in found.problems:
+            print(f"    {problem}", flush=True)
+        whole.failures += found.failures
+        whole.again += found.again
+        whole.reproduced += found.reproduced
+        whole.problems += found.problems
+    print(f"{options.count} frameworks: {_counts(whole)}; {len(whole.problems)} not as the report says")
+    return int(bool(whole.problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

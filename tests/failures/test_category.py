@@ -1,0 +1,87 @@
+"""In which way a program differs, and the ops that it hangs on, found by running it: the tiny autograd with faults."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from autograd_conformance.checking.check import judged
+from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.category import deviation_of
+from autograd_conformance.failures.variations.ablation import cures
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reporting.records.failure import Deviation
+from autograd_conformance.rules.judge.due import DueError
+from autograd_conformance.rules.judge.observed import (
+    GradientForm,
+    Observed,
+    RaisedError,
+    ReturnedUnexpectedly,
+    SharedGradient,
+)
+from autograd_conformance.rules.judge.violation import Allowed, Violation
+from tests.frameworks.adapters.faulty import Faulty
+
+
+def case(text: str) -> Case:
+    """A program that breaks a rule, with what was observed of it."""
+    program, target = parse(text), InProcess(Faulty())
+    observation = target.observe(program)
+    violation = judged(program, observation, target)
+    assert violation is not None
+    return Case(program, observation, violation, target)
+
+
+OTHER = Deviation("value", "other gradient, leaf")
+FREED = Deviation("lost error", "returned", "graph freed")
+
+
+@pytest.mark.parametrize(
+    ("text", "deviation", "hangs_on"),
+    [
+        ("a = leaf [1, 2]; b = multiply a a; c = tanh b; backward c with [1, 1]", OTHER, ("tanh",)),
+        ("a = leaf [1, 2]; b = tanh a; c = multiply b b; backward c with [1, 1]", OTHER, ("tanh",)),
+        ("a = leaf [1, 2]; b = tanh a; c = tanh b; d = sin c; backward d with [1, 1]", OTHER, ("tanh",)),
+        ("a = leaf [1, 2]; b = tanh a; s = sum b dim=(0,) keepdim=False; t = sin s; backward t", OTHER, ("tanh",)),
+        ("a = leaf [1, 2]; s = sum a dim=(0,) keepdim=False; t = tanh s; backward t", OTHER, ("tanh",)),
+        ("a = leaf [1, 2]; b = tanh a; backward b with [1, 1]", OTHER, ()),
+        ("a = leaf [1, 2]; b = sin a; backward b with [1, 1]; backward b with [1, 1]", FREED, ("sin",)),
+    ],
+    ids=["behind", "before", "twice", "before a sum", "behind a sum", "the op that is blamed", "never freed"],
+)
+def test_the_ops_without_which_a_program_differs_no_more(text: str, deviation: Deviation, hangs_on: tuple[str, ...]):
+    found = case(text)
+    assert deviation_of(found.violation) == deviation
+    assert cures(found) == hangs_on
+
+
+def test_every_way_to_differ_has_words():
+    """What needs no more than its type: the rest is seen by the type checker, and in the runs of mutants."""
+    made = [kind() for kind in get_args(Observed) if not kind.__dataclass_fields__]
+    assert len(made) > 5
+    assert len({deviation_of(violation(observed)).what for observed in made}) == len(made)
+
+
+def violation(observed: Observed, *allowed: Allowed) -> Violation:
+    return Violation("some/rule", 0, observed, allowed)
+
+
+def test_errors_are_named_by_their_kind():
+    due = Allowed(DueError(Kind.MODIFIED), "writes/error-or-recorded")
+    assert deviation_of(violation(ReturnedUnexpectedly(), due)) == Deviation(
+        "lost error", "returned", "modified in place"
+    )
+    raised = RaisedError(Kind.UNKNOWN, "TypeError", "what?")
+    assert deviation_of(violation(raised)) == Deviation("wrong error", "raised", "unknown")
+    assert deviation_of(violation(SharedGradient("a", "b"))).severity == "value"
+
+
+@pytest.mark.parametrize(("shape", "severity"), [((2,), "form"), ((2, 1), "value")])
+def test_a_gradient_of_another_shape_is_a_wrong_value_and_of_another_dtype_is_form(shape, severity):
+    due = Allowed(GradientForm((2,), "float64"), "gradients/form")
+    seen = GradientForm(shape, np.dtype("float32").name)
+    assert deviation_of(violation(seen, due)).severity == severity

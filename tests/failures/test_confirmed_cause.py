@@ -1,0 +1,142 @@
+"""What a failure is blamed on: no diagnosis that numbers give by accident, or that an earlier call contradicts, and no
+op that contributed what it should.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+
+from autograd_conformance.failures.variations.confirmed_cause import possible, settled
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from evaluation.mutants.accumulation import Overwrites
+from evaluation.mutants.derivatives import SinFlipped
+from evaluation.mutants.graphs import ArgumentOnce, DiamondOnce, EqualLeavesMerged
+from evaluation.mutants.higher import CreatesHalf, TanhCurvatureOff
+from evaluation.mutants.history import WrongAfterFiveActions
+from evaluation.mutants.mutant import Combining
+from tests.failures.cases import failing
+
+
+class Adds(Combining):
+    """Adds 2 to what a second call contributes: with the right numbers that is anything."""
+
+    def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
+        return old + new + 2 if old is not None and new is not None else super().combine(leaf, old, new)
+
+
+class Late(Combining):
+    """From the second call on, a value that is taken twice counts once."""
+
+    def backward(
+        self,
+        roots: Sequence[torch.Tensor],
+        cotangents: Sequence[np.ndarray | None],
+        retain: bool | None,
+        **more: object,
+    ) -> None:
+        self.second = any(leaf.grad is not None for leaf in self.leaves)
+        super().backward(roots, cotangents, retain, **more)
+
+    def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
+        return old + new / 2 if old is not None and new is not None else super().combine(leaf, old, new)
+
+
+ACCIDENTS = [
+    (Adds(), "a = leaf 2; backward a; backward a with 2", "added twice", "accumulation/adds", "gradients/graph"),
+    (
+        Late(),
+        "a = leaf 2; b = multiply a a; backward b retain=True; backward b with 3",
+        "that an op takes twice",
+        "gradients/same-argument",
+        "gradients/graph",
+    ),
+]
+
+
+@pytest.mark.parametrize(("framework", "text", "diagnosis", "rule", "left"), ACCIDENTS, ids=["numbers", "earlier"])
+def test_a_diagnosis_that_is_an_accident_is_taken_back(
+    framework: Torch, text: str, diagnosis: str, rule: str, left: str
+):
+    case = failing(framework, text)
+    assert diagnosis in str(case.violation.diagnosis)
+    assert case.violation.rule == rule
+    found = settled(case).violation
+    assert (found.diagnosis, found.rule, found.op) == (None, left, None)
+    assert possible(case.violation) >= {rule, left}
+
+
+KEPT = [
+    (Overwrites(), "a = leaf [1.5, 2]; backward a with [3, 4]; backward a with [5, 6]", "was overwritten"),
+    (ArgumentOnce(), "a = leaf [1.5, 2]; b = multiply a a; backward b with [3, 4]", "takes twice"),
+    (DiamondOnce(), "a = leaf [1.5, 2]; b = square a; c = add b a; backward c with [3, 4]", "only the first"),
+    (EqualLeavesMerged(), "a = leaf [1, 2]; b = leaf [1, 2]; c = add a b; backward c with [3, 4]", "of equal values"),
+]
+
+
+@pytest.mark.parametrize(("framework", "text", "diagnosis"), KEPT, ids=[type(each[0]).__name__ for each in KEPT])
+def test_a_diagnosis_that_explains_other_numbers_stays(framework: Torch, text: str, diagnosis: str):
+    case = failing(framework, text)
+    assert diagnosis in str(settled(case).violation.diagnosis)
+
+
+ONES = " with [1, 1] retain=True; "
+OPS = [
+    (SinFlipped(), "a = leaf [1.5, 2]; b = sin a; backward b with [3, 4]", "gradients/op", "sin"),
+    (
+        WrongAfterFiveActions(),
+        f"a = leaf [1.5, 2]; b = sin a; {f'backward b{ONES}' * 5}backward b with [3, 4]",
+        "accumulation/adds",
+        None,
+    ),
+    (
+        TanhCurvatureOff(),
+        "a = leaf [1.5, 2]; b = tanh a; g = grad b wrt a with [3, 4] create=True; backward g with [5, 6]",
+        "higher/op",
+        "tanh",
+    ),
+    (
+        CreatesHalf(),
+        "a = leaf [1.5, 2]; b = multiply a a; c = multiply b b; g = grad c wrt a with [3, 4] create=True; "
+        "backward g with [5, 6]",
+        "higher/differentiable",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("framework", "text", "rule", "op"), OPS, ids=[type(each[0]).__name__ for each in OPS])
+def test_an_op_is_blamed_that_is_wrong_by_itself(framework: Torch, text: str, rule: str, op: str | None):
+    case = failing(framework, text)
+    found = settled(case).violation
+    assert (found.rule, found.op) == (rule, op)
+    assert found.rule in possible(case.violation)
+
+
+class Tired(Combining):
+    """The second contribution to a leaf is a third less."""
+
+    def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
+        return old + new * 0.7 if old is not None and new is not None else super().combine(leaf, old, new)
+
+
+def test_no_op_is_blamed_whose_earlier_contribution_was_right():
+    case = failing(Tired(), "a = leaf [1.5, 2]; b = sin a; backward b with [3, 4] retain=True; backward b with [5, 6]")
+    assert (case.violation.rule, case.violation.op) == ("gradients/op", "sin")
+    found = settled(case).violation
+    assert (found.rule, found.op) == ("gradients/graph", None)
+
+
+def test_no_op_is_blamed_that_is_walked_behind_a_write():
+    # PyTorch's derivative of the view that a write makes anew is wrong; the op that made the view first is not
+    case = failing(
+        Torch(),
+        "a = leaf [1, 2] const; b = broadcast_to a shape=(2, 2); c = detach b; requires c True;"
+        " d = expand_dims c dim=0; write a sin_; backward d with [[[1, 2], [5, 7]]]",
+    )
+    assert (case.violation.rule, case.violation.op) == ("gradients/op", "expand_dims")
+    found = settled(case).violation
+    assert (found.rule, found.op) == ("gradients/graph", None)

@@ -1,0 +1,210 @@
+"""What has no part in a failure goes: lines, detours, options, modes; what has one stays, and so does the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from autograd_conformance.checking.check import Broken, judged, related_as
+from autograd_conformance.failures import reduce
+from autograd_conformance.failures.reduce import reduced
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.known_differences import Known
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.editing import spared
+from autograd_conformance.programs.language import Leaf, Ref
+from autograd_conformance.programs.text import parse, render
+from autograd_conformance.rules.relations.relation import Related
+from evaluation.mutants.graphs import EqualLeavesMerged
+from evaluation.mutants.relations import WeakensLater
+
+
+class Forgets(Torch):
+    """The second backward call of a program does nothing."""
+
+    def reset(self) -> None:
+        super().reset()
+        self.walked = 0
+
+    def backward(
+        self, roots: Sequence[torch.Tensor], cotangents: Sequence[np.ndarray | None], keep: bool | None, **more: Any
+    ) -> None:
+        self.walked += 1
+        if self.walked == 2:
+            return
+        super().backward(roots, cotangents, keep, **more)
+
+
+FRAMEWORK = Forgets()
+CORE = "a = leaf [1.5, 2]\nbackward a with [2.5, 3]\nbackward a with [3.5, 4]"
+
+
+def broken(text: str) -> Broken:
+    program = parse(text, VOCABULARY)
+    observation = run(program, FRAMEWORK)
+    violation = judged(program, observation, InProcess(FRAMEWORK))
+    assert violation is not None
+    return Broken(program, observation, violation, InProcess(FRAMEWORK))
+
+
+LONG = """a = leaf [1, 2]
+u = leaf [3, 4]
+v = sin u
+no_grad: w = add v u
+b = sin a
+c = negative b
+d = detach u
+backward c with [1, 1] retain=True
+no_grad: backward c with [1, 1] retain=True
+x = multiply u u
+backward x with [1, 1]"""
+
+
+def test_what_would_make_an_op_give_more_results_stays() -> None:
+    """Without the slice, `unstack` gives three."""
+    made = "a = leaf [1, 2, 3]; b = slice a start=0 stop=2 step=1; c, d = unstack b dim=0; e = multiply c d"
+    found = reduced(broken(f"{made}; backward e with 1 retain=True; backward e with 1"))
+    assert found.violation.rule == broken(CORE).violation.rule
+
+
+def test_what_has_no_part_goes() -> None:
+    found = reduced(broken(LONG))
+    assert render(found.program) == CORE
+    assert found.violation.rule == "accumulation/adds"
+    assert found.violation.at == 2
+    assert len(found.observation) == 3
+
+
+def test_nothing_that_fails_otherwise_takes_its_place() -> None:
+    failure = broken(LONG)
+    entry = Known("accumulation/adds", None, "a reason", failure.program, elements=2, any_value=True)
+    assert reduced(failure, [entry]).program == failure.program
+
+
+def test_the_work_is_bounded() -> None:
+    runs: list[object] = []
+    failure = broken(LONG)
+    failure.target = InProcess(FRAMEWORK, runs.append)
+    reduced(failure, tries=5)
+    assert 0 < len(runs) <= 5 + 3
+
+
+def test_digits_that_have_no_part_go(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reduce, "MANY", 0)
+    text = "a = leaf [1.0221, 2.0442]\nbackward a with [1.375, -3.125]\nbackward a with [0.625, 1.25]"
+    small = reduced(broken(text))
+    assert render(small.program) == "a = leaf [1, 2]\nbackward a with [1, -3]\nbackward a with [1, 1]"
+
+
+def test_digits_that_have_a_part_stay(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reduce, "MANY", 0)
+    text = "a = leaf [0.25, 0.375]\nb = sin a\nbackward b with [0.25, 0.25]\nbackward a with [0.125, 0.125]"
+    assert "0.125" in render(reduced(broken(text)).program)
+
+
+def test_leaves_that_have_no_part_leave_optimizers() -> None:
+    text = """a = leaf [1.5, 2]
+b = leaf [1, 2]
+c = leaf [1, 2]
+backward a with [2.5, 3]
+clip_grad a, b value 100.0
+backward a with [3.5, 4]"""
+    assert render(reduced(broken(text)).program) == CORE
+
+
+def test_an_optimizer_keeps_the_leaves_and_groups_that_it_needs() -> None:
+    text = "a = leaf 1; b = leaf 2; c = leaf 3; step a, b, c sgd lr=0.5 groups=((1,()),(2,(('lr',0.25),)))"
+    program = parse(text, VOCABULARY)
+    head = "a = leaf 1; b = leaf 2; c = leaf 3; step "
+    without_a = spared(program, Ref(0))
+    assert without_a == parse(f"{head}b, c sgd lr=0.5 groups=((2,(('lr',0.25),)),)", VOCABULARY)
+    assert spared(without_a, Ref(1)) == parse(f"{head}c sgd lr=0.5 groups=((1,(('lr',0.25),)),)", VOCABULARY)
+    alone = parse("a = leaf 1; zero a", VOCABULARY)
+    assert spared(alone, Ref(0)) == alone
+
+
+def test_numbers_are_told_apart_where_the_failure_allows_it() -> None:
+    assert render(reduced(broken(CORE.replace("1.5, 2", "1, 1").replace("2.5, 3", "1, 1"))).program) == CORE
+
+
+def test_equal_tensors_stay_equal_where_the_failure_hangs_on_it() -> None:
+    target = InProcess(EqualLeavesMerged())
+    program = parse("a = leaf [1, 2]; b = leaf [1, 2]; c = add a b; backward c with [1, 2]", VOCABULARY)
+    observation = target.observe(program)
+    violation = judged(program, observation, target)
+    assert violation is not None
+    found = reduced(Broken(program, observation, violation, target)).program
+    assert render(found).splitlines()[:2] == ["a = leaf [1.5, 2]", "b = leaf [1.5, 2]"]
+    assert render(found).endswith("backward c with [2.5, 3]")
+
+
+class Flat(Torch):
+    """The derivative of tanh is off by one part in ten thousand."""
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Any) -> Any:
+        made = super().apply(op, operands, attrs)
+        if op == "tanh" and made[0].requires_grad:
+            made[0].register_hook(lambda grad: grad * 1.0001)
+        return made
+
+
+def test_numbers_stay_small_where_an_op_is_flat_for_larger_ones() -> None:
+    target = InProcess(Flat())
+    program = parse("a = leaf [0, 0, 0, 0]; s = sum a dim=(0,) keepdim=False; b = tanh s; backward b")
+    observation = target.observe(program)
+    violation = judged(program, observation, target)
+    assert violation is not None
+    found = reduced(Broken(program, observation, violation, target))
+    (leaf, *_) = found.program
+    assert isinstance(leaf, Leaf)
+    assert leaf.value.data == (0.3, 0.4, 0.5, 0.6)
+
+
+class RefusesLosses(Torch):
+    """A loss of probabilities is refused, whatever they are."""
+
+    packages = ("torch", __name__)
+
+    def apply(self, op: str, args: Sequence[torch.Tensor], attrs: Any) -> Any:
+        if op == "binary_cross_entropy":
+            raise RuntimeError("not today")
+        return super().apply(op, args, attrs)
+
+
+def test_operands_stay_where_an_op_takes_them() -> None:
+    """What PyTorch refuses for its numbers would be refused with the same words by nobody, and is no failure."""
+    target = InProcess(RefusesLosses())
+    text = "a = leaf [0.40625, 0.6875]; b = leaf [0.34375, 0.5] const; c = binary_cross_entropy a b reduction='mean'"
+    program = parse(text, VOCABULARY)
+    observation = target.observe(program)
+    violation = judged(program, observation, target)
+    assert violation is not None
+    found = reduced(Broken(program, observation, violation, target))
+    numbers = [x for step in found.program if isinstance(step, Leaf) for x in step.value.data]
+    assert all(0 < x < 1 for x in numbers)
+
+
+def test_related_programs_get_the_same_other_numbers() -> None:
+    first = parse("a = leaf [1, 2]; b = square a; c = leaf [1, 2]; d = square c; backward b with [1, 2]; "
+                  "backward d with [1, 2]", VOCABULARY)  # fmt: skip
+    second = parse("a = leaf [1, 2]; b = square a; c = leaf [1, 2]; backward b with [1, 2]; d = square c; "
+                   "backward d with [1, 2]", VOCABULARY)  # fmt: skip
+    related = Related("relations/order", first, second, same=((0, 0), (1, 1), (2, 2), (3, 4), (4, 3), (5, 5)))
+    target = InProcess(WeakensLater())
+    seen = target.observe(first)
+    violation = related_as(related, seen, target.observe(second), target).violation
+    assert violation is not None
+    found = reduced(Broken(first, seen, violation, target, related))
+    assert found.related is not None
+    for program in (found.related.first, found.related.second):
+        assert render(program).count("leaf [1.5, 2]") == 2 and render(program).count("with [2.5, 3]") == 2
+    assert found.violation.rule == "relations/order"
+    scaled = replace(related, rule="relations/scaling")
+    assert reduced(Broken(first, seen, violation, target, scaled)).related == scaled

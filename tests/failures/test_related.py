@@ -1,0 +1,52 @@
+"""What is said of two related programs: what each breaks by itself, in words and as data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autograd_conformance.failures import related as relations
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reporting.drawing.pictures import pictures
+from autograd_conformance.reporting.records.encoding import decode, encode
+from autograd_conformance.reporting.records.failure import Allowed, Deviation, Failure
+from autograd_conformance.rules.relations import codec as relations_codec
+from autograd_conformance.rules.relations.relation import Related
+from evaluation.mutants.graphs import DiamondOnce
+
+FAN_OUT = parse("a = leaf [1.5, 2]; b = square a; c = add b a; backward c with [3, 4]", VOCABULARY)
+CHAIN = parse("a = leaf [1.5, 2]; b = square a; c = sin b; backward c with [3, 4]", VOCABULARY)
+
+
+def test_what_one_of_two_programs_breaks_by_itself():
+    broken = relations.alone(Related("relations/order", FAN_OUT, CHAIN), InProcess(DiamondOnce()))
+    told = "By itself, the first program breaks gradients/fan-out on line 4: returned with another gradient; "
+    assert relations.told(broken) == f"{told}the second program breaks no rule."
+    (part,) = relations.parts(broken)
+    assert (part.rule, part.deviation) == ("gradients/fan-out", Deviation("value", "other gradient, leaf"))
+    assert "only the first" in str(part.diagnosis)
+    assert (part.second, part.at) == (False, 3) and part.flow is not None
+    assert part.flow.first is not None and part.flow.first.name == "a"
+
+
+def test_the_drawing_is_marked_where_the_program_that_is_wrong_goes_wrong():
+    related = Related("relations/order", CHAIN, FAN_OUT)
+    failure = Failure(
+        verdict="fail", rule=related.rule, level="MUST", sentence="", test="",
+        program=relations_codec.to_json(related), at=3, observed="another gradient",
+        allowed=(Allowed("the same", related.rule),), code="a\nb\nc\nd", other="a\nb\nc\nd", script="",
+        parts=relations.parts(relations.alone(related, InProcess(DiamondOnce()))),
+    )  # fmt: skip
+    assert decode(encode(failure)) == failure
+    right, wrong = pictures(failure)
+    assert "observed" not in right.svg and "goes wrong" not in right.title
+    assert "expected" in wrong.svg and "line 4 goes wrong" in wrong.title
+    parted, _ = pictures(replace(failure, parts=()))
+    assert "observed" in parted.svg and "line 4 goes wrong" in parted.title
+    assert wrong.words[-1].startswith("The first gradient that is wrong is that of a (line 1)")
+
+
+def test_two_programs_that_break_no_rule_by_themselves():
+    broken = relations.alone(Related("relations/order", CHAIN, CHAIN), InProcess(DiamondOnce()))
+    assert (broken, relations.parts(broken)) == ((None, None), ())

@@ -1,0 +1,80 @@
+"""What the votes decide is said in sentences that hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from autograd_conformance.checking.check import Broken, judged
+from autograd_conformance.checking.session import Session
+from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.record import failure
+from autograd_conformance.failures.votes import _decide, votes
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reporting.render import text
+from tests.failures.test_reduced_domains import Halves
+
+SMALL = "The difference is too small for finite differences to tell; JAX decides."
+NEITHER = "Finite differences agree with neither; JAX decides."
+FORWARD = "Finite differences agree with the framework: the forward pass differs from the op's definition."
+AGREE = "Finite differences of the framework's own forward pass agree with JAX: the gradient is wrong."
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "differences", "decision"),
+    [
+        (1.5, 3.0, 3.00001, AGREE),
+        (
+            1.5,
+            3.0,
+            1.5,
+            "Finite differences agree with the framework: the forward pass differs from the op's definition.",
+        ),
+        (3.0, 3.0 + 1e-12, 2.999, SMALL),
+        (0.0, 3.0, 1.5, NEITHER),
+        (0.0, 3.0, 100.0, NEITHER),
+        (100.0, 1.0, 20.0, NEITHER),
+        (np.nan, 3.0, 3.0, "The framework's gradient is not a number, and JAX's is one: the gradient is wrong."),
+        (-np.inf, 3.0, 3.0, "The framework's gradient is infinite, and JAX's is not: the gradient is wrong."),
+        (1.5, 3.0, np.nan, "JAX against the framework; finite differences cannot tell."),
+    ],
+)
+def test_a_decision_holds(got: float, want: float, differences: float, decision: str) -> None:
+    assert _decide(*map(np.array, (got, want)), True, np.array(differences)) == decision
+
+
+class NoNumber(Halves):
+    """The gradient of one op is not a number."""
+
+    def gradient(self, leaf):
+        gradient = super().gradient(leaf)
+        return None if gradient is None else gradient * float("nan")
+
+
+def broken(source: str, framework: Halves) -> Broken:
+    program, target = parse(source, VOCABULARY), InProcess(framework)
+    observation = target.observe(program)
+    violation = judged(program, observation, target)
+    assert violation is not None
+    return Broken(program, observation, violation, target)
+
+
+def test_a_gradient_that_is_no_number_is_called_so(tmp_path) -> None:
+    found = failure(
+        broken("a = leaf [1.5, 2]; b = exp a; backward b with [1, 1]", NoNumber("exp")), "t", Session("torch", tmp_path)
+    )
+    said = " ".join(text.render(found).split())
+    assert "Error: not a number (where a number has to be)" in said
+    assert "too small" not in said and "nan times" not in said
+    assert "is not a number, and JAX's is one" in said
+
+
+def test_no_finite_difference_is_taken_over_a_kink() -> None:
+    """A leaf of float32 is moved by 0.01, here times 9: over zero."""
+    source = "a = leaf f32 [{}]; b = subtract_scalar a scalar=2.0; c = multiply_scalar b scalar=3; "
+    source += "d = multiply_scalar c scalar=3; e = abs d; backward e with [1]"
+    cast = votes(Case.of(broken(source.format(2.5), Halves("abs"))))
+    assert cast is not None and "agree with JAX" in cast.decision
+    assert votes(Case.of(broken(source.format(2.0078125), Halves("abs")))) is None

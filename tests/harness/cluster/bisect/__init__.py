@@ -1,1 +1,0 @@
-"""Tests of searches on a cluster."""

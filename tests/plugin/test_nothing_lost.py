@@ -1,0 +1,258 @@
+"""The end of a run comes whatever happens: signals, hangs that no watchdog sees, parts that fail, time that is over."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autograd_conformance.checking.check import Broken
+from autograd_conformance.checking.limits import Limits
+from autograd_conformance.checking.session import Session
+from autograd_conformance.failures import unsent as found
+from autograd_conformance.failures.unexplained import bare
+from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.plugin.recording.parts import Parts
+from autograd_conformance.processes import child, guard
+from autograd_conformance.processes.journal import Journal, Observer, take
+from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.programs.text import parse
+from autograd_conformance.reporting.records.records import Result
+from autograd_conformance.rules.relations.relation import Related
+from tests.plugin.stops import FAULTY, stopped
+from tests.plugin.test_cli import ONE, run, verdicts, written
+
+UNRULY = "tests.frameworks.adapters.unruly"
+SHORT = parse("a = leaf [1, 2]")
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def call() -> None:
+        raise error
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (TypeError("must be real number, not complex"), 3, "TypeError: must be real number, not complex"),
+        (KeyboardInterrupt(), 3, "KeyboardInterrupt: "),
+        (SystemExit(0), 3, "SystemExit: 0"),
+        (OSError(28, "No space left on device"), 3, "OSError: [Errno 28] No space left on device"),
+        (BrokenAdapter("tiny: read() gave None"), 10, "adapter error: tiny: read() gave None"),
+        (ValueError("t\udce9\nx"), 3, r"ValueError: t\udce9 x"),
+    ],
+)
+def test_a_part_that_fails_says_so_and_the_others_come(error, code, said):
+    parts = Parts()
+    assert parts.attempt("pages", raising(error), "instead") == "instead"
+    assert parts.attempt("others", lambda: "right", "instead") == "right"
+    assert (parts.code, parts.failed) == (code, [f"the part 'pages' of the report failed: {said}".strip()])
+
+
+# -- what a process found ----------------------------------------------------------------------------------------------
+
+
+def test_what_was_found_is_taken_once(tmp_path: Path):
+    result = Result(test="t", rule="gradients/op", op="sin", verdict="fail", programs=1, seconds=0.0)
+    found.keep(tmp_path, "gw0", result)
+    found.keep(tmp_path, "gw1", result)
+    found.forget(tmp_path, "gw1")
+    (tmp_path / "found-gw2").write_text('[{"rec')
+    assert list(found.taken(tmp_path)) == [result]
+    assert list(found.taken(tmp_path)) == []
+
+
+@pytest.mark.parametrize("name", ["errors", "relations"])
+def test_what_is_found_can_be_written_down_before_it_is_explained(name, tmp_path: Path):
+    session = Session("tests.frameworks.adapters.faulty:Faulty", tmp_path)
+    check = session.check("gradients/op")
+    failures = []
+    check.noticed = lambda broken: failures.append(bare(broken, "t", session))
+    program = parse("a = leaf [1, 2]; b = tanh a; c = sum b dim=(0,) keepdim=False; backward c")
+    other = parse("a = leaf [3, 4]; b = tanh a; c = sum b dim=(0,) keepdim=False; backward c")
+    related = Related("relations/order", program, other, same=((2, 2),))
+    with pytest.raises(Broken):
+        check(program if name == "errors" else related)
+    found.keep(tmp_path, "gw0", *failures)
+    assert [each.rule for each in found.taken(tmp_path)] == [each.rule for each in failures]  # type: ignore[union-attr]
+    assert failures
+
+
+# -- hangs -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_old_journal_is_a_hang_and_is_marked(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("autograd_conformance.processes.journal.GRACE", -4.9)
+    monkeypatch.setattr("autograd_conformance.processes.journal.stretched", lambda seconds: seconds)
+    journal, observer = Journal(tmp_path, "gw0"), Observer(tmp_path, "gw0", 0.1)
+    try:
+        assert not observer.is_stuck()
+        journal.begin("t", "gradients/op", "sin")
+        for _ in range(3):  # programs that come one after the other are no hang
+            journal.write(SHORT)
+            assert not observer.is_stuck()
+            time.sleep(0.15)
+        assert not Observer(tmp_path, "gw0", 0.1).is_stuck(), "it has not looked for long enough"
+        time.sleep(0.15)
+        assert observer.is_stuck()
+        entry = take(tmp_path, "gw0")
+        assert entry is not None
+        assert entry.timed_out
+    finally:
+        journal.end()
+
+
+def test_nothing_that_runs_is_no_hang(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("autograd_conformance.processes.journal.GRACE", -4.9)
+    journal, observer = Journal(tmp_path, "gw0"), Observer(tmp_path, "gw0", 0.0)
+    journal.write(SHORT)
+    journal.end()
+    assert not observer.is_stuck()
+    time.sleep(0.3)
+    assert not observer.is_stuck()
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not guard.is_possible(), reason="needs Linux")
+def test_a_child_that_hangs_is_ended_when_somebody_says_so(monkeypatch):
+    monkeypatch.setattr(guard, "LOOK", 0.1)
+    ended = guard.watched(lambda: time.sleep(100) or 0, lambda said: True)
+    assert (ended.code, ended.status, ended.stopped) == (None, -signal.SIGKILL, False)
+
+
+@pytest.mark.skipif(not guard.is_possible(), reason="needs Linux")
+def test_a_child_that_closes_its_files_and_ends_is_no_riddle():
+    def closes() -> int:
+        os.closerange(3, 200)
+        return 0
+
+    ended = guard.watched(closes)
+    assert (ended.code, ended.status) == (None, 0)
+
+
+@pytest.mark.parametrize("deed", ["deaf", "blocked", "stopped"])
+@pytest.mark.skipif(not guard.is_possible(), reason="needs Linux")
+def test_a_child_that_does_not_react_to_a_signal_is_ended(deed):
+    parent = os.getpid()
+
+    def deaf() -> int:
+        if deed == "deaf":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        else:
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        time.sleep(0.5)  # until the parent listens
+        os.kill(parent, signal.SIGTERM)
+        if deed == "stopped":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(100)
+        return 0
+
+    began = time.monotonic()
+    ended = guard.watched(deaf)
+    assert (ended.code, ended.stopped) == (None, True)
+    assert time.monotonic() - began < 0.5 + stretched(2.0)
+    os.kill(os.getpid(), signal.SIGTERM)  # one that comes late is ignored
+    time.sleep(0.1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def test_what_is_waited_for_ends_with_its_time(tmp_path: Path):
+    began = time.monotonic()
+    with child.ending_at(began + 0.5):
+        first = child.finished(["-c", "import time; time.sleep(100)"], None, tmp_path)
+        second = child.finished(["-c", "print(1)"], None, tmp_path)
+    assert (first.code, second.code) == (None, None)
+    assert time.monotonic() - began < 5
+    assert child.finished(["-c", "print(1)"], None, tmp_path).printed == "1\n"
+
+
+@pytest.mark.parametrize("seconds", [1.0, 10.0, 60.0, 3600.0])
+def test_a_limited_run_keeps_time_for_its_end(seconds):
+    limits = Limits.of(None, seconds, 1000.0)
+    assert limits.deadline is not None
+    assert limits.last is not None
+    assert 1000.0 < limits.deadline < limits.last < 1000.0 + seconds
+    assert limits.deadline >= 1000.0 + min(seconds / 2, seconds - 60)
+    assert Limits.of(7, None, 1000.0) == Limits(7)
+
+
+# -- whole runs --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGTERM] * 3, [signal.SIGINT, signal.SIGTERM]])
+@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("when", [8.0, "journal-*", "found-*", "replay/*.json"])
+def test_a_run_that_is_stopped_ends_at_once_with_its_summary(signals, workers, when, tmp_path: Path):
+    folder = tmp_path / "report"
+    folder.mkdir()
+    moment = when if isinstance(when, float) else folder / when
+    seen = stopped(folder, moment, signals, "-n", workers, "--confirm=20")
+    assert seen.problem is None, f"{seen.problem}: {seen.output}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_run_ends_in_its_time_however_many_failures_there_are(workers, tmp_path: Path):
+    began = time.monotonic()
+    seen = run(tmp_path, "-n", workers, "--seconds=40", "--confirm=20", framework=FAULTY)
+    took = time.monotonic() - began
+    assert seen.code == 1, seen.output
+    assert took < 44 + stretched(3)
+    assert seen.report.footer is not None
+    assert seen.report.failures
+    assert (tmp_path / "report.md").exists()
+    assert "NOT CONFORMANT" in seen.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize("name", ["SwitchesWatchdogOff", "StopsItself", "BlocksAlarms"])
+def test_a_hang_that_no_watchdog_of_its_process_sees_is_a_timeout(name, workers, tmp_path: Path):
+    seen = run(tmp_path, ONE, "-n", workers, "--patience=2", framework=f"{UNRULY}:{name}")
+    assert seen.code == 1, seen.output
+    assert verdicts(seen.report) == {ONE: "timeout"}
+    assert seen.failure.observed == "did not come back in time (2 s)"
+
+
+@pytest.mark.slow
+def test_a_replay_that_hangs_so_is_still_failing(tmp_path: Path):
+    path = written(
+        tmp_path / "twice.json", "a = leaf [1, 2]\nb = exp a\nbackward b with [1, 1]\nbackward b with [1, 1]"
+    )
+    seen = run(tmp_path, f"--replay={path}", "--patience=2", framework=f"{UNRULY}:SwitchesWatchdogOff")
+    assert seen.code == 1
+    assert seen.output.splitlines()[-1] == f"{path}: still failing (did not come back in time (2 s))"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ClosesEverything", "ClosesSome", "ClosesLater"])
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_a_framework_that_closes_files_is_told_in_a_line(name, workers, tmp_path: Path):
+    seen = run(tmp_path, ONE, "-n", workers, framework=f"{UNRULY}:{name}")
+    assert seen.code in (1, 10), seen.output
+    assert workers == "0" or "Traceback" not in seen.output, "without a worker, pytest's own files are closed, too"
+    assert seen.code == 1 or "the framework closed files" in seen.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["Claims", "Coverage", "Page", "Summary"])
+def test_a_part_of_the_end_that_fails_leaves_the_rest(part, tmp_path: Path):
+    plugin = f"tests.frameworks.adapters.failing_parts.{part.lower()}"
+    seen = run(tmp_path, "suites/test_articles.py", "-k", "test_claim", "-n", "1", "-p", plugin)
+    assert seen.code == 3, seen.output
+    assert "INTERNALERROR" not in seen.output
+    assert "The report is not whole: the part" in seen.output
+    assert seen.report.footer is not None
+    assert seen.report.results

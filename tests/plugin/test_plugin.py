@@ -1,0 +1,16 @@
+"""Pytest's side: what pytest has to find by its name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from inspect import isfunction
+from pkgutil import iter_modules
+
+from autograd_conformance.plugin import hooks as plugin
+
+
+def test_pytest_finds_every_hook():
+    modules = [import_module(f"{plugin.__name__}.{each.name}") for each in iter_modules(plugin.__path__)]
+    hooks = {name for module in modules for name in vars(module) if name.startswith("pytest_")}
+    assert "pytest_collection_modifyitems" in hooks
+    assert {name for name in hooks if not isfunction(getattr(plugin, name, None))} == set()

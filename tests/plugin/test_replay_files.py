@@ -1,0 +1,113 @@
+"""Replay files: what they say beside the program, and hostile ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.plugin.replay import replay
+from autograd_conformance.programs import codec
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.text import parse
+from autograd_conformance.rules.relations import codec as relations_codec
+from autograd_conformance.rules.relations.relation import Alike, Related
+from examples.tiny_adapter import Tiny
+from tests.plugin.test_cli import ONE, SINE, WRONG, run
+
+PROGRAM = codec.to_json(parse("a = leaf [1, 2]\nb = sin a\nbackward b with [1, 1]"))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[" * 100_000 + "]" * 100_000, "it is nested too deeply to be a program"),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "it is nested too deeply to be a program"),
+        (json.dumps(PROGRAM | {"instructions": []}), "the program has no instructions"),
+    ],
+)
+def test_a_hostile_file_cannot_run(content, reason, tmp_path: Path):
+    path = tmp_path / "hostile.json"
+    path.write_text(content)
+    replayed = replay(path, InProcess(Tiny()))
+    assert (replayed.verdict, replayed.reason) == ("cannot run", f"{path}: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = leaf [0, 1]; b = abs a; backward b with [1, 1]", "line 2: abs is"),
+        ("a = leaf [1, 2]; b = hardtanh a; backward b with [1, 1]", "line 2: hardtanh is"),
+        ("a = leaf [1, 2]; c = leaf [1, 3]; backward a with [1, 1]; b = maximum a c", "line 4: maximum is"),
+        ("a = leaf [nan, 2]; b = relu a; backward b with [1, 1]", "line 2: relu is"),
+    ],
+)
+def test_what_is_not_judged_is_not_called_fixed(text: str, said: str, tmp_path: Path):
+    path = tmp_path / "kink.json"
+    path.write_text(json.dumps(codec.to_json(parse(text, VOCABULARY))))
+    replayed = replay(path, InProcess(Torch()))
+    assert replayed.verdict == "cannot run"
+    assert f"{said} not smooth at its operands, so what follows from it is not judged" in (replayed.reason or "")
+
+
+def test_an_error_of_which_nobody_can_tell_whose_it_is_is_not_called_fixed(tmp_path: Path):
+    path = tmp_path / "whose.json"
+    path.write_text(json.dumps(codec.to_json(parse("a = leaf [1, 2]; b = exp a; backward b with [1, 1]", VOCABULARY))))
+    replayed = replay(path, InProcess(load("tests.frameworks.adapters.blamed:RaisesItself")))
+    assert replayed.verdict == "cannot run"
+    said = f"{path}: whose an error is cannot be told: RuntimeError: apply('exp'): status 7"
+    assert (replayed.reason or "").startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("a = leaf [1, 2]; c = abs a; d = abs c; backward d with [1, 1]", "fixed"),
+        ("a = leaf [0, 2]; c = abs a; d = abs c; backward d with [1, 1]", "cannot run"),
+    ],
+)
+def test_two_related_programs_are_not_called_fixed_where_they_are_not_judged(text: str, verdict: str, tmp_path: Path):
+    program = parse(text, VOCABULARY)
+    related = Related("relations/sum", program, program, (Alike(Ref(0), (Ref(0),)),))
+    path = tmp_path / "pair.json"
+    path.write_text(json.dumps(relations_codec.to_json(related)))
+    assert replay(path, InProcess(Torch())).verdict == verdict
+
+
+def test_a_hostile_file_is_one_line_and_a_code(tmp_path: Path):
+    path = tmp_path / "hostile.json"
+    path.write_text("[" * 100_000 + "]" * 100_000)
+    seen = run(tmp_path / "report", f"--replay={path}")
+    assert seen.code == 4
+    assert seen.output.splitlines()[-1] == f"{path}: cannot run ({path}: it is nested too deeply to be a program)"
+
+
+@pytest.mark.slow
+def test_a_replay_file_says_what_it_is_about_and_a_test_does_in_junit_xml(tmp_path: Path):
+    xml = tmp_path / "junit.xml"
+    seen = run(
+        tmp_path, SINE, ONE, "--hypothesis-seed=7", f"--junitxml={xml}", "-n", "1", framework=f"{WRONG}:WrongSine"
+    )
+    assert seen.code == 1
+    assert seen.failure.replay and not Path(seen.failure.replay).is_absolute()
+    form = json.loads(Path(seen.failure.replay or "").read_text())
+    about = form.pop("rule"), form.pop("framework"), form.pop("seed")
+    assert about == ("gradients/op", {"name": "wrong sine", "version": "1.0"}, 7)
+    assert form == seen.failure.program
+    again = replay(Path(seen.failure.replay or ""), InProcess(Tiny()))
+    assert again.verdict == "fixed"
+    cases = {case.get("name"): case for case in ElementTree.parse(xml).iter("testcase")}
+    named = {
+        name: {each.get("name"): each.get("value") for each in case.iter("property")} for name, case in cases.items()
+    }
+    one = {"rule": "lifetime/same-root-raises", "seed": "7", "framework": "wrong sine 1.0"}
+    assert named == {
+        "test_op[sin]": {"rule": "gradients/op", "op": "sin", "seed": "7", "framework": "wrong sine 1.0"},
+        "test_default_frees": one | {"rule": named["test_default_frees"]["rule"]},
+    }

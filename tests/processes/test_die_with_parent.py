@@ -1,0 +1,88 @@
+"""Commands, and the process of an audit, that end with the process that started them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autograd_conformance.processes.child import environment, finished, own_environment
+from autograd_conformance.processes.die_with_parent import tied
+from tests.plugin.test_cli import ROOT
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it takes Linux")
+
+
+def test_a_command_comes_to_its_end_in_the_environment_of_the_user(tmp_path: Path) -> None:
+    command, *before = tied("/bin/sh")
+    done = finished([*before, "-c", "echo $PYTHONPATH; exit 7"], 60, tmp_path, (command,))
+    assert (done.code, done.printed.rstrip()) == (7, own_environment()["PYTHONPATH"])
+    assert done.printed.rstrip() != environment()["PYTHONPATH"], "what this interpreter finds is none of its business"
+
+
+@pytest.mark.slow
+def test_a_command_is_killed_with_its_parent(tmp_path: Path) -> None:
+    script = (
+        "import subprocess, sys; from autograd_conformance.processes.die_with_parent import tied;"
+        "subprocess.run([*tied('/bin/sh'), '-c', 'echo $$ > told && mv told number && exec sleep 100'])"
+    )
+    assert dies_with_its_parent(script, tmp_path)
+
+
+STUCK = """
+import os, time
+from examples.tiny_adapter import Tiny
+
+class Stuck(Tiny):
+    name = "stuck"
+
+    def apply(self, op, operands, attrs):
+        with open("told", "w") as file:
+            file.write(str(os.getpid()))
+        os.replace("told", "number")
+        time.sleep(1e6)
+"""
+
+
+@pytest.mark.slow
+def test_an_audit_is_killed_with_its_run(tmp_path: Path) -> None:
+    (tmp_path / "stuck.py").write_text(STUCK)
+    script = (
+        "from autograd_conformance.checking.audit.shares import audit;"
+        "audit('stuck:Stuck', 'cpu', ('float64',), 600.0, False)"
+    )
+    assert dies_with_its_parent(script, tmp_path)
+
+
+def dies_with_its_parent(script: str, folder: Path) -> bool:
+    """Whether a process that a script starts, and that says its number in a file, ends when the script is killed."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder)))}
+    parent = subprocess.Popen([sys.executable, "-c", script], env=environment, cwd=folder)
+    try:
+        assert within(120, (folder / "number").exists)
+        number = int((folder / "number").read_text())
+        assert is_alive(number)
+    finally:
+        parent.kill()
+        parent.wait()
+    return within(30, lambda: not is_alive(number))
+
+
+def is_alive(number: int) -> bool:
+    """Whether a process runs, and is not merely one that nobody has asked for its end."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def within(seconds: float, until: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not (done := until()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return done

@@ -1,0 +1,59 @@
+"""A signal that ends a run interrupts it where pytest can tell of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from autograd_conformance.processes.termination import Termination
+
+
+def test_a_signal_between_two_lines_interrupts_at_the_next() -> None:
+    termination: Any = Termination(controls=True)
+
+    def interrupt() -> None:
+        termination._interrupt(signal.SIGTERM, SimpleNamespace(f_lineno=None))
+        list(range(2))  # the signal comes again here
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupt()
+    finally:
+        termination.restore()
+    assert termination.received == "SIGTERM"
+
+
+def test_an_interruption_that_nobody_hears_of_comes_again(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("autograd_conformance.processes.termination.AGAIN", 0.5)
+    termination = Termination(controls=True)
+
+    def lost() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lost()  # as in a callback of the garbage collector
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(10)
+        termination.heard.set()
+        time.sleep(0.8)
+    finally:
+        termination.restore()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has ended")
+def test_a_shard_whose_worker_is_gone_before_it_begins_does_not_begin() -> None:
+    """Else it would run to its end, beside the one that is run in its place."""
+    ends = []
+    for worker in (os.getpid(), os.getpid() + 1):
+        command = [sys.executable, "-m", "autograd_conformance.campaigns.shards.process", str(worker), "--version"]
+        ends.append(subprocess.run(command, capture_output=True).returncode)
+    assert ends == [0, -signal.SIGKILL]

@@ -1,0 +1,319 @@
+"""Failures of one cause are put together and those of others are not, from what their records hold."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from autograd_conformance.reporting.causes import Cause, causes, number
+from autograd_conformance.reporting.records.encoding import decode, encode
+from autograd_conformance.reporting.records.failure import Alone, Deviation, Failure, Part
+from autograd_conformance.reporting.records.records import Report, Result
+from autograd_conformance.reporting.render import markdown
+from autograd_conformance.reporting.render.failures import WHOLE, print_failures
+from autograd_conformance.reporting.severity import severity
+from tests.reporting.miniatures import BROKEN, FAILURE, SOUND, shown
+
+OTHER = Deviation("value", "other gradient, leaf")
+SHARED = Deviation("value", "shared gradient")
+FREED = Deviation("lost error", "returned", "graph freed")
+SHAPE = Deviation("lost error", "returned", "cotangent shape")
+MODIFIED = Deviation("lost error", "returned", "modified in place")
+RAISED = Deviation("wrong error", "raised", "unknown")
+STRIDES = Deviation("form", "strides")
+
+
+def program(*ops: str, data: float = 1.0) -> dict[str, Any]:
+    leaf = {"do": "leaf", "shape": [1], "dtype": "float64", "data": [data]}
+    applied = [{"do": "apply", "op": op, "args": [f"%{at}"]} for at, op in enumerate(ops)]
+    return {"version": 3, "instructions": [leaf, *applied, {"do": "backward", "roots": [f"%{len(ops)}"]}]}
+
+
+def failed(rule: str, deviation: Deviation | None, *ops: str, **more: Any) -> Failure:
+    bare = replace(FAILURE, error=None, votes=None, diagnosis=None, script="", observed="returned")
+    code = "\n".join(["a = leaf", *ops, "backward"])
+    made = {"test": f"suites/test_{rule}::{'-'.join(ops)}", "program": program(*ops), "code": code}
+    return replace(bare, rule=rule, deviation=deviation, **{**made, **more})
+
+
+TANH = failed("gradients/op", OTHER, "tanh", op="tanh")
+
+
+def found(*failures: Failure) -> tuple[Cause, ...]:
+    return causes(replace(SOUND, failures=failures))
+
+
+def together(*failures: Failure) -> list[list[int]]:
+    """The failures by their places, cause by cause."""
+    return sorted(
+        sorted(next(k for k, given in enumerate(failures) if given is each) for each in cause.failures)
+        for cause in found(*failures)
+    )
+
+
+# -- an op that is wrong by itself -------------------------------------------------------------------------------------
+
+
+def test_an_op_that_is_wrong_by_itself_is_the_cause_where_it_is_blamed() -> None:
+    claim = failed("gradients/op", OTHER, "tanh", "sum", op="tanh", test="suites/test_articles.py::test_claim[x]")
+    (cause,) = found(claim, TANH)
+    assert (cause.op, cause.shown, cause.others) == ("tanh", TANH, (claim,))
+
+
+def test_what_the_audit_alone_found_is_a_cause() -> None:
+    audited = replace(TANH, test="audit[tanh]")
+    elsewhere = failed("gradients/graph", OTHER, "multiply", "tanh", cured=("tanh",))
+    assert found(elsewhere, audited) == (Cause((audited, elsewhere), "tanh"),)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        failed("gradients/graph", OTHER, "multiply", "tanh"),
+        failed("gradients/graph", OTHER, "multiply", "tanh", cured=("multiply",)),
+        failed("gradients/fan-out", OTHER, "tanh", "add", cured=("tanh",), diagnosis="counts the first use alone"),
+        failed("gradients/graph", SHARED, "tanh", "add", cured=("tanh",)),
+        failed("lifetime/same-root-raises", FREED, "tanh", cured=("tanh",)),
+        failed("gradients/op", OTHER, "sin", op="sin"),
+        failed("gradients/op", SHARED, "tanh", op="tanh"),
+        replace(TANH, verdict="flaky"),
+    ],
+    ids=[
+        "not tried",
+        "another op cures",
+        "explained otherwise",
+        "another way",
+        "freeing",
+        "another op",
+        "both",
+        "flaky",
+    ],
+)
+def test_it_is_not_the_cause_of_what_may_have_another(other: Failure) -> None:
+    assert together(TANH, other) == [[0], [1]]
+
+
+def test_an_op_that_is_only_blamed_in_company_is_not_wrong_by_itself() -> None:
+    blamed = failed("gradients/op", OTHER, "sin", "tanh", op="tanh")
+    elsewhere = failed("gradients/graph", OTHER, "multiply", "tanh", cured=("tanh",))
+    assert together(blamed, elsewhere) == [[0], [1]]
+
+
+def test_an_op_that_ends_the_process_is_the_cause_where_it_does_in_the_same_way() -> None:
+    alone, within, hangs = (
+        failed("gradients/op", None, "exp", op="exp", verdict="crash", observed="the process died of SIGSEGV"),
+        failed("accumulation/adds", None, "sin", "exp", verdict="crash", observed="the process died of SIGSEGV"),
+        failed("accumulation/adds", None, "sin", "exp", verdict="timeout", observed="did not come back in time (5 s)"),
+    )
+    assert together(alone, within, hangs) == [[0, 1], [2]]
+
+
+# -- what is never freed, one rule, one program ------------------------------------------------------------------------
+
+
+def test_a_graph_that_is_never_freed_is_one_cause_in_all_rules() -> None:
+    rules = ("lifetime/same-root-raises", "lifetime/freed-subgraph-raises", "functional/frees")
+    assert together(
+        *(failed(rule, FREED, "sin", op) for rule, op in zip(rules, ("exp", "mm", "sum"), strict=True))
+    ) == [[0, 1, 2]]
+
+
+def test_the_same_error_that_one_rule_asks_for_is_one_cause() -> None:
+    one, two = failed("errors/cotangent-shape", SHAPE, "sin"), failed("errors/cotangent-shape", SHAPE, "exp", "mm")
+    assert together(one, two, failed("errors/no-grad-root", SHAPE, "mm")) == [[0, 1], [2]]
+
+
+def test_writes_that_two_ops_do_not_see_are_two_causes() -> None:
+    one, two = (failed("writes/error-or-recorded", MODIFIED, op) for op in ("kron", "mm"))
+    again = replace(one, program=program("kron", data=7.0), test="t[again]")
+    assert together(one, two, again) == [[0, 2], [1]]
+
+
+def test_errors_are_told_apart_by_their_text() -> None:
+    one, two = (
+        failed("errors/legal-returns", RAISED, *ops, observed=f"raised: unknown ({kind})")
+        for ops, kind in ((("sin",), "TypeError"), (("mm",), "ValueError"))
+    )
+    assert together(one, two, replace(one, program=program("exp"), test="t")) == [[0, 2], [1]]
+
+
+def test_the_same_program_up_to_values_is_one_cause_within_a_family_alone() -> None:
+    one = failed("accumulation/layout", STRIDES, "mm")
+    two = failed("accumulation/own-layout", STRIDES, "mm", program=program("mm", data=2.0))
+    assert together(one, two) == [[0, 1]]
+    assert together(one, replace(two, rule="views/layout")) == [[0], [1]]
+    assert together(one, replace(two, program=program("kron"))) == [[0], [1]]
+    assert together(one, replace(two, program=program("mm", "mm"))) == [[0], [1]]
+
+
+def test_wrong_values_that_nothing_explains_are_not_put_together_for_their_rule() -> None:
+    one, two = failed("gradients/graph", OTHER, "sin", "mm"), failed("gradients/graph", OTHER, "exp", "sum")
+    assert together(one, two) == [[0], [1]]
+    told = [replace(each, rule="accumulation/adds", diagnosis="It was overwritten.") for each in (one, two)]
+    assert together(*told) == [[0, 1]]
+    assert together(told[0], replace(told[1], diagnosis="It was subtracted.")) == [[0], [1]]
+
+
+def test_programs_that_no_record_holds_are_not_alike() -> None:
+    bare = failed("gradients/graph", OTHER, "sin", program={})
+    assert together(bare, replace(bare, test="t")) == [[0], [1]]
+
+
+# -- order -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_worst_cause_comes_first_and_must_before_should() -> None:
+    form, wrong, lost, crash, value = (
+        failed("a/form", STRIDES, "a"),
+        failed("b/wrong", RAISED, "b"),
+        failed("c/lost", SHAPE, "c"),
+        failed("d/crash", None, "d", verdict="crash"),
+        failed("e/value", OTHER, "e"),
+    )
+    advice = failed("f/value", OTHER, "f", level="SHOULD")
+    untold = failed("g/old", None, "g")
+    order = [cause.shown for cause in found(form, wrong, advice, lost, untold, crash, value)]
+    assert order == [value, advice, untold, crash, lost, wrong, form]
+
+
+def test_of_equally_bad_causes_that_of_most_failures_comes_first() -> None:
+    one = failed("gradients/op", OTHER, "sin", op="sin")
+    assert [len(cause.failures) for cause in found(one, TANH, replace(TANH, test="t"))] == [2, 1]
+
+
+def test_a_cause_shows_its_shortest_program_and_of_those_that_of_the_rules_own_test() -> None:
+    long = failed("lifetime/same-root-raises", FREED, "sin", "exp", test="t[long]")
+    claim = failed("lifetime/same-root-raises", FREED, "sin", test="t[claim]")
+    own = replace(claim, test="t[own]")
+    results = tuple(
+        Result(test=each.test, rule=rule, verdict="fail", programs=1, seconds=0.0)
+        for each, rule in ((long, long.rule), (claim, "articles/claims"), (own, own.rule))
+    )
+    report = replace(SOUND, results=results, failures=(long, claim, own))
+    (cause,) = causes(report)
+    assert cause == Cause((own, long, claim))
+    assert number(claim, causes(report)) == 1
+    tried = replace(claim, alone=Alone(runs=5, failed=5))
+    (cause,) = causes(replace(report, failures=(long, tried, own)))
+    assert cause.shown is tried
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_older_record_has_no_deviation_and_is_read() -> None:
+    form = encode(FAILURE)
+    assert not {"deviation", "cured"} & form.keys()
+    assert decode(form) == FAILURE
+    assert severity(FAILURE) == "value", "it compared numbers"
+    assert severity(replace(FAILURE, error=None, votes=None)) is None
+
+
+def test_a_record_keeps_its_deviation() -> None:
+    failure = failed("gradients/graph", OTHER, "tanh", cured=("tanh",))
+    assert decode(encode(failure)) == failure
+    assert encode(failure)["deviation"] == {"severity": "value", "what": "other gradient, leaf", "error": None}
+
+
+# -- what people read --------------------------------------------------------------------------------------------------
+
+GRAPH = failed("gradients/graph", OTHER, "multiply", "tanh", cured=("tanh",), replay="replay/graph.json")
+FAULTS = (failed("lifetime/same-root-raises", FREED, "sin"), GRAPH, TANH)
+FAULTY: Report = replace(BROKEN, failures=FAULTS)
+
+
+def printed(report: Report) -> str:
+    console = Console(file=io.StringIO(), width=100, color_system=None)
+    print_failures(causes(report), console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_terminal_shows_each_cause_once_and_names_the_rest() -> None:
+    page = printed(FAULTY)
+    assert page.startswith("\n3 failures of 2 causes, the worst first.\n")
+    assert re.findall(r"^--- (\d\. .*?) -+$", page, re.MULTILINE) == [
+        "1. silently wrong: tanh by itself breaks gradients/op",
+        "2. error not raised: lifetime/same-root-raises",
+    ]
+    assert "1 other failure of the same cause, as far as can be told:\n  gradients/graph: multiply-tanh\n" in page
+    assert page.count("The shortest program found:") == 2
+    assert "Replay" not in page, "the report says how"
+    again = tuple(replace(each, alone=Alone(runs=5, failed=5)) for each in FAULTS)
+    assert printed(replace(FAULTY, failures=again)).count("\nRun again: it reproduces alone") == 2
+
+
+def test_a_single_cause_is_told_with_how_to_reproduce_it() -> None:
+    page = printed(replace(FAULTY, failures=(replace(TANH, script="import torch"),)))
+    assert "import torch" in page and "pytest --replay report/1.json" in page
+    assert page.startswith("\n1 failure.\n")
+
+
+def test_many_causes_are_on_a_line_each_behind_the_worst() -> None:
+    many = tuple(failed("gradients/op", OTHER, op, op=op) for op in ("sin", "exp", "tanh", "mm", "kron"))
+    page = printed(replace(FAULTY, failures=many))
+    assert page.count("The shortest program found:") == WHOLE
+    assert "--- 5. silently wrong: kron by itself breaks gradients/op: returned" in page
+
+
+def test_no_failure_prints_nothing() -> None:
+    assert printed(SOUND) == ""
+
+
+def test_nothing_of_a_message_drives_the_terminal() -> None:
+    evil = failed("gradients/graph", OTHER, "sin", test="t::\x1b[31m", observed="\x1b]0;x", replay="r")
+    page = printed(replace(FAULTY, failures=(evil, replace(evil, cured=("x",)))))
+    assert "\x1b" not in page
+
+
+def test_the_page_shows_each_cause_once_and_names_every_failure() -> None:
+    page = markdown.render(FAULTY)
+    assert re.findall(r"^### (.*)$", page, re.MULTILINE) == [
+        "1. gradients/op (tanh): silently wrong",
+        "2. lifetime/same-root-raises: error not raised",
+    ]
+    assert "The cause is the op `tanh`, which is wrong by itself." in page
+    row = f"| `gradients/graph` | `{GRAPH.test}` | multiply, tanh | returned | `replay/graph.json` |"
+    folded = page[page.index("1 other failure of the same cause") :]
+    assert row in folded[: folded.index("</details>")]
+    assert page.count("<details>") == page.count("</details>")
+
+
+def test_rules_name_their_causes() -> None:
+    assert re.search(r"lifetime/same-root-raises +MUST +cause 2: returned", shown(FAULTY))
+    below = shown(FAULTY, above=WHOLE)
+    assert re.search(r"lifetime/same-root-raises +MUST +cause 2, 1 failure *$", below, re.MULTILINE)
+
+
+# -- two related programs ----------------------------------------------------------------------------------------------
+
+FAN_OUT = failed("gradients/fan-out", OTHER, "square", "add", diagnosis="only the first")
+ONCE = Part(rule="gradients/fan-out", deviation=OTHER, diagnosis="only the first")
+SUMS = failed("relations/sum", Deviation("value", "sums differ"), "square", "sin", diagnosis="By itself, ...")
+
+
+def test_a_relation_has_the_cause_of_what_its_programs_break_by_themselves() -> None:
+    assert together(FAN_OUT, replace(SUMS, parts=(ONCE,))) == [[0, 1]]
+    assert together(FAN_OUT, replace(SUMS, parts=(ONCE, ONCE))) == [[0, 1]]
+    wrong = Part(rule="gradients/op", op="tanh", deviation=OTHER)
+    assert together(TANH, replace(SUMS, parts=(wrong,))) == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (),
+        (replace(ONCE, diagnosis=None),),  # it could be anything
+        (replace(ONCE, diagnosis="another"),),
+        (replace(ONCE, rule="gradients/graph"),),
+        (ONCE, replace(ONCE, rule="gradients/graph")),  # of two causes, it has neither for certain
+        (ONCE, replace(ONCE, diagnosis=None)),
+    ],
+)
+def test_a_relation_keeps_a_cause_of_its_own(parts: tuple[Part, ...]) -> None:
+    assert together(FAN_OUT, replace(SUMS, parts=parts)) == [[0], [1]]
